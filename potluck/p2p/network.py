@@ -1,0 +1,97 @@
+"""The interface to the peer-to-peer network: calls and streams addressed by peer id, and the DHT.
+
+`libp2p.py` is the real one (the only file that touches hivemind), `fake.py` an in-memory one for tests. All bodies are
+bytes of the stock encoding; this layer knows frames, not what is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
+
+from potluck.protocol.blocks import PeerId
+
+Buffer = bytes | bytearray | memoryview
+
+UnaryHandler = Callable[[bytes, PeerId], Awaitable[bytes]]
+"""body, authenticated caller -> answer. Raises `RemoteError`; anything else is answered as `INTERNAL` and logged once."""
+
+
+class Stream(Protocol):
+    """One bidirectional stream of frames. Not safe for concurrent `send` or concurrent `receive`."""
+
+    async def send(self, *pieces: Buffer) -> None:
+        """Send one message frame whose body is the pieces joined. Waits while the peer does not read.
+
+        Raises:
+            RemoteError: UNREACHABLE if the connection is gone.
+        """
+
+    async def receive(self, *, timeout_s: float | None = None) -> bytes | None:
+        """The body of the next message frame, or None once the peer ended its side.
+
+        Raises:
+            RemoteError: the peer's own error frame; UNREACHABLE if the connection broke; BAD_REPLY for a frame above
+                the limit or with an unknown marker.
+            TimeoutError: nothing came within `timeout_s`; the stream stays usable.
+        """
+
+    async def send_error(self, text: str) -> None:
+        """Send an error frame; the peer's `receive` raises it."""
+
+    async def end(self) -> None:
+        """Say that no more messages will be sent; the other direction stays open."""
+
+    async def close(self) -> None:
+        """Close both directions at once. Idempotent, never raises."""
+
+
+StreamHandler = Callable[[Stream, PeerId], Awaitable[None]]
+"""Called once a stream; the stream is closed when it returns. A `RemoteError` it raises becomes an error frame."""
+
+DhtKey = str
+DhtSubkey = str
+
+
+class DhtValue(Protocol):
+    """A value read from the DHT: msgpack-decoded payload with its expiration (Unix seconds)."""
+
+    value: object
+    expiration: float
+
+
+class Host(Protocol):
+    """A node of the network. Made by `start()` of an implementation; every await has a timeout."""
+
+    @property
+    def peer_id(self) -> PeerId: ...
+
+    async def addresses(self) -> tuple[str, ...]:
+        """Full multiaddrs of this node, ending in /p2p/<peer id>."""
+
+    async def serve_unary(self, protocol: str, handler: UnaryHandler) -> None: ...
+
+    async def serve_stream(self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int) -> None: ...
+
+    async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
+        """Unary call; bodies above 4 MiB are refused before sending.
+
+        Raises:
+            RemoteError: what the peer answered, or UNREACHABLE.
+        """
+
+    async def open_stream(self, peer: PeerId, protocol: str, *, timeout_s: float, max_frame_bytes: int) -> Stream:
+        """Raises RemoteError UNREACHABLE."""
+
+    async def ping(self, peer: PeerId, *, timeout_s: float) -> float:
+        """Round trip in seconds by the DHT's own ping, which stock peers answer too. Raises RemoteError UNREACHABLE."""
+
+    async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, *, expiration: float) -> bool:
+        """Store a msgpack-able value under (key, subkey); expiration in Unix seconds. False if nobody took it."""
+
+    async def get(self, keys: Sequence[DhtKey]) -> Mapping[DhtKey, Mapping[DhtSubkey, DhtValue]]:
+        """Newest unexpired values of each key by subkey; missing keys and non-string subkeys are left out.
+        Payloads that are not valid msgpack are left out."""
+
+    async def close(self) -> None:
+        """Stop everything this node started. Idempotent."""

@@ -1,0 +1,45 @@
+"""Which part of a model: contiguous ranges of transformer blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NewType
+
+PeerId = NewType("PeerId", str)
+"""A libp2p peer id in base58 text, authenticated by the transport."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Blocks [start, end) of a model, counted from 0."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise ValueError(f"a span needs 0 <= start < end, not {self.start}:{self.end}")
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.start, self.end))
+
+    def __contains__(self, block: object) -> bool:
+        return isinstance(block, int) and self.start <= block < self.end
+
+    def covers(self, other: Span) -> bool:
+        return self.start <= other.start and other.end <= self.end
+
+    def __str__(self) -> str:
+        return f"{self.start}:{self.end}"
+
+    @classmethod
+    def parse(cls, text: str) -> Span:
+        """Read `start:end`; raises ValueError with a readable message."""
+        start, colon, end = text.partition(":")
+        if not colon or not start.strip().isdecimal() or not end.strip().isdecimal():
+            raise ValueError(f"expected START:END such as 0:8, not {text!r}")
+        return cls(int(start), int(end))

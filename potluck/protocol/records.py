@@ -1,0 +1,81 @@
+"""What a server announces: one record, changed rarely, and a small heartbeat, sent often.
+
+A server counts as live while both are valid. Signatures, membership proofs and bytes are `potluck.directory`'s matter;
+the stock per-block record is derived from these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from potluck.protocol.blocks import PeerId, Span
+
+
+class ServerState(IntEnum):
+    """The numbers are the stock wire's."""
+
+    OFFLINE = 0
+    JOINING = 1
+    ONLINE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """How the weights are held and computed; replicas are equal only if this is equal too."""
+
+    dtype: str  # compute and wire: "float32", "bfloat16", "float16"
+    quantization: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """Everything about a server that changes rarely."""
+
+    peer_id: PeerId
+    span: Span
+    revision: str  # of the checkpoint, as the swarm names it
+    format: NumberFormat
+    block_digests: tuple[str, ...]  # one a block of the span, 16 hex digits, of names, shapes, dtypes and bytes
+    max_batch_tokens: int
+    max_length: int
+    inference_tps: float  # single-token steps a second through one block
+    forward_tps: float  # tokens a second through one block
+    network_tps: float  # tokens a second that the link carries
+    throughput_tps: float  # tokens a second through this server
+    version: str
+    public_name: str | None = None
+    adapters: tuple[str, ...] = ()
+    using_relay: bool = False
+
+    def digests_of(self, span: Span) -> tuple[str, ...]:
+        """Digests of the part `span` of this server's span."""
+        return self.block_digests[span.start - self.span.start : span.end - self.span.start]
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Everything about a server that changes often."""
+
+    peer_id: PeerId
+    state: ServerState
+    cache_tokens_left: int  # tokens, through the whole span
+    queued_tokens: int = 0
+    step_ms: float = 0.0  # recent median time of a decode step, queue included
+    pings_s: dict[PeerId, float] = field(default_factory=dict)  # round trips to other servers
+
+
+@dataclass(frozen=True, slots=True)
+class LiveServer:
+    """A server as seen by a reader of the directory."""
+
+    record: ServerRecord
+    heartbeat: Heartbeat
+
+    @property
+    def peer_id(self) -> PeerId:
+        return self.record.peer_id
+
+    @property
+    def span(self) -> Span:
+        return self.record.span
