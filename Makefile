@@ -1,0 +1,63 @@
+# Every target sets up what it needs in .venv by itself; a second run starts in seconds.
+#   PYTHON=/path/to/python   the interpreter to make .venv with (3.11 to 3.13; the first suitable one otherwise)
+#   TORCH=torch==2.13.0      what to install before everything else; pip's own configuration says from where
+#   PROMPT, FIGURE, TESTS    see the targets
+
+export TORCH ?= torch==2.13.0
+export PYTHON
+# Raw and through the environment only: a prompt may hold dollars, quotes, anything.
+ifdef PROMPT
+override export PROMPT := $(value PROMPT)
+endif
+SHELL := /bin/bash
+VENV := .venv
+PY := $(VENV)/bin/python
+TESTS ?= tests --ignore=tests/system
+PYTEST := $(PY) -m pytest -q
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-system check bench soak setup clean system-packages
+
+help: ## what each target does
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..." takes any prompt
+	@$(VENV)/bin/potluck demo
+
+test: check system-packages ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part
+	$(PYTEST) $(TESTS)
+
+test-system: $(VENV)/.dev system-packages ## tests of the installed product: packages, services
+	$(PYTEST) tests/system
+
+check: $(VENV)/.dev ## style, types and which package may import which
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(VENV)/.engine ## measure all figures, or one: FIGURE=hop_first (at most five minutes each)
+	@$(PY) -m benchmarks $(FIGURE)
+
+soak: $(VENV)/.engine ## all figures, or one, with full counts; writes benchmarks/results/
+	@$(PY) -m benchmarks --soak $(FIGURE)
+
+setup: ## everything for development, system packages included (asks for root where needed)
+	@.ci/system-packages --install
+	@$(MAKE) --no-print-directory $(VENV)/.dev
+
+clean: ## remove the environment, caches and build outputs
+	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+system-packages:
+	@.ci/system-packages
+
+# The stamps are newer than what they were made from, so an unchanged pyproject.toml means nothing to do.
+$(VENV)/.torch: .ci/venv Makefile
+	@.ci/venv torch
+
+$(VENV)/.engine: pyproject.toml $(VENV)/.torch
+	@.ci/venv engine
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.torch
+	@.ci/venv dev
