@@ -1,0 +1,156 @@
+"""Who a node is: an Ed25519 key in libp2p's own form, and signatures that a peer id alone can verify.
+
+The peer id of an Ed25519 key contains the public key (libp2p peer id specification, "identity" multihash), so a signed
+record needs no certificate beside it. Imports neither hivemind nor torch.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from potluck.errors import UsageError
+from potluck.protocol.blocks import PeerId
+
+SIGNATURE_BYTES = 64
+_PRIVATE_HEADER = bytes.fromhex(
+    "08011240"
+)  # protobuf PrivateKey {type: Ed25519, data: 64 bytes of seed and public key}
+_PUBLIC_HEADER = bytes.fromhex(
+    "002408011220"
+)  # identity multihash of protobuf PublicKey {type: Ed25519, data: 32 bytes}
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_BASE58_DIGITS = {letter: digit for digit, letter in enumerate(_BASE58)}
+_MAX_PEER_ID_LETTERS = 64  # Ed25519 ids have 52, RSA ones 46
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A private key and the peer id that belongs to it."""
+
+    peer_id: PeerId
+    private_key: Ed25519PrivateKey = field(repr=False)
+
+    @classmethod
+    def generate(cls) -> Identity:
+        return cls._of(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Identity:
+        """Read libp2p's PrivateKey protobuf; raises ValueError if it is not an Ed25519 key with its own public half."""
+        if len(data) != len(_PRIVATE_HEADER) + 64 or not data.startswith(_PRIVATE_HEADER):
+            raise ValueError("not an Ed25519 libp2p private key")
+        identity = cls._of(Ed25519PrivateKey.from_private_bytes(data[4:36]))
+        if identity.to_bytes() != data:
+            raise ValueError("the public half does not belong to the private half")
+        return identity
+
+    @classmethod
+    def load_or_create(cls, path: Path) -> Identity:
+        """Read the key at `path`, or make one there, readable by its owner only.
+
+        Raises:
+            UsageError: the file cannot be read or written, or holds something else.
+        """
+        try:
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_private(path, cls.generate().to_bytes(), replace=False)
+            return cls.from_bytes(path.read_bytes())
+        except OSError as error:
+            raise UsageError(f"cannot use the identity file {path}: {error.strerror}") from error
+        except ValueError as error:
+            raise UsageError(
+                f"{path} is not an identity of this program: {error}",
+                hint="move the file away to get a new identity, or point to another one",
+            ) from error
+
+    def to_bytes(self) -> bytes:
+        return _PRIVATE_HEADER + self.private_key.private_bytes_raw() + self.private_key.public_key().public_bytes_raw()
+
+    def sign(self, data: bytes) -> bytes:
+        return self.private_key.sign(data)
+
+    @classmethod
+    def _of(cls, key: Ed25519PrivateKey) -> Identity:
+        public = key.public_key().public_bytes_raw()
+        return cls(PeerId(base58_encode(_PUBLIC_HEADER + public)), key)
+
+
+@lru_cache(maxsize=4096)  # the same record comes from several replicas, and again at every reading
+def is_signed_by(peer_id: PeerId, data: bytes, signature: bytes) -> bool:
+    """Whether `signature` over `data` is by the key inside `peer_id`; False for ids that hold no Ed25519 key."""
+    key = public_key_of(peer_id)
+    if key is None or len(signature) != SIGNATURE_BYTES:
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, data)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def public_key_of(peer_id: str) -> bytes | None:
+    """The 32 bytes of the Ed25519 key inside a peer id, or None (RSA ids hold only a hash)."""
+    try:
+        raw = base58_decode(peer_id)
+    except ValueError:
+        return None
+    if len(raw) != len(_PUBLIC_HEADER) + 32 or not raw.startswith(_PUBLIC_HEADER):
+        return None
+    return raw[len(_PUBLIC_HEADER) :]
+
+
+def write_private(path: Path, data: bytes, *, replace: bool) -> None:
+    """Write a file of mode 0600 that appears whole or not at all; without `replace` an existing one stays."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            Path(temporary).replace(path)
+        elif not path.exists():
+            _link_once(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _link_once(source: str, path: Path) -> None:
+    """Give the file its final name unless somebody was faster; then theirs counts."""
+    try:
+        os.link(source, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        Path(source).replace(path)
+
+
+def base58_encode(data: bytes) -> str:
+    zeros = len(data) - len(data.lstrip(b"\0"))
+    number = int.from_bytes(data, "big")
+    letters = []
+    while number:
+        number, digit = divmod(number, 58)
+        letters.append(_BASE58[digit])
+    return "1" * zeros + "".join(reversed(letters))
+
+
+def base58_decode(text: str) -> bytes:
+    """Raises ValueError for anything that cannot be a peer id."""
+    if not 0 < len(text) <= _MAX_PEER_ID_LETTERS:
+        raise ValueError("not a peer id: wrong length")
+    number = 0
+    for letter in text:
+        if letter not in _BASE58_DIGITS:
+            raise ValueError("not a peer id: a letter outside base58")
+        number = number * 58 + _BASE58_DIGITS[letter]
+    zeros = len(text) - len(text.lstrip("1"))
+    return b"\0" * zeros + number.to_bytes((number.bit_length() + 7) // 8, "big")
