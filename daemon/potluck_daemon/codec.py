@@ -1,0 +1,146 @@
+"""Plain dataclasses to JSON values and back, by their type hints.
+
+Shared by the control API and the engine's pipe. A message comes from another process, so decoding checks every type:
+fields that this version does not know are ignored (a newer peer sent them), fields of a wrong type are refused.
+Knows nothing of sockets. Supported: bool, int, finite float, str, StrEnum, dataclasses, `X | None`, `tuple[X, ...]`,
+`tuple[X, Y]`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import types
+import typing
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+MAX_DEPTH = 16  # our own messages nest four deep
+
+
+class CodecError(ValueError):
+    """A value does not have the declared type; the message names the field."""
+
+
+def to_json(value: object) -> Any:
+    """The JSON value of a dataclass (or of anything it may contain)."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(kind: type[T], data: object, where: str = "message") -> T:
+    """Build `kind` from a JSON value.
+
+    Raises:
+        CodecError: a field is missing, has another type, or is out of range of its class.
+    """
+    return typing.cast(T, _decode(kind, data, where, 0))
+
+
+def dumps(value: object) -> bytes:
+    """One line of compact JSON, without the newline."""
+    return json.dumps(to_json(value), separators=(",", ":"), allow_nan=False).encode()
+
+
+def loads(text: bytes) -> object:
+    """Parse JSON strictly: no NaN, no repeated keys.
+
+    Raises:
+        CodecError: it is not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+    except CodecError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise CodecError(f"not JSON: {error}") from None
+
+
+def _refuse_constant(name: str) -> object:
+    raise CodecError(f"not JSON: {name}")
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise CodecError("not JSON: a key appears twice")
+    return result
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _decode(kind: Any, data: object, where: str, depth: int) -> object:
+    if depth > MAX_DEPTH:
+        raise CodecError(f"{where}: nested too deeply")
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _decode_optional(kind, data, where, depth)
+    if origin is tuple:
+        return _decode_tuple(typing.get_args(kind), data, where, depth)
+    if is_dataclass(kind):
+        return _decode_dataclass(typing.cast(type, kind), data, where, depth)
+    return _decode_plain(kind, data, where)
+
+
+def _decode_optional(kind: Any, data: object, where: str, depth: int) -> object:
+    if data is None:
+        return None
+    (inner,) = (item for item in typing.get_args(kind) if item is not type(None))
+    return _decode(inner, data, where, depth)
+
+
+def _decode_tuple(args: tuple[Any, ...], data: object, where: str, depth: int) -> object:
+    if not isinstance(data, list):
+        raise CodecError(f"{where}: expected a list")
+    if len(args) == 2 and args[1] is Ellipsis:
+        args = (args[0],) * len(data)
+    if len(args) != len(data):
+        raise CodecError(f"{where}: expected {len(args)} items, not {len(data)}")
+    return tuple(
+        _decode(kind, item, f"{where}[{i}]", depth + 1) for i, (kind, item) in enumerate(zip(args, data, strict=True))
+    )
+
+
+def _decode_dataclass(kind: type, data: object, where: str, depth: int) -> object:
+    if not isinstance(data, dict):
+        raise CodecError(f"{where}: expected an object")
+    hints = _hints(kind)
+    values: dict[str, object] = {}
+    for field in fields(kind):
+        if field.name in data:
+            values[field.name] = _decode(hints[field.name], data[field.name], f"{where}.{field.name}", depth + 1)
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise CodecError(f"{where}.{field.name} is missing")
+    try:
+        return kind(**values)
+    except ValueError as error:  # the class's own range checks
+        raise CodecError(f"{where}: {error}") from None
+
+
+def _decode_plain(kind: Any, data: object, where: str) -> object:
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        try:
+            return kind(data)
+        except ValueError:
+            raise CodecError(f"{where}: unknown value {str(data)[:40]!r}") from None
+    if type(data) is int and abs(data) >= 1 << 63:
+        raise CodecError(f"{where}: the number is too large")
+    if kind is float and isinstance(data, int | float) and not isinstance(data, bool):
+        if not math.isfinite(data):
+            raise CodecError(f"{where}: not a finite number")
+        return float(data)
+    if kind in (bool, int, str) and type(data) is kind:
+        return data
+    raise CodecError(f"{where}: expected {getattr(kind, '__name__', kind)}")

@@ -1,0 +1,1 @@
+"""The daemon's local API: schema, server and client."""

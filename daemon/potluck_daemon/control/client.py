@@ -1,0 +1,153 @@
+"""Speak to the daemon: typed calls and the event stream, synchronously, over its Unix socket.
+
+For the command line and the app's worker thread. One connection a call: a call takes about a millisecond, and a
+daemon that was restarted in between is simply found again.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from potluck.errors import PotluckError
+from potluck_daemon.codec import CodecError, dumps, from_json, loads, to_json
+from potluck_daemon.control import schema
+from potluck_daemon.control.schema import Empty, Method, Status, Transition
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+CALL_TIMEOUT_S = 35.0  # a little above the server's own limit
+EVENT_TIMEOUT_S = 45.0  # two keep-alive intervals
+MAX_LINE_BYTES = 1 << 20
+
+
+class DaemonAwayError(PotluckError):
+    """Nobody answers at the socket."""
+
+
+class ControlError(PotluckError):
+    """The daemon refused or failed the call; `message` and `hint` are its own."""
+
+
+class ControlClient:
+    """Calls to the daemon at `path`."""
+
+    def __init__(self, path: Path, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
+        self._path = path
+        self._timeout_s = timeout_s
+
+    def call(self, method: Method[P, R], params: P | None = None) -> R:
+        """Raises DaemonAwayError or ControlError. `params` None stands for an empty parameter object."""
+        wanted = to_json(params if params is not None else Empty())
+        body = dumps({"jsonrpc": "2.0", "id": 1, "method": method.name, "params": wanted})
+        headers = {"Host": schema.HOST, "Content-Type": "application/json", "Connection": "close"}
+        connection = _UnixConnection(self._path, self._timeout_s)
+        try:
+            connection.request("POST", schema.RPC_PATH, body, headers)
+            answer = connection.getresponse()
+            return _result(method, answer.status, answer.read())
+        except (OSError, http.client.HTTPException) as error:
+            raise _away(self._path, error) from error
+        finally:
+            connection.close()
+
+    def hello(self, client: str) -> schema.Hello:
+        """Ask for the API's version first.
+
+        Raises:
+            ControlError: the daemon speaks another version.
+        """
+        hello = self.call(schema.HELLO, schema.HelloParams(client=client))
+        if hello.api != schema.API_VERSION:
+            hint = "restart the daemon after an update: potluck stop, then potluck start"
+            raise ControlError(f"the daemon speaks API {hello.api}, this program {schema.API_VERSION}", hint=hint)
+        return hello
+
+    def events(self) -> Iterator[Status | Transition]:
+        """Statuses and transitions as they happen, the present status first; ends when the daemon does.
+
+        Raises:
+            DaemonAwayError: the daemon is not there, or fell silent.
+        """
+        connection = _UnixConnection(self._path, EVENT_TIMEOUT_S)
+        try:
+            connection.request("GET", schema.EVENTS_PATH, headers={"Host": schema.HOST})
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise ControlError(_refusal(answer.read()))
+            yield from _read_events(answer)
+        except (OSError, http.client.HTTPException) as error:
+            raise _away(self._path, error) from error
+        finally:
+            connection.close()
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """http.client over a socket path; it offers no other way than to override `connect`."""
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        super().__init__(schema.HOST, timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def _away(path: Path, error: Exception) -> DaemonAwayError:
+    if isinstance(error, FileNotFoundError | ConnectionRefusedError):
+        return DaemonAwayError("the daemon is not running", hint="start it with: potluck start")
+    if isinstance(error, PermissionError):
+        return DaemonAwayError(f"no permission to speak to the daemon at {path}", hint="it belongs to another user")
+    return DaemonAwayError(f"the daemon does not answer: {error or type(error).__name__}", hint="potluck logs")
+
+
+def _result(method: Method[Any, R], status: int, body: bytes) -> R:
+    if status != 200:
+        raise ControlError(_refusal(body))
+    try:
+        message = loads(body)
+        if not isinstance(message, dict):
+            raise CodecError("expected an object")
+        if "error" in message:
+            raise _control_error(message["error"])
+        return from_json(method.result, message.get("result"), "result")
+    except CodecError as error:
+        raise ControlError(f"the daemon's answer is not understood: {error}") from error
+
+
+def _control_error(error: object) -> ControlError:
+    if not isinstance(error, dict) or not isinstance(error.get("message"), str):
+        return ControlError("the daemon failed without saying why")
+    data = error.get("data")
+    hint = data.get("hint") if isinstance(data, dict) else None
+    return ControlError(error["message"], hint=hint if isinstance(hint, str) else None)
+
+
+def _refusal(body: bytes) -> str:
+    try:
+        message = loads(body)
+    except CodecError:
+        message = None
+    text = message.get("error") if isinstance(message, dict) else None
+    return f"the daemon refused the request: {text or 'no reason given'}"
+
+
+def _read_events(answer: http.client.HTTPResponse) -> Iterator[Status | Transition]:
+    name = b""
+    while line := answer.readline(MAX_LINE_BYTES):
+        field, _, value = line.rstrip(b"\n").partition(b": ")
+        if field == b"event":
+            name = value
+        elif field == b"data":
+            kind = schema.EVENT_TYPES.get(name.decode("ascii", "replace"))
+            if kind is not None:  # a newer daemon may send events that we do not know
+                try:
+                    yield from_json(kind, loads(value), "event")
+                except CodecError as error:
+                    raise ControlError(f"the daemon's event is not understood: {error}") from error

@@ -1,0 +1,78 @@
+"""One publisher, many event streams: each reader gets the newest status and every transition.
+
+A reader that falls behind loses intermediate statuses, never the last one; transitions are few and kept up to a limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from types import TracebackType
+
+from potluck_daemon.codec import dumps
+from potluck_daemon.control.schema import STATUS_EVENT, TRANSITION_EVENT, Status, Transition
+
+MAX_WAITING = 64
+
+
+class Broadcast:
+    """Owned by the daemon; `publish_*` never waits."""
+
+    def __init__(self) -> None:
+        self._subscriptions: set[Subscription] = set()
+        self._last_status: bytes | None = None
+
+    @property
+    def has_readers(self) -> bool:
+        return bool(self._subscriptions)
+
+    def subscribe(self) -> Subscription:
+        subscription = Subscription(self._subscriptions)
+        if self._last_status is not None:
+            subscription.put(STATUS_EVENT, self._last_status)
+        return subscription
+
+    def publish_status(self, status: Status) -> None:
+        self._last_status = dumps(status)
+        for subscription in self._subscriptions:
+            subscription.put(STATUS_EVENT, self._last_status)
+
+    def publish_transition(self, transition: Transition) -> None:
+        data = dumps(transition)
+        for subscription in self._subscriptions:
+            subscription.put(TRANSITION_EVENT, data)
+
+
+class Subscription:
+    """What waits for one reader. A context manager: it takes itself off the list."""
+
+    def __init__(self, owners: set[Subscription]) -> None:
+        self._owners = owners
+        self._waiting: OrderedDict[tuple[str, bytes], None] = OrderedDict()
+        self._arrived = asyncio.Event()
+
+    def put(self, name: str, data: bytes) -> None:
+        if name == STATUS_EVENT:
+            for key in [key for key in self._waiting if key[0] == STATUS_EVENT]:
+                del self._waiting[key]
+        self._waiting[name, data] = None
+        if len(self._waiting) > MAX_WAITING:
+            self._waiting.popitem(last=False)
+        self._arrived.set()
+
+    async def next(self) -> tuple[str, bytes]:
+        """The oldest waiting event: name and JSON."""
+        while not self._waiting:
+            self._arrived.clear()
+            await self._arrived.wait()
+        (name, data), _ = self._waiting.popitem(last=False)
+        return name, data
+
+    def __enter__(self) -> Subscription:
+        self._owners.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._owners.discard(self)

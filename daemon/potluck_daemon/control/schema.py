@@ -1,0 +1,223 @@
+"""The control API in one place: every method with its parameters and result, and every event.
+
+Server, command line and app all import this file and nothing else of the wire. JSON-RPC 2.0 requests go to `POST /rpc`,
+events come as Server-Sent Events from `GET /events`; each event's data is one JSON object of the class named here.
+Rule for changes: adding an optional field or a method keeps `API_VERSION`; anything else raises it.
+Times are Unix seconds, because they cross processes and are shown to people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from potluck_daemon.states import Reason, State
+
+API_VERSION = 1
+HOST = "potluckd.local"  # the only Host header that is answered
+RPC_PATH = "/rpc"
+EVENTS_PATH = "/events"
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """The process that owns the device; `pid` is None while it is ended."""
+
+    pid: int | None = None
+    uptime_s: float = 0.0
+    restarts: int = 0  # after failures, since the daemon started
+    last_failure: str | None = None  # one sentence, with the advice if there is any
+
+
+@dataclass(frozen=True, slots=True)
+class SwarmStatus:
+    """The swarm this machine serves, as far as the engine last told."""
+
+    name: str
+    model: str
+    num_blocks: int
+    span: tuple[int, int] | None = None  # blocks [start, end) served here; kept while yielded
+    coverage: tuple[int, ...] = ()  # live replicas of each block, this machine included; empty: not known yet
+    coverage_at: float | None = None  # when the coverage was read
+    peer_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStatus:
+    """The machine and our share of it. Percentages are of the whole machine, 0 to 100."""
+
+    cpu_percent: float = 0.0
+    engine_cpu_percent: float = 0.0
+    gpu_percent: float | None = None  # None: no GPU that can be asked
+    memory_used_bytes: int = 0  # by the engine, on the device it serves from
+    memory_limit_bytes: int = 0  # what the engine may use; 0: not limited
+    memory_total_bytes: int = 0  # of that device
+
+
+class ProbeState(StrEnum):
+    WATCHING = "watching"  # works, sees nothing
+    SEEN = "seen"  # sees a reason to yield
+    ASLEEP = "asleep"  # not needed in this state
+    UNAVAILABLE = "unavailable"  # cannot work here; `detail` says why
+    OFF = "off"  # switched off in the settings
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeStatus:
+    name: str
+    state: ProbeState
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything a status page shows. `text` is the state and its reason as one sentence for people."""
+
+    state: State
+    reason: Reason
+    text: str
+    since: float
+    version: str
+    until: float | None = None  # when this state ends by itself, if that is known
+    engine: EngineStatus = field(default_factory=EngineStatus)
+    swarm: SwarmStatus | None = None
+    load: LoadStatus = field(default_factory=LoadStatus)
+    tokens_per_s: float = 0.0
+    sessions: int = 0
+    tokens_today: int = 0
+    probes: tuple[ProbeStatus, ...] = ()
+    notices: tuple[str, ...] = ()  # things to know, e.g. a settings file that could not be read
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One line of the history."""
+
+    at: float
+    before: State
+    state: State
+    reason: Reason
+    text: str
+
+
+# --- methods ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """No parameters, or nothing to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class HelloParams:
+    client: str = ""  # name and version, for the log
+    api: int = API_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    api: int
+    version: str
+    pid: int
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PauseParams:
+    """`seconds` None: until resumed."""
+
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not 1 <= self.seconds <= 366 * 86400:
+            raise ValueError("a pause lasts between a second and a year")
+
+
+@dataclass(frozen=True, slots=True)
+class JoinParams:
+    invite: str = field(repr=False)  # holds the membership key
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.invite) <= 16384:
+            raise ValueError("an invite has between 1 and 16384 characters")
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    name: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryParams:
+    limit: int = 50
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.limit <= 1000:
+            raise ValueError("limit is between 1 and 1000")
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    transitions: tuple[Transition, ...]  # oldest first
+
+
+@dataclass(frozen=True, slots=True)
+class LogsParams:
+    lines: int = 100
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.lines <= 2000:
+            raise ValueError("lines is between 1 and 2000")
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    path: str
+    lines: tuple[str, ...]
+
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Generic[P, R]):
+    name: str
+    params: type[P]
+    result: type[R]
+
+
+HELLO = Method("hello", HelloParams, Hello)
+STATUS = Method("status", Empty, Status)
+PAUSE = Method("pause", PauseParams, Status)
+RESUME = Method("resume", Empty, Status)
+JOIN = Method("join", JoinParams, Joined)
+HISTORY = Method("history", HistoryParams, History)
+LOGS = Method("logs", LogsParams, Logs)
+RELOAD = Method("reload", Empty, Status)  # read settings and swarms again
+SHUTDOWN = Method("shutdown", Empty, Empty)
+
+METHODS: dict[str, Method[Any, Any]] = {
+    method.name: method for method in (HELLO, STATUS, PAUSE, RESUME, JOIN, HISTORY, LOGS, RELOAD, SHUTDOWN)
+}
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+STATUS_EVENT = "status"  # Status: at once when connected, then whenever it changes, at most twice a second
+TRANSITION_EVENT = "transition"  # Transition
+EVENT_TYPES: dict[str, type[Status] | type[Transition]] = {STATUS_EVENT: Status, TRANSITION_EVENT: Transition}
+
+
+# --- JSON-RPC's own numbers ------------------------------------------------------------------------------------------
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+REFUSED = -32000  # a PotluckError: `message` for people, `data.hint` says what to do

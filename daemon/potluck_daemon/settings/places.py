@@ -1,0 +1,91 @@
+"""Where files live: the platform's own places for a user, systemd's directories for the system service."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+_APP = "potluck"
+SYSTEM_SOCKET = Path("/run/potluck/potluckd.sock")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Folders of one daemon. Nothing is created here."""
+
+    config: Path
+    state: Path
+    runtime: Path
+    cache: Path
+
+    @property
+    def settings_file(self) -> Path:
+        return self.config / "settings.toml"
+
+    @property
+    def state_file(self) -> Path:
+        return self.state / "state.json"
+
+    @property
+    def history_file(self) -> Path:
+        return self.state / "history.jsonl"
+
+    @property
+    def log_file(self) -> Path:
+        return self.state / "potluckd.log"
+
+    @property
+    def lock_file(self) -> Path:
+        """In the state folder: two sessions of one user may have different runtime folders."""
+        return self.state / "potluckd.lock"
+
+    @property
+    def socket(self) -> Path:
+        return self.runtime / "potluckd.sock"
+
+
+def user_places() -> Places:
+    """The folders of the user who runs this process."""
+    state = platformdirs.user_state_path(_APP)
+    return Places(
+        config=platformdirs.user_config_path(_APP),
+        state=state,
+        runtime=_user_runtime(state),
+        cache=platformdirs.user_cache_path(_APP),
+    )
+
+
+def system_places() -> Places:
+    """The folders of the system service; systemd names them in the environment."""
+    return Places(
+        config=_service_folder("CONFIGURATION_DIRECTORY", "/etc/potluck"),
+        state=_service_folder("STATE_DIRECTORY", "/var/lib/potluck"),
+        runtime=_service_folder("RUNTIME_DIRECTORY", str(SYSTEM_SOCKET.parent)),
+        cache=_service_folder("CACHE_DIRECTORY", "/var/cache/potluck"),
+    )
+
+
+def find_socket() -> Path:
+    """The socket a client should try: this user's daemon, or else the system's if there is one."""
+    own = user_places().socket
+    if not own.exists() and SYSTEM_SOCKET.exists():
+        return SYSTEM_SOCKET
+    return own
+
+
+def _user_runtime(state: Path) -> Path:
+    """A shell opened by `su` or `cron` lacks XDG_RUNTIME_DIR, but must find the daemon of the desktop session."""
+    named = os.environ.get("XDG_RUNTIME_DIR")
+    if named:
+        return Path(named) / _APP
+    usual = Path(f"/run/user/{os.getuid()}")
+    if os.access(usual, os.W_OK):
+        return usual / _APP
+    return state / "run"
+
+
+def _service_folder(variable: str, default: str) -> Path:
+    return Path(os.environ.get(variable, default).split(":")[0])

@@ -1,0 +1,95 @@
+import random
+
+import pytest
+from potluck_daemon.control.http import MAX_BODY_BYTES, HttpError, parse_head
+
+GOOD = b"POST /rpc HTTP/1.1\r\nHost: potluckd.local\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+
+
+def head(*lines: str) -> bytes:
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+
+
+def rpc(*more: str, host: str = "potluckd.local", length: str = "2") -> bytes:
+    return head(
+        "POST /rpc HTTP/1.1", f"Host: {host}", "Content-Type: application/json", f"Content-Length: {length}", *more
+    )
+
+
+def test_a_proper_call_passes() -> None:
+    request = parse_head(GOOD)
+    assert (request.method, request.path, request.body_bytes, request.keep_alive) == ("POST", "/rpc", 2, True)
+
+
+def test_connection_close_is_honoured() -> None:
+    assert not parse_head(rpc("Connection: close")).keep_alive
+
+
+@pytest.mark.parametrize(
+    ("bad", "status"),
+    [
+        (rpc(host="evil.example"), 421),
+        (rpc(host="potluckd.local.evil.example"), 421),
+        (rpc(host="potluckd.local:80"), 421),
+        (rpc(host="127.0.0.1"), 421),
+        (head("POST /rpc HTTP/1.1", "Content-Type: application/json", "Content-Length: 2"), 421),
+        (rpc("Origin: http://evil.example"), 403),
+        (rpc("Origin: null"), 403),
+        (rpc("Referer: http://potluckd.local/"), 403),
+        (rpc("Sec-Fetch-Site: same-origin"), 403),
+        (rpc(length=str(MAX_BODY_BYTES + 1)), 413),
+        (rpc(length="10485760"), 413),
+        (rpc(length="999999999999999999999"), 400),
+        (rpc(length="-1"), 400),
+        (rpc(length="+2"), 400),
+        (rpc(length="0x2"), 400),
+        (rpc(length="2, 2"), 400),
+        (rpc(length=""), 400),
+        (rpc("Content-Length: 2"), 400),
+        (rpc("Host: potluckd.local"), 400),
+        (rpc("Transfer-Encoding: chunked"), 501),
+        (rpc("Expect: 100-continue"), 501),
+        (rpc(" folded: yes"), 400),
+        (rpc("No colon"), 400),
+        (rpc("Space : before colon"), 400),
+        (rpc("Bare: line\nfeed"), 400),
+        (rpc("Null: a\x00b"), 400),
+        (rpc("Eight-Bit: \xff"), 400),
+        (rpc(*(f"X-{i}: 1" for i in range(50))), 431),
+        (head("POST /rpc HTTP/1.1", "Host: potluckd.local", "Content-Type: application/json"), 411),
+        (head("POST /rpc HTTP/1.1", "Host: potluckd.local", "Content-Type: text/plain", "Content-Length: 2"), 415),
+        (head("POST /rpc HTTP/1.1", "Host: potluckd.local", "Content-Length: 2"), 415),
+        (head("GET /rpc HTTP/1.1", "Host: potluckd.local"), 405),
+        (head("OPTIONS /rpc HTTP/1.1", "Host: potluckd.local"), 405),
+        (head("POST /events HTTP/1.1", "Host: potluckd.local", "Content-Length: 0"), 405),
+        (head("GET /events HTTP/1.1", "Host: potluckd.local", "Content-Length: 1"), 413),
+        (head("GET / HTTP/1.1", "Host: potluckd.local"), 404),
+        (head("POST /rpc?x=1 HTTP/1.1", "Host: potluckd.local"), 404),
+        (head("GET http://potluckd.local/events HTTP/1.1", "Host: potluckd.local"), 404),
+        (head("POST /rpc HTTP/1.0", "Host: potluckd.local"), 505),
+        (head("POST /rpc HTTP/2.0", "Host: potluckd.local"), 505),
+        (head("POST /rpc"), 400),
+        (head("POST  /rpc HTTP/1.1"), 400),
+        (head("\x16\x03\x01 hello HTTP/1.1"), 400),
+        (b"\r\n\r\n", 400),
+    ],
+)
+def test_what_is_not_ours_is_refused(bad: bytes, status: int) -> None:
+    with pytest.raises(HttpError) as caught:
+        parse_head(bad)
+    assert caught.value.status == status
+
+
+def test_damaged_heads_are_parsed_or_refused_but_never_crash() -> None:
+    rng = random.Random(7)
+    for _ in range(3000):
+        damaged = bytearray(GOOD)
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(damaged))
+            damaged[at : at + rng.randint(0, 3)] = rng.randbytes(rng.randint(0, 3))
+        try:
+            request = parse_head(bytes(damaged))
+        except HttpError:
+            continue
+        assert request.path in ("/rpc", "/events")
+        assert 0 <= request.body_bytes <= MAX_BODY_BYTES

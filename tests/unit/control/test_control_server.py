@@ -1,0 +1,278 @@
+"""The server on a real Unix socket in this process; hostile callers write raw bytes."""
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from potluck_daemon.control import schema, server
+from potluck_daemon.control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_daemon.control.events import Broadcast
+from potluck_daemon.control.peers import AccessRule, Peer
+from potluck_daemon.control.server import ControlServer
+from potluck_daemon.states import Reason, State
+
+from potluck.errors import UsageError
+
+SERVING = schema.Status(State.SERVING, Reason.NONE, "serving", 1.0, "test")
+PAUSED = schema.Status(State.PAUSED, Reason.USER, "paused", 2.0, "test")
+
+
+class Daemon:
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, object]] = []
+        self.broadcast = Broadcast()
+
+    def handlers(self) -> dict[str, server.Handler]:
+        return {name: self._handler(name) for name in schema.METHODS}
+
+    def _handler(self, name: str) -> server.Handler:
+        async def handle(params: object) -> object:
+            self.calls.append((name, params))
+            if name == "join":
+                raise UsageError("that is no invite", hint="ask for another")
+            if name == "reload":
+                raise RuntimeError("a fault of ours")
+            if name == "hello":
+                return schema.Hello(schema.API_VERSION, "test", os.getpid(), 0.0)
+            return SERVING if name in ("status", "pause", "resume") else schema.Empty()
+
+        return handle
+
+
+@pytest.fixture
+def daemon() -> Daemon:
+    return Daemon()
+
+
+@pytest_asyncio.fixture()
+async def path(tmp_path: Path, daemon: Daemon) -> AsyncIterator[Path]:
+    socket_path = tmp_path / "run" / "potluckd.sock"
+    control = ControlServer(socket_path, AccessRule(os.getuid()), daemon.handlers(), daemon.broadcast)
+    await control.start()
+    yield socket_path
+    await control.close()
+
+
+def request(body: bytes, *more: str, host: str = schema.HOST) -> bytes:
+    lines = ["POST /rpc HTTP/1.1", f"Host: {host}", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, *more]).encode() + b"\r\n\r\n" + body
+
+
+async def exchange(path: Path, data: bytes) -> bytes:
+    """Everything the server says until it closes."""
+    reader, writer = await asyncio.open_unix_connection(path)
+    writer.write(data)
+    answer = await reader.read()
+    writer.close()
+    return answer
+
+
+def call_body(method: str = "status", **more: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method} | more).encode()
+
+
+async def test_a_call_is_answered_with_its_typed_result(path: Path) -> None:
+    assert await asyncio.to_thread(ControlClient(path).call, schema.STATUS) == SERVING
+
+
+async def test_parameters_arrive_typed(path: Path, daemon: Daemon) -> None:
+    await asyncio.to_thread(ControlClient(path).call, schema.PAUSE, schema.PauseParams(seconds=60))
+    assert daemon.calls == [("pause", schema.PauseParams(seconds=60.0))]
+
+
+async def test_a_refusal_reaches_the_caller_with_its_hint(path: Path) -> None:
+    with pytest.raises(ControlError, match="no invite") as caught:
+        await asyncio.to_thread(ControlClient(path).call, schema.JOIN, schema.JoinParams("x"))
+    assert caught.value.hint == "ask for another"
+
+
+async def test_a_fault_inside_is_named_without_its_details(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ControlError, match="reload failed inside the daemon"):
+        await asyncio.to_thread(ControlClient(path).call, schema.RELOAD)
+    assert "a fault of ours" in caplog.text
+
+
+async def test_no_daemon_is_said_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(DaemonAwayError) as caught:
+        ControlClient(tmp_path / "nothing.sock").call(schema.STATUS)
+    assert caught.value.hint is not None
+    assert "potluck start" in caught.value.hint
+
+
+async def test_many_calls_share_one_connection(path: Path) -> None:
+    reader, writer = await asyncio.open_unix_connection(path)
+    for _ in range(3):
+        writer.write(request(call_body()))
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        assert json.loads(await reader.readexactly(length))["result"]["state"] == "serving"
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (request(call_body(), host="evil.example"), 421),
+        (request(call_body(), "Origin: http://localhost"), 403),
+        (request(b"x" * (10 << 20)), 413),
+        (b"GET / HTTP/1.1\r\n" + b"a: " + b"b" * 20_000 + b"\r\n\r\n", 431),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+    ],
+)
+async def test_hostile_requests_get_an_error_and_no_handler_runs(
+    path: Path, daemon: Daemon, data: bytes, status: int
+) -> None:
+    try:
+        answer = await exchange(path, data)
+    except ConnectionResetError:  # closed while we still pushed ten megabytes
+        answer = f"HTTP/1.1 {status} ".encode()
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert daemon.calls == []
+
+
+@pytest.mark.parametrize(
+    ("body", "number"),
+    [
+        (b"{", schema.PARSE_ERROR),
+        (b"[" * 5000, schema.PARSE_ERROR),
+        (b"[]", schema.INVALID_REQUEST),
+        (b'{"id":1,"method":"status"}', schema.INVALID_REQUEST),
+        (call_body("status", id={}), schema.INVALID_REQUEST),
+        (call_body("__class__"), schema.METHOD_NOT_FOUND),
+        (call_body("pause", params={"seconds": "long"}), schema.INVALID_PARAMS),
+        (call_body("pause", params={"seconds": -1}), schema.INVALID_PARAMS),
+        (call_body("status", params=[]), schema.INVALID_PARAMS),
+    ],
+)
+async def test_malformed_calls_get_the_specified_error_numbers(
+    path: Path, daemon: Daemon, body: bytes, number: int
+) -> None:
+    answer = await exchange(path, request(body, "Connection: close"))
+    assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["error"]["code"] == number
+    assert daemon.calls == []
+
+
+async def test_another_user_is_refused(tmp_path: Path, daemon: Daemon) -> None:
+    socket_path = tmp_path / "s.sock"
+    control = ControlServer(socket_path, AccessRule(os.getuid() + 1), daemon.handlers(), daemon.broadcast)
+    await control.start()
+    try:
+        answer = await exchange(socket_path, request(call_body()))
+        assert answer.startswith(b"HTTP/1.1 403 ")
+        assert daemon.calls == []
+    finally:
+        await control.close()
+
+
+def test_the_system_service_lets_in_root_and_its_group_only() -> None:
+    rule = AccessRule(uid=900, group="daemon")
+    assert rule.allows(Peer(900, 900))
+    assert rule.allows(Peer(0, 0))
+    assert rule.allows(Peer(1, 1))  # user daemon, group daemon
+    assert not rule.allows(Peer(65534, 65534))
+    assert not AccessRule(uid=900).allows(Peer(0, 0))
+
+
+async def test_the_socket_is_for_its_owner_alone(path: Path) -> None:
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_slow_caller_is_dropped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "REQUEST_TIMEOUT_S", 0.05)
+    assert (await exchange(path, b"POST /rpc HTTP/1.1\r\nHo")).startswith(b"HTTP/1.1 408 ")
+    body_missing = request(call_body())[:-5]
+    assert (await exchange(path, body_missing)).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_an_idle_connection_is_dropped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "IDLE_TIMEOUT_S", 0.05)
+    assert await exchange(path, b"") == b""
+
+
+async def test_connections_above_the_limit_are_refused_and_places_come_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
+    held = [await asyncio.open_unix_connection(path) for _ in range(2)]
+    for reader, writer in held:  # accepted for sure once they are answered
+        writer.write(request(call_body()))
+        await reader.readuntil(b"\r\n\r\n")
+    assert (await exchange(path, request(call_body()))).startswith(b"HTTP/1.1 503 ")
+    for _, writer in held:
+        writer.close()
+        await writer.wait_closed()
+    for _ in range(200):
+        answer = await exchange(path, request(call_body(), "Connection: close"))
+        if answer.startswith(b"HTTP/1.1 200 "):
+            break
+        await asyncio.sleep(0)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_a_caller_that_leaves_in_the_middle_harms_nobody(path: Path) -> None:
+    for cut in (1, 20, 60, len(request(call_body())) - 1):
+        _, writer = await asyncio.open_unix_connection(path)
+        writer.write(request(call_body())[:cut])
+        writer.close()
+    assert await asyncio.to_thread(ControlClient(path).call, schema.STATUS) == SERVING
+
+
+async def test_events_begin_with_the_present_status(path: Path, daemon: Daemon) -> None:
+    daemon.broadcast.publish_status(SERVING)
+    transition = schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, "paused by you")
+    events = ControlClient(path).events()
+    try:
+        assert await asyncio.to_thread(next, events) == SERVING
+        daemon.broadcast.publish_transition(transition)
+        daemon.broadcast.publish_status(PAUSED)
+        assert await asyncio.to_thread(next, events) == transition
+        assert await asyncio.to_thread(next, events) == PAUSED
+    finally:
+        events.close()
+
+
+async def test_a_slow_reader_gets_the_newest_status_and_every_transition() -> None:
+    broadcast = Broadcast()
+    with broadcast.subscribe() as subscription:
+        for tokens in range(100):
+            broadcast.publish_status(schema.Status(State.SERVING, Reason.NONE, "", 1.0, "t", tokens_today=tokens))
+        broadcast.publish_transition(schema.Transition(1.0, State.IDLE, State.SERVING, Reason.NONE, ""))
+        name, data = await subscription.next()
+        assert (name, json.loads(data)["tokens_today"]) == ("status", 99)
+        assert (await subscription.next())[0] == "transition"
+
+
+async def test_a_reader_that_left_frees_its_stream(path: Path, daemon: Daemon) -> None:
+    daemon.broadcast.publish_status(SERVING)
+    events = ControlClient(path).events()
+    await asyncio.to_thread(next, events)
+    assert daemon.broadcast.has_readers
+    events.close()
+    async with asyncio.timeout(5):
+        while daemon.broadcast.has_readers:
+            await asyncio.sleep(0.005)
+
+
+async def test_a_socket_file_of_a_dead_daemon_is_replaced(tmp_path: Path, daemon: Daemon) -> None:
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(tmp_path / "s.sock"))
+    stale.close()
+    control = ControlServer(tmp_path / "s.sock", AccessRule(os.getuid()), daemon.handlers(), daemon.broadcast)
+    await control.start()
+    assert await asyncio.to_thread(ControlClient(tmp_path / "s.sock").call, schema.STATUS) == SERVING
+    await control.close()
+    assert not (tmp_path / "s.sock").exists()
+
+
+async def test_hello_of_another_api_version_says_what_to_do(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = ControlClient(path)
+    assert (await asyncio.to_thread(client.hello, "test")).pid == os.getpid()
+    monkeypatch.setattr(client, "call", lambda *_: schema.Hello(schema.API_VERSION + 1, "newer", 1, 0.0))
+    with pytest.raises(ControlError, match=f"speaks API {schema.API_VERSION + 1}"):
+        client.hello("test")
