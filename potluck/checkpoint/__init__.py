@@ -1,0 +1,43 @@
+"""Hugging Face checkpoints: which file holds which tensor, download of just those, building a span or the ends of a model.
+
+Names are resolved on first use, so that importing this package costs nothing and the converter's child process never
+loads transformers.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from potluck.checkpoint.cache import KvCache
+    from potluck.checkpoint.convert import convert_checkpoint
+    from potluck.checkpoint.ends import load_ends
+    from potluck.checkpoint.source import Checkpoint, open_checkpoint
+    from potluck.checkpoint.span import BlockSpan, load_span
+
+_HOMES = {
+    "BlockSpan": "span",
+    "Checkpoint": "source",
+    "KvCache": "cache",
+    "convert_checkpoint": "convert",
+    "load_ends": "ends",
+    "load_span": "span",
+    "open_checkpoint": "source",
+}
+
+__all__ = [
+    "BlockSpan",
+    "Checkpoint",
+    "KvCache",
+    "convert_checkpoint",
+    "load_ends",
+    "load_span",
+    "open_checkpoint",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

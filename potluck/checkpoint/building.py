@@ -1,0 +1,135 @@
+"""Models built on the meta device and filled from a checkpoint: only the modules kept, only their tensors.
+
+The full configuration is used to build, so per-layer types, dense or expert layers and skipped position encodings come
+out right; what is not kept is thrown away before a byte is read. The conversions of transformers (experts fused into
+one tensor, renamed keys) are applied one group of tensors at a time, so that peak memory stays near the result's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.conversion_mapping import get_model_conversion_mapping
+from transformers.core_model_loading import convert_and_load_state_dict_in_model
+from transformers.modeling_utils import LoadStateDictConfig
+
+from potluck.errors import CheckpointError
+
+_POISON_INT = -(2**31)
+
+
+class Passthrough(nn.Module):
+    """Stands for an embedding or a norm that a span does not have.
+
+    Hidden states pass; for ids or positions it returns zeros that broadcast, since the real input replaces them later.
+    """
+
+    def __init__(self, hidden_size: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self._hidden_size = hidden_size
+        self._dtype = dtype
+
+    def forward(self, x: Tensor, *args: object, **kwargs: object) -> Tensor:
+        if x.is_floating_point() and x.shape[-1] == self._hidden_size:
+            return x
+        return torch.zeros((1, 1, self._hidden_size), dtype=self._dtype, device=x.device)
+
+
+class Filler:
+    """Fills a model that was built on meta, one group of tensors after another, and checks that nothing is left out."""
+
+    def __init__(self, model: Any, dtype: torch.dtype, device: str) -> None:
+        self._model = model
+        self._device = device
+        self._settings: dict[str, Any] = {
+            "dtype": dtype,
+            "device_map": {"": device},
+            "dtype_plan": model._get_dtype_plan(dtype),
+        }
+        self.missing = set(model.state_dict().keys())
+
+    def fill(self, tensors: Mapping[str, Tensor]) -> None:
+        """Give `tensors`, by the checkpoint's names, to the model. Raises CheckpointError for wrong shapes or names."""
+        config = LoadStateDictConfig(**self._settings, weight_mapping=get_model_conversion_mapping(self._model))
+        info, _ = convert_and_load_state_dict_in_model(self._model, dict(tensors), config)
+        self.missing &= info.missing_keys
+        if info.mismatched_keys:
+            name, found, wanted = sorted(info.mismatched_keys)[0]
+            raise CheckpointError(
+                f"{name} has the shape {list(found)} in the checkpoint, the configuration says {list(wanted)}",
+                hint="config.json and the tensors are not of the same model",
+            )
+        if info.conversion_errors or info.error_msgs:
+            problem = next(iter(info.conversion_errors.values()), None) or info.error_msgs[0]
+            raise CheckpointError(f"a tensor cannot be converted: {str(problem).strip().splitlines()[-1]}")
+        if info.unexpected_keys:
+            raise CheckpointError(
+                f"the checkpoint has {sorted(info.unexpected_keys)[0]}, which the model does not know",
+                hint="config.json and the tensors are not of the same model",
+            )
+
+    def finish(self) -> None:
+        """Raises CheckpointError if a tensor was never filled; freezes the model and sets it to evaluation."""
+        missing = sorted(self.missing)
+        if missing:
+            raise CheckpointError(
+                f"the checkpoint lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else ""),
+                hint="download it again, or ask whoever made it",
+            )
+        for parameter in self._model.parameters():
+            parameter.requires_grad_(False)
+        self._model.eval()
+
+
+def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
+    """Give every buffer on meta its value, for such as rotary frequencies are in no checkpoint.
+
+    A buffer built on meta holds whatever the memory held. So each is poisoned, computed by the family's own
+    initialisation, and refused if the poison is still there. Call it before tensors are loaded: initialising a
+    parameter that is still on meta does nothing.
+    """
+    for path, module in model.named_modules():
+        names = [name for name, buffer in module.named_buffers(recurse=False) if buffer.is_meta]
+        if not names:
+            continue
+        persistent = {name for name in names if name not in module._non_persistent_buffers_set}
+        for name in names:
+            module._buffers[name] = _poisoned(module._buffers[name], device)
+        with torch.no_grad():
+            model._init_weights(module)
+        if any(_is_poisoned(module._buffers[name]) for name in names if name not in persistent):
+            _take_from_fresh(module, names, full_config, device)
+        for name in names:
+            if name not in persistent and _is_poisoned(module._buffers[name]):
+                raise CheckpointError(f"{path}.{name} cannot be computed: models of this family are not supported")
+
+
+def _poisoned(buffer: Tensor, device: str) -> Tensor:
+    filled = torch.empty_like(buffer, device=device)
+    if buffer.is_floating_point():
+        return filled.fill_(float("nan"))
+    return filled.fill_(_POISON_INT if buffer.dtype in (torch.int32, torch.int64) else 0)
+
+
+def _is_poisoned(buffer: Tensor) -> bool:
+    if buffer.is_floating_point():
+        return bool(torch.isnan(buffer).any())
+    return buffer.dtype in (torch.int32, torch.int64) and bool((buffer == _POISON_INT).any())
+
+
+def _take_from_fresh(module: nn.Module, names: list[str], config: Any, device: str) -> None:
+    """For modules that `_init_weights` passes over: build one more of them on a real device."""
+    kind: Any = type(module)
+    for arguments in ({"config": config, "device": device}, {"config": config}):
+        try:
+            fresh = kind(**arguments)
+        except TypeError:
+            continue
+        for name in names:
+            module._buffers[name] = fresh._buffers[name].to(device)
+        if hasattr(fresh, "original_inv_freq"):
+            module.original_inv_freq = fresh.original_inv_freq
+        return

@@ -1,0 +1,224 @@
+"""The key-value cache of one session through one span: grows by doubling, can go back, can be reordered.
+
+Transformers' dynamic cache copies all keys and values of a layer at every token; these layers append into a buffer and
+hand out views of exactly the shape the stock layers return, so that attention sees the same numbers. Layers of other
+kinds (linear attention, chunked, indexed) are left as the family's configuration asks for them.
+
+Not thread-safe, and without gradients: a cache is used under `torch.inference_mode` or `torch.no_grad`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import (
+    CacheLayerMixin,
+    DynamicCache,
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    LinearAttentionCacheLayerMixin,
+)
+
+from potluck.protocol.codes import Code, RemoteError
+
+FIRST_CAPACITY_TOKENS = 64
+WINDOW_ROLLBACK_TOKENS = 256
+"""How far back a sliding window can go: kept beyond the window so that a rejected draft does not need a replay."""
+
+
+class GrowingLayer(DynamicLayer):  # type: ignore[misc]
+    """Keys and values of one layer, [batch, heads, length, head_dim], as views into buffers with room to grow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._length = 0
+        self._key_buffer: Tensor | None = None
+        self._value_buffer: Tensor | None = None
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        start, end = self._length, self._length + key_states.shape[-2]
+        key_buffer, value_buffer = self._key_buffer, self._value_buffer
+        if key_buffer is None or value_buffer is None or end > key_buffer.shape[-2]:
+            self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
+            key_buffer = self._key_buffer = _regrow(key_buffer, key_states, 0, start, end)
+            value_buffer = self._value_buffer = _regrow(value_buffer, value_states, 0, start, end)
+        key_buffer[:, :, start:end] = key_states
+        value_buffer[:, :, start:end] = value_states
+        self._length = end
+        self.keys, self.values = key_buffer[:, :, :end], value_buffer[:, :, :end]
+        return self.keys, self.values
+
+    def get_seq_length(self) -> int:
+        return self._length
+
+    def can_remove(self, tokens: int) -> bool:
+        return tokens <= self._length
+
+    def crop(self, tokens_to_remove: int) -> None:
+        self._length -= abs(tokens_to_remove)
+        if self._key_buffer is not None and self._value_buffer is not None:
+            self.keys, self.values = self._key_buffer[:, :, : self._length], self._value_buffer[:, :, : self._length]
+
+    def select_rows(self, rows: Tensor) -> None:
+        if self._key_buffer is not None and self._value_buffer is not None:
+            self._key_buffer = self._key_buffer.index_select(0, rows.to(self._key_buffer.device))
+            self._value_buffer = self._value_buffer.index_select(0, rows.to(self._value_buffer.device))
+            self.crop(0)
+
+    @property
+    def buffers(self) -> tuple[Tensor, ...]:
+        if self._key_buffer is None or self._value_buffer is None:
+            return ()
+        return self._key_buffer, self._value_buffer
+
+
+class GrowingWindowLayer(DynamicSlidingWindowLayer):  # type: ignore[misc]
+    """The last tokens of a sliding-window layer, with `WINDOW_ROLLBACK_TOKENS` more to go back to.
+
+    `cumulative_length` counts all tokens seen; the buffer holds the last `_used` of them.
+    """
+
+    def __init__(self, sliding_window: int) -> None:
+        super().__init__(sliding_window=sliding_window)
+        self._used = 0
+        self._key_buffer: Tensor | None = None
+        self._value_buffer: Tensor | None = None
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        new = key_states.shape[-2]
+        visible = min(self.cumulative_length, self.sliding_window - 1) + new
+        key_buffer, value_buffer = self._key_buffer, self._value_buffer
+        if key_buffer is None or value_buffer is None or self._used + new > key_buffer.shape[-2]:
+            self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
+            keep = min(self._used, self.sliding_window - 1 + WINDOW_ROLLBACK_TOKENS)
+            start, self._used = self._used - keep, keep
+            key_buffer = self._key_buffer = _regrow(key_buffer, key_states, start, keep, keep + new)
+            value_buffer = self._value_buffer = _regrow(value_buffer, value_states, start, keep, keep + new)
+        end = self._used + new
+        key_buffer[:, :, self._used : end] = key_states
+        value_buffer[:, :, self._used : end] = value_states
+        self._used = end
+        self.cumulative_length += new
+        self.keys, self.values = key_buffer[:, :, end - visible : end], value_buffer[:, :, end - visible : end]
+        return self.keys, self.values
+
+    def can_remove(self, tokens: int) -> bool:
+        needed = min(self.cumulative_length - tokens, self.sliding_window - 1)
+        return 0 <= needed <= self._used - tokens
+
+    def crop(self, tokens_to_remove: int) -> None:
+        self._used -= abs(tokens_to_remove)
+        self.cumulative_length -= abs(tokens_to_remove)
+
+    def select_rows(self, rows: Tensor) -> None:
+        if self._key_buffer is not None and self._value_buffer is not None:
+            self._key_buffer = self._key_buffer.index_select(0, rows.to(self._key_buffer.device))
+            self._value_buffer = self._value_buffer.index_select(0, rows.to(self._value_buffer.device))
+
+    @property
+    def buffers(self) -> tuple[Tensor, ...]:
+        if self._key_buffer is None or self._value_buffer is None:
+            return ()
+        return self._key_buffer, self._value_buffer
+
+
+class KvCache(DynamicCache):  # type: ignore[misc]
+    """What one session remembers in one span; `config` is the span's own, sliced configuration."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config=config)
+        self.layers = [_with_room(layer) for layer in self.layers]
+        self.length = 0
+        self._config = config
+
+    def crop(self, length: int) -> None:
+        """Go back to `length` tokens.
+
+        Raises:
+            RemoteError: ROLLBACK, if a layer no longer holds what it needs to go back that far.
+        """
+        remove = self.length - length
+        if remove < 0 or length < 0:
+            raise RemoteError(Code.ROLLBACK, f"cannot go to token {length}: the session has {self.length}")
+        if remove == 0:
+            return
+        if length == 0:
+            self.layers = KvCache(self._config).layers
+        elif all(_can_remove(layer, remove) for layer in self.layers):
+            for layer in self.layers:
+                layer.crop(-remove)
+        else:
+            raise RemoteError(Code.ROLLBACK, f"cannot go back {remove} tokens: the cache does not reach that far")
+        self.length = length
+
+    def reorder(self, hypo_ids: Tensor) -> None:
+        """Row i becomes what row `hypo_ids[i]` was; hypo_ids [batch] int64, already checked to be rows of the batch."""
+        for layer in self.layers:
+            if isinstance(layer, GrowingLayer | GrowingWindowLayer):
+                layer.select_rows(hypo_ids)
+            else:
+                layer.reorder_cache(hypo_ids)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held now, room to grow included."""
+        return sum(tensor.nbytes for layer in self.layers for tensor in _tensors_of(layer))
+
+    @property
+    def one_token_nbytes(self) -> int:
+        """What one token of one row needs, read off a cache that holds just that; states of fixed size do not count."""
+        attending = [layer for layer in self.layers if isinstance(layer, CacheLayerMixin) and layer.keys is not None]
+        return sum(layer.keys.nbytes + layer.values.nbytes for layer in attending)
+
+    # The base class looks the layer kinds up at each call; a span of only linear attention has no answer there.
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return self.length
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
+        layer = self.layers[layer_idx]
+        if isinstance(layer, CacheLayerMixin):
+            sizes: tuple[int, int] = layer.get_mask_sizes(query_length)
+            return sizes
+        return self.length + query_length, 0
+
+    def get_query_offset(self, layer_idx: int = 0) -> int:
+        return self.length
+
+
+def _with_room(layer: Any) -> Any:
+    if type(layer) is DynamicLayer:
+        return GrowingLayer()
+    if type(layer) is DynamicSlidingWindowLayer:
+        return GrowingWindowLayer(layer.sliding_window)
+    return layer
+
+
+def _can_remove(layer: Any, tokens: int) -> bool:
+    if isinstance(layer, GrowingLayer | GrowingWindowLayer):
+        return layer.can_remove(tokens)
+    if isinstance(layer, LinearAttentionCacheLayerMixin):
+        return False
+    return isinstance(layer, DynamicLayer) and not layer.is_sliding
+
+
+def _regrow(buffer: Tensor | None, like: Tensor, start: int, kept: int, needed: int) -> Tensor:
+    """A larger buffer [batch, heads, capacity, head_dim] that begins with `kept` tokens of the old one from `start`."""
+    capacity = max(FIRST_CAPACITY_TOKENS, needed + needed // 2)
+    batch, heads, _, head_dim = like.shape
+    grown = torch.empty((batch, heads, capacity, head_dim), dtype=like.dtype, device=like.device)
+    if buffer is not None and kept:
+        grown[:, :, :kept] = buffer[:, :, start : start + kept]
+    return grown
+
+
+def _tensors_of(layer: Any) -> list[Tensor]:
+    if isinstance(layer, GrowingLayer | GrowingWindowLayer):
+        return list(layer.buffers)
+    found: list[Tensor] = []
+    for value in vars(layer).values():
+        for item in value.values() if isinstance(value, dict) else (value,):
+            if isinstance(item, Tensor):
+                found.append(item)
+    return found

@@ -1,0 +1,154 @@
+"""The two ends of a model: embeddings before the blocks, final norm and head after them, by the family's own code.
+
+The decoder stack of the family's causal model is replaced by one module that calls `blocks`, so `generate()` and
+everything else of transformers works on it unchanged. What only layers would use (rotary tables, masks) is not computed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import GenerationConfig
+from transformers.cache_utils import Cache
+from transformers.conversion_mapping import get_model_conversion_mapping
+from transformers.core_model_loading import WeightRenaming, rename_source_key
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+
+from potluck.checkpoint.building import Filler, rebuild_buffers
+from potluck.checkpoint.families import decoder_of, refuse_unsplittable, slice_config
+from potluck.checkpoint.source import Checkpoint
+from potluck.checkpoint.tensors import map_tensors
+from potluck.errors import CheckpointError
+
+NO_MASKS = "potluck_blocks"
+"""Name of no attention implementation: transformers makes no masks for implementations it does not know."""
+
+
+class RemoteStack(nn.Module):
+    """Stands for the whole stack of layers; calls `blocks(hidden_states, past_key_values=...)`."""
+
+    blocks: nn.Module
+
+    def __init__(self, replaced: nn.Module, returns_tuple: bool) -> None:
+        super().__init__()
+        self._returns_tuple = returns_tuple
+        for key, value in vars(replaced).items():  # loops look at such as `layer.attention_type`
+            if isinstance(value, str | int | float) and not key.startswith("_") and key != "training":
+                setattr(self, key, value)
+
+    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor | tuple[Tensor]:
+        output: Tensor = self.blocks(hidden_states, past_key_values=_cache_in(args, kwargs))
+        return (output,) if self._returns_tuple else output
+
+
+class NoRotary(nn.Module):
+    """In place of rotary tables, which only layers use."""
+
+    def forward(self, x: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+        return x, x
+
+
+def load_ends(
+    checkpoint: Checkpoint, blocks: nn.Module, *, dtype: torch.dtype | None = None, device: str = "cpu"
+) -> Any:
+    """The family's own causal model with `blocks` in place of its layers; fetches only the shards that hold the ends.
+
+    Args:
+        blocks: called as `blocks(hidden_states, past_key_values=cache_or_None)` with hidden_states [batch, tokens,
+            hidden_size]; returns the same shape.
+        dtype: None takes the checkpoint's.
+
+    Raises:
+        CheckpointError: the family cannot be split, or files are missing, damaged or of another model.
+    """
+    refuse_unsplittable(checkpoint.config)
+    dtype = dtype or checkpoint.dtype
+    model, inner, stack_name = _build_empty(checkpoint, dtype)
+    rebuild_buffers(model, checkpoint.text_config, device)
+    names = _names_of_ends(checkpoint, model, stack_name)
+    checkpoint.fetch({checkpoint.weight_map[name] for name in names})
+    filler = Filler(model, dtype, device)
+    for file in sorted({checkpoint.weight_map[name] for name in names}):
+        tensors = map_tensors(checkpoint.path_of(file), [n for n in names if checkpoint.weight_map[n] == file])
+        filler.fill({names[name]: tensor for name, tensor in tensors.items()})
+    model.tie_weights(missing_keys=filler.missing, recompute_mapping=False)
+    filler.finish()
+    getattr(inner, stack_name)[0].blocks = blocks
+    model.generation_config = _generation_config(checkpoint, model)
+    return model
+
+
+def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, nn.Module, str]:
+    """The causal model on meta with an empty `RemoteStack`; also the module that holds the stack, and its name."""
+    config = checkpoint.text_config
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise CheckpointError(f"models of the family {config.model_type} have no causal language model")
+    with torch.device("meta"):
+        model = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]._from_config(config, dtype=dtype)
+    inner, stack_name = decoder_of(model, checkpoint.num_blocks)
+    first = getattr(inner, stack_name)[0]
+    sliced = slice_config(config, 0, 1)
+    model.config = inner.config = sliced
+    setattr(inner, stack_name, nn.ModuleList([first]))
+    returns_tuple = _returns_tuple(inner, first, config.hidden_size, dtype)
+    setattr(inner, stack_name, nn.ModuleList([RemoteStack(first, returns_tuple)]))
+    for name, child in list(inner.named_children()):
+        if "rotary" in name or "rope" in name:
+            setattr(inner, name, NoRotary())
+    sliced._attn_implementation = NO_MASKS
+    return model, inner, stack_name
+
+
+def _returns_tuple(inner: nn.Module, layer: nn.Module, hidden_size: int, dtype: torch.dtype) -> bool:
+    """Whether this family's layers return a tuple: seen by running one on meta.
+
+    Layers that meta cannot run (data-dependent routing, dynamic rotary tables) are all of the newer kind that returns
+    the hidden states alone.
+    """
+    seen: list[bool] = []
+    handle = layer.register_forward_hook(lambda module, args, output: seen.append(isinstance(output, tuple)))
+    try:
+        with torch.no_grad():
+            inner(inputs_embeds=torch.empty((1, 2, hidden_size), dtype=dtype, device="meta"), use_cache=False)
+    except (RuntimeError, NotImplementedError):
+        return bool(seen and seen[0])
+    finally:
+        handle.remove()
+    return seen[0]
+
+
+def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
+    """Checkpoint name -> the name without the wrapper of a model that also sees or hears, for each tensor of the ends."""
+    wanted = model.state_dict()
+    mapping = get_model_conversion_mapping(model)
+    renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
+    of_a_block = re.compile(rf"(?:^|\.){re.escape(stack_name)}\.\d+\.")
+    names = {}
+    for name in checkpoint.weight_map:
+        if of_a_block.search(name):
+            continue
+        plain = _WRAPPER.sub(r"\1", name)
+        renamed, _ = rename_source_key(plain, renamings, [], model.base_model_prefix, wanted)
+        if renamed in wanted:
+            names[name] = plain
+    return names
+
+
+_WRAPPER = re.compile(r"(^|\.)(?:language_model|text_model)\.")
+
+
+def _cache_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The cache that the family's loop passes to its layers, by whatever name or position."""
+    for key in ("past_key_values", "layer_past", "past_key_value"):
+        if kwargs.get(key) is not None:
+            return kwargs[key]
+    return next((value for value in args if isinstance(value, Cache)), None)
+
+
+def _generation_config(checkpoint: Checkpoint, model: Any) -> GenerationConfig:
+    if checkpoint.path_of("generation_config.json").is_file():
+        return GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
+    return GenerationConfig.from_model_config(model.config)

@@ -1,0 +1,112 @@
+"""What differs between model families: which cannot be split and why, which class is the decoder, where its layers are.
+
+There is no forward code here: a span runs the family's own (see `potluck.checkpoint.span`).
+"""
+
+from __future__ import annotations
+
+import copy
+from importlib import import_module
+from typing import Any
+
+from torch import nn
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_MAPPING
+
+from potluck.errors import CheckpointError
+
+_SHARED_KV = "its layers share keys and values across the whole depth"
+_SHARED_BLOCK = "one block's weights are shared between many layers"
+NOT_SPLITTABLE = {
+    "gemma3n": _SHARED_KV,
+    "gemma3n_text": _SHARED_KV,
+    "gemma4": _SHARED_KV,
+    "gemma4_text": _SHARED_KV,
+    "gemma4_assistant": _SHARED_KV,
+    "gemma4_unified": _SHARED_KV,
+    "gemma4_unified_text": _SHARED_KV,
+    "gemma4_unified_assistant": _SHARED_KV,
+    "minimax": "its cache class cannot hold a part of the layers",
+    "mistral_large4": _SHARED_KV,
+    "zamba": _SHARED_BLOCK,
+    "zamba2": _SHARED_BLOCK,
+}
+"""model_type -> why its blocks cannot run on different machines."""
+
+_STACK_NAMES = ("layers", "h", "blocks", "decoder_layers")
+
+
+def refuse_unsplittable(config: Any) -> None:
+    """Raises CheckpointError, by name and reason, if the family of `config` cannot be cut into spans."""
+    text = config.get_text_config(decoder=True)
+    for model_type in (config.model_type, text.model_type):
+        if model_type in NOT_SPLITTABLE:
+            raise CheckpointError(
+                f"models of the family {model_type} cannot be split: {NOT_SPLITTABLE[model_type]}",
+                hint="choose a model of another family",
+            )
+    if config.is_encoder_decoder or text.is_encoder_decoder:
+        raise CheckpointError(
+            f"models of the family {config.model_type} cannot be split: they have an encoder and a decoder",
+            hint="choose a decoder-only model",
+        )
+    quantization = getattr(config, "quantization_config", None)
+    if quantization:
+        method = quantization.get("quant_method", "?") if isinstance(quantization, dict) else "?"
+        raise CheckpointError(
+            f"this checkpoint is stored quantised ({method}), which blocks are not built from",
+            hint="choose a checkpoint in bfloat16, float16 or float32",
+        )
+
+
+def decoder_class(text_config: Any) -> Any:
+    """The class of the bare decoder, without a head, for a text configuration."""
+    config_class = type(text_config)
+    if config_class in MODEL_MAPPING:
+        found = MODEL_MAPPING[config_class]
+        return found[0] if isinstance(found, list | tuple) else found
+    if config_class in MODEL_FOR_CAUSAL_LM_MAPPING:  # e.g. Llama 4's text part is registered with its head only
+        with_head = MODEL_FOR_CAUSAL_LM_MAPPING[config_class]
+        module = import_module(with_head.__module__)
+        stem = with_head.__name__.replace("ForCausalLM", "")
+        for name in (f"{stem}TextModel", f"{stem}Model"):
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise CheckpointError(f"no decoder is known for models of the family {text_config.model_type}")
+
+
+def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:
+    """The module that holds the decoder's layers, and the name they have there.
+
+    Looks through wrappers such as `model.model` or OPT's `model.decoder`; breadth first, so the outermost stack wins.
+    """
+    queue = [model]
+    while queue:
+        module = queue.pop(0)
+        stacks = [
+            name
+            for name, child in module.named_children()
+            if isinstance(child, nn.ModuleList) and len(child) == num_blocks
+        ]
+        named = [name for name in stacks if name in _STACK_NAMES]
+        if len(named or stacks) == 1:
+            return module, (named or stacks)[0]
+        queue.extend(child for child in module.children() if not isinstance(child, nn.ModuleList))
+    raise CheckpointError(f"cannot tell which part of {type(model).__name__} is its stack of {num_blocks} layers")
+
+
+def slice_config(config: Any, start: int, end: int) -> Any:
+    """A copy of a text configuration for layers [start, end): the depth, and each list that has one entry a layer."""
+    depth = config.num_hidden_layers
+    sliced = copy.deepcopy(config)
+    for key, value in vars(config).items():
+        if isinstance(value, list | tuple) and len(value) == depth and key not in ("architectures",):
+            setattr(sliced, key, type(value)(value[start:end]))
+    sliced.num_hidden_layers = end - start
+    return sliced
+
+
+def attention_of(model_class: Any, wanted: str | None) -> str:
+    """`sdpa` unless the family refuses it or the caller wants another."""
+    if wanted is not None:
+        return wanted
+    return "sdpa" if getattr(model_class, "_supports_sdpa", False) else "eager"

@@ -1,0 +1,159 @@
+"""Files of a model on a hub, fetched one by one into the usual cache; every way this can fail has its own sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import HfApi, constants, hf_hub_download
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from huggingface_hub.utils import tqdm
+
+from potluck.checkpoint.tensors import disk_full
+from potluck.errors import CheckpointError
+
+_SMALL = (".json", ".txt", ".model", ".jinja")
+_SEARCH_TIMEOUT_S = 15.0
+
+
+class _SilentBar(tqdm):  # type: ignore[type-arg, misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["disable"] = True
+        super().__init__(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class HubFiles:
+    """A model at one commit. `folder` is its snapshot in the cache, `files` the names of the files in its top folder."""
+
+    name: str
+    revision: str
+    folder: Path
+    files: set[str]
+    token: str | None
+    cache_dir: Path | None
+    progress: bool
+
+    @classmethod
+    def find(
+        cls, name: str, *, revision: str | None, token: str | None, cache_dir: Path | None, progress: bool
+    ) -> HubFiles:
+        """Ask the hub for the list of files; if the hub cannot be reached, use what the cache holds."""
+        try:
+            with hub_errors(name, "config.json"):
+                info = HfApi(endpoint=_endpoint(), token=token).model_info(
+                    name, revision=revision, timeout=_SEARCH_TIMEOUT_S
+                )
+        except CheckpointError as error:
+            if not isinstance(error, _Offline):
+                raise
+            return cls._from_cache(name, revision, cache_dir, error)
+        files = {sibling.rfilename for sibling in info.siblings or () if "/" not in sibling.rfilename}
+        if "config.json" not in files:
+            raise CheckpointError(f"{name} is not a checkpoint: it has no config.json", hint="look for another name")
+        commit = info.sha or revision or "main"
+        path = _download(name, "config.json", commit, token, cache_dir, progress)
+        return cls(name, commit, path.parent, files, token, cache_dir, progress)
+
+    @classmethod
+    def _from_cache(cls, name: str, revision: str | None, cache_dir: Path | None, why: CheckpointError) -> HubFiles:
+        try:
+            path = Path(
+                hf_hub_download(name, "config.json", revision=revision, cache_dir=cache_dir, local_files_only=True)
+            )
+        except (LocalEntryNotFoundError, HFValidationError, ValueError) as error:
+            raise why from error
+        files = {entry.name for entry in path.parent.iterdir()}
+        return cls(name, path.parent.name, path.parent, files, None, cache_dir, progress=False)
+
+    def small_files(self) -> set[str]:
+        """Configuration, tokenizer and index."""
+        return {file for file in self.files if file.endswith(_SMALL)}
+
+    def download(self, file: str) -> Path:
+        return _download(self.name, file, self.revision, self.token, self.cache_dir, self.progress)
+
+
+class _Offline(CheckpointError):
+    """The hub did not answer; the cache may still hold the model."""
+
+
+def _download(name: str, file: str, revision: str, token: str | None, cache_dir: Path | None, progress: bool) -> Path:
+    with hub_errors(name, file):
+        path = hf_hub_download(
+            name,
+            file,
+            revision=revision,
+            token=token,
+            cache_dir=cache_dir,
+            endpoint=_endpoint(),
+            tqdm_class=tqdm if progress else _SilentBar,
+        )
+    return Path(path)
+
+
+@contextmanager
+def hub_errors(name: str, file: str) -> Iterator[None]:
+    """Turns what huggingface_hub raises into a CheckpointError."""
+    try:
+        yield
+    except GatedRepoError as error:
+        raise CheckpointError(
+            f"{name} is gated: its owner must grant you access",
+            hint="accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN",
+        ) from error
+    except RevisionNotFoundError as error:
+        raise CheckpointError(f"{name} has no such revision", hint="leave the revision out to take main") from error
+    except RepositoryNotFoundError as error:
+        raise CheckpointError(
+            f"there is no model {name} on the hub, or you may not see it",
+            hint="check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN",
+        ) from error
+    except HFValidationError as error:
+        raise CheckpointError(
+            f"{name!r} is neither a folder nor a hub name", hint="a hub name looks like owner/model"
+        ) from error
+    except LocalEntryNotFoundError as error:
+        raise _offline(name) from error
+    except EntryNotFoundError as error:
+        raise CheckpointError(f"{name} has no file {file} on the hub", hint="try another revision") from error
+    except HfHubHTTPError as error:
+        status = error.response.status_code if error.response is not None else None
+        if status in (401, 403):
+            raise CheckpointError(
+                f"the hub refuses access to {name}", hint="log in with `hf auth login` or set HF_TOKEN"
+            ) from error
+        raise _Offline(f"the hub answered {status} for {name}", hint="try again later") from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise disk_full(Path(constants.HF_HUB_CACHE) / file) from error
+        raise _offline(name) from error
+    except Exception as error:
+        if type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2"):
+            raise _offline(name) from error
+        raise
+
+
+def _offline(name: str) -> _Offline:
+    return _Offline(
+        f"cannot reach the hub to fetch {name}, and it is not in the cache",
+        hint="check the network, or give a local folder",
+    )
+
+
+def _endpoint() -> str:
+    """Read at each call: the library itself reads it once, at import."""
+    return os.environ.get("HF_ENDPOINT") or constants.ENDPOINT

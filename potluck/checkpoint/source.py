@@ -1,0 +1,200 @@
+"""A checkpoint, local or on a hub: its configuration, which file holds which tensor, and fetching of just those files.
+
+Only small files are fetched to open a checkpoint; shards come when somebody asks for them. Nothing is unpickled and no
+code from a checkpoint is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from potluck.checkpoint.hub import HubFiles
+from potluck.checkpoint.tensors import names_in
+from potluck.errors import CheckpointError
+
+INDEX_FILE = "model.safetensors.index.json"
+SINGLE_FILE = "model.safetensors"
+LOCAL_REVISION = "local"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An opened checkpoint.
+
+    Attributes:
+        name: as the user gave it.
+        revision: the commit on the hub, or `local` for a folder.
+        folder: where its files lie (for a hub: the snapshot in the cache).
+        config: the transformers configuration.
+    """
+
+    name: str
+    revision: str
+    folder: Path
+    config: Any
+    hub: HubFiles | None = None
+
+    @property
+    def text_config(self) -> Any:
+        """The decoder's part of the configuration (all of it, unless the model also sees or hears)."""
+        return self.config.get_text_config(decoder=True)
+
+    @property
+    def num_blocks(self) -> int:
+        return int(self.text_config.num_hidden_layers)
+
+    @property
+    def hidden_size(self) -> int:
+        return int(self.text_config.hidden_size)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the configuration says the weights are; float32 where it is silent."""
+        dtype = self.text_config.dtype or self.config.dtype
+        return dtype if isinstance(dtype, torch.dtype) else torch.float32
+
+    @property
+    def is_local(self) -> bool:
+        return self.hub is None
+
+    @property
+    def default_prefix(self) -> str:
+        """Under which name the blocks are announced unless the user gives one (stock rules for hub names)."""
+        if self.is_local:
+            return self.folder.resolve().name.replace(".", "-").replace(" ", "")
+        return default_prefix(self.name, self.config.model_type)
+
+    @cached_property
+    def weight_map(self) -> Mapping[str, str]:
+        """Tensor name -> file name. A checkpoint of one file has no index: the file is fetched to read its header."""
+        index = self.folder / INDEX_FILE
+        if index.is_file():
+            return _read_index(index)
+        self.fetch([SINGLE_FILE])
+        return dict.fromkeys(names_in(self.path_of(SINGLE_FILE)), SINGLE_FILE)
+
+    def path_of(self, file: str) -> Path:
+        return self.folder / file
+
+    def fetch(self, files: Iterable[str]) -> None:
+        """Make sure that these files are here. Raises CheckpointError if one is missing or cannot be fetched."""
+        for file in sorted(set(files)):
+            if self.path_of(file).is_file():
+                continue
+            if self.hub is None:
+                raise CheckpointError(
+                    f"{file} is missing from {self.folder}", hint="copy the whole checkpoint, or give its hub name"
+                )
+            self.hub.download(file)
+
+
+def open_checkpoint(
+    model: str,
+    *,
+    revision: str | None = None,
+    token: str | None = None,
+    cache_dir: Path | None = None,
+    progress: bool = False,
+) -> Checkpoint:
+    """Open a local folder or a model on the hub (HF_ENDPOINT is honoured).
+
+    Args:
+        revision: branch, tag or commit on the hub; None takes `main`. Ignored for a folder.
+        token: for gated and private models; None takes what `hf auth login` or HF_TOKEN left.
+        cache_dir: None takes the hub's usual cache, so models are shared with other programs.
+        progress: show a bar on standard error for each file that is fetched.
+
+    Raises:
+        CheckpointError: with a hint of what to do.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        files = {path.name for path in folder.iterdir()}
+        _check_layout(model, files)
+        return Checkpoint(model, LOCAL_REVISION, folder, _read_config(folder))
+    if model.startswith((".", "/", "~")) or model.count("/") > 1:
+        raise CheckpointError(f"there is no folder {model}", hint="give a folder with a config.json, or a hub name")
+    name = model.replace("-petals", "") if model.startswith("bigscience/") else model
+    hub = HubFiles.find(name, revision=revision, token=token, cache_dir=cache_dir, progress=progress)
+    _check_layout(name, hub.files)
+    for file in sorted(hub.small_files()):
+        hub.download(file)
+    return Checkpoint(model, hub.revision, hub.folder, _read_config(hub.folder), hub)
+
+
+def default_prefix(name: str, model_type: str) -> str:
+    """The stock prefix of a hub name; families that stock peers do not know use the last part of the name."""
+    if model_type == "bloom":
+        return name.removesuffix("-petals").replace(".", "-") + "-petals"
+    if model_type == "mixtral":
+        return name.replace(".", "-")
+    last = name.rsplit("/", 1)[-1].replace(".", "-")
+    return f"{last}-hf" if model_type == "llama" and not last.endswith("-hf") else last
+
+
+def _check_layout(name: str, files: set[str]) -> None:
+    if "config.json" not in files:
+        raise CheckpointError(
+            f"{name} is not a checkpoint: it has no config.json", hint="give a folder in the Hugging Face layout"
+        )
+    if INDEX_FILE in files or SINGLE_FILE in files:
+        return
+    if any(file.endswith(".bin") for file in files):
+        raise CheckpointError(
+            f"{name} has only .bin files, which are pickles and are never opened by a server or client",
+            hint=f"convert it first: potluck convert {name} OUT_DIR",
+        )
+    raise CheckpointError(
+        f"{name} has no safetensors weights", hint=f"expected {SINGLE_FILE} or {INDEX_FILE} beside config.json"
+    )
+
+
+def _read_config(folder: Path) -> Any:
+    from transformers import AutoConfig
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    path = folder / "config.json"
+    raw = _read_json(path)
+    model_type = raw.get("model_type")
+    if not isinstance(model_type, str):
+        raise CheckpointError(f"{path} does not say its model_type", hint="it is not a transformers configuration")
+    if model_type not in CONFIG_MAPPING:
+        if "auto_map" in raw:
+            raise CheckpointError(
+                f"the family {model_type} needs code from the checkpoint, and such code is never run",
+                hint="choose a model whose family is part of transformers",
+            )
+        raise CheckpointError(
+            f"the family {model_type} is unknown to the installed transformers", hint="try a newer transformers"
+        )
+    try:
+        return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # configuration classes validate with exceptions of many kinds
+        raise CheckpointError(f"{path} is not a valid configuration: {str(error).splitlines()[0]}") from error
+
+
+def _read_index(path: Path) -> dict[str, str]:
+    weight_map = _read_json(path).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(
+        isinstance(file, str) and file.endswith(".safetensors") and Path(file).name == file
+        for file in weight_map.values()
+    ):
+        raise CheckpointError(f"{path.name} is damaged: it does not map tensors to safetensors files beside it")
+    return weight_map
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"cannot read {path.name}: {error}", hint=f"look at {path}") from error
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path.name} is damaged: it is not a JSON object", hint=f"look at {path}")
+    return content

@@ -1,0 +1,74 @@
+"""Tensors of safetensors shards: mapped, never copied or unpickled; each failure of a file gets its own sentence."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from potluck.errors import CheckpointError
+
+DIGEST_HEX_DIGITS = 16
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Turns what safetensors and the operating system say about one file into a CheckpointError."""
+    try:
+        yield
+    except SafetensorError as error:
+        text = str(error)
+        if "does not contain tensor" in text:
+            raise CheckpointError(
+                f"{path.name} lacks a tensor that the index promises: {text}", hint="download the checkpoint again"
+            ) from error
+        if "IncompleteBuffer" in text or "invalid header length" in text.lower() or "HeaderTooLarge" in text:
+            raise CheckpointError(
+                f"{path.name} is cut short or damaged", hint=f"delete {path} and download it again"
+            ) from error
+        raise CheckpointError(
+            f"{path.name} is not a valid safetensors file: {text}", hint=f"delete {path} and download it again"
+        ) from error
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"{path.name} is missing from the checkpoint", hint=f"looked for {path}; download it again"
+        ) from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise disk_full(path) from error
+        raise CheckpointError(f"cannot read {path.name}: {error.strerror or error}") from error
+
+
+def disk_full(path: Path) -> CheckpointError:
+    return CheckpointError(f"the disk is full: no room for {path.name}", hint=f"free some space below {path.parent}")
+
+
+def names_in(path: Path) -> list[str]:
+    """Names of the tensors in one shard, without reading them."""
+    with file_errors(path), safe_open(path, framework="pt", device="cpu") as shard:
+        return list(shard.keys())
+
+
+def map_tensors(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
+    """The named tensors of one shard as views of the mapped file: no anonymous memory until they are converted."""
+    with file_errors(path), safe_open(path, framework="pt", device="cpu") as shard:
+        return {name: shard.get_tensor(name) for name in names}
+
+
+def digest_tensors(tensors: dict[str, Tensor]) -> str:
+    """16 hex digits over name, dtype, shape and bytes of each tensor, in the order of the names."""
+    whole = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        header = json.dumps([name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)])
+        whole.update(header.encode() + b"\n")
+        if tensor.numel():
+            whole.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+    return whole.hexdigest()[:DIGEST_HEX_DIGITS]
