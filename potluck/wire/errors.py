@@ -1,0 +1,36 @@
+"""How malformed bytes are reported: inside this package as `WireError`, to everyone else as `RemoteError`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from potluck.protocol.codes import Code, RemoteError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class WireError(Exception):
+    """Bytes that break the protocol. Becomes a RemoteError at the edge of this package."""
+
+    def __init__(self, message: str, code: Code | None = None) -> None:
+        super().__init__(message)
+        self.code = code  # None: the edge decides between BAD_REQUEST and BAD_REPLY
+
+
+def refusing(code: Code) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Turn a WireError of the decorated function into RemoteError(`code`), or into the code the error carries."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def edge(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return function(*args, **kwargs)
+            except WireError as error:
+                raise RemoteError(error.code or code, str(error)) from None
+
+        return edge
+
+    return decorate

@@ -1,0 +1,174 @@
+"""The DHT values that stock peers read: one record a block and server, and an entry in the list of models.
+
+Stock readers drop a record over an int where they want a float, so writing is exact about types. Reading trusts
+nothing: whatever a stock reader would drop, or what makes no sense, is None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.records import Heartbeat, ServerRecord, ServerState
+from potluck.wire.errors import WireError
+
+MODELS_KEY: Final = "_petals.models"
+"""Key of the list of models; the subkey is the prefix."""
+
+MAX_TEXT_CHARS: Final = 256
+MAX_ADAPTERS: Final = 64
+MAX_PINGS: Final = 1024
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StockServer:
+    """A record as a stock peer published it. Units are the stock ones; None is "not said"."""
+
+    state: ServerState
+    throughput_tps: float
+    span: Span | None = None
+    public_name: str | None = None
+    version: str | None = None
+    network_tps: float | None = None
+    forward_tps: float | None = None
+    inference_tps: float | None = None
+    adapters: tuple[str, ...] = ()
+    dtype: str | None = None
+    quantization: str | None = None
+    using_relay: bool | None = None
+    cache_tokens_left: int | None = None  # tokens through the whole span, if the span is known
+    pings_s: Mapping[PeerId, float] = field(default_factory=dict)
+
+
+def stock_server_value(record: ServerRecord, heartbeat: Heartbeat) -> object:
+    """The value to store under each block's uid with the server's peer id as (text) subkey."""
+    leaving = heartbeat.state is ServerState.OFFLINE
+    pings = {peer: float(ping) for peer, ping in heartbeat.pings_s.items() if ping >= 0}
+    extra = {
+        "start_block": record.span.start,
+        "end_block": record.span.end,
+        "public_name": record.public_name,
+        "version": record.version,
+        "network_rps": _finite(record.network_tps),
+        "forward_rps": _finite(record.forward_tps),
+        "inference_rps": _finite(record.inference_tps),
+        "adapters": tuple(record.adapters),
+        "torch_dtype": record.format.dtype,
+        "quant_type": record.format.quantization,
+        "using_relay": record.using_relay,
+        # Stock readers charge a session of L tokens over n blocks 2 * L * n: keys and values are counted apart.
+        "cache_tokens_left": 2 * heartbeat.cache_tokens_left * len(record.span),
+        "next_pings": None if leaving else pings,
+    }
+    return int(heartbeat.state), _finite(record.throughput_tps), extra
+
+
+def model_value(*, num_blocks: int, repository: str | None) -> object:
+    """The value to store under MODELS_KEY; `repository` is the full URL of the model's page."""
+    return {"num_blocks": num_blocks, "repository": repository}
+
+
+def parse_stock_server_value(value: object) -> StockServer | None:
+    """Read a record out of the DHT, None if it is not a valid one."""
+    try:
+        return _parse(value)
+    except WireError:
+        return None
+
+
+def _finite(value: float) -> float:
+    """A number as stock readers accept it; what cannot be said is 0."""
+    return float(value) if 0 <= value < math.inf else 0.0
+
+
+def _parse(value: object) -> StockServer:
+    match value:
+        case [state, throughput, *rest]:
+            pass
+        case _:
+            raise WireError("not a record")
+    if type(state) is not int or state not in (0, 1, 2):
+        raise WireError("bad state")
+    extra = rest[0] if rest else {}
+    if not isinstance(extra, dict) or "state" in extra or "throughput" in extra:
+        raise WireError("bad extra fields")
+    throughput_tps = _rate(throughput)
+    if throughput_tps is None:
+        raise WireError("bad throughput")
+    span = _span(extra)
+    cache = _optional(extra, "cache_tokens_left", _count)
+    return StockServer(
+        state=ServerState(state),
+        throughput_tps=throughput_tps,
+        span=span,
+        public_name=_optional(extra, "public_name", _text),
+        version=_optional(extra, "version", lambda item: _text(str(item) if type(item) in (int, float) else item)),
+        network_tps=_optional(extra, "network_rps", _rate),
+        forward_tps=_optional(extra, "forward_rps", _rate),
+        inference_tps=_optional(extra, "inference_rps", _rate),
+        adapters=_adapters(extra.get("adapters", ())),
+        dtype=_optional(extra, "torch_dtype", _text),
+        quantization=_optional(extra, "quant_type", _text),
+        using_relay=_optional(extra, "using_relay", _flag),
+        cache_tokens_left=None if cache is None or span is None else cache // (2 * len(span)),
+        pings_s=_optional(extra, "next_pings", _pings) or {},
+    )
+
+
+def _span(extra: Mapping[object, object]) -> Span | None:
+    start = _optional(extra, "start_block", _count)
+    end = _optional(extra, "end_block", _count)
+    if start is None or end is None:
+        return None
+    if not start < end <= 1 << 16:
+        raise WireError("bad span")
+    return Span(start, end)
+
+
+def _optional(extra: Mapping[object, object], key: str, read: Callable[[object], T]) -> T | None:
+    item = extra.get(key)
+    return None if item is None else read(item)
+
+
+def _text(item: object) -> str:
+    if not isinstance(item, str) or len(item) > MAX_TEXT_CHARS:
+        raise WireError("bad text")
+    return item
+
+
+def _flag(item: object) -> bool:
+    if not isinstance(item, bool):
+        raise WireError("bad flag")
+    return item
+
+
+def _count(item: object) -> int:
+    if type(item) is not int or not 0 <= item < 1 << 62:
+        raise WireError("bad count")
+    return item
+
+
+def _rate(item: object) -> float:
+    if type(item) is not float or not 0 <= item < math.inf:
+        raise WireError("bad rate")
+    return item
+
+
+def _adapters(item: object) -> tuple[str, ...]:
+    if not isinstance(item, list | tuple) or len(item) > MAX_ADAPTERS:
+        raise WireError("bad adapters")
+    return tuple(_text(name) for name in item)
+
+
+def _pings(item: object) -> dict[PeerId, float]:
+    if not isinstance(item, dict) or len(item) > MAX_PINGS:
+        raise WireError("bad pings")
+    for peer, ping in item.items():
+        if not isinstance(peer, str) or len(peer) > MAX_TEXT_CHARS or type(ping) is not float or not ping >= 0:
+            raise WireError("bad ping")
+    return dict(item)

@@ -1,0 +1,54 @@
+"""Names of blocks on the wire: `prefix.index`, several joined by one space in execution order."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code
+from potluck.wire.errors import WireError, refusing
+
+MAX_UID_BYTES: Final = 256
+MAX_BLOCKS: Final = 4096
+"""Far above any model's depth; bounds the work on a chain of names."""
+
+_PREFIX: Final = re.compile(r"[^. \x00-\x1f]{1,200}")
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,5}")
+
+
+def is_prefix(text: str) -> bool:
+    """Whether block names may start with this: no dot, no space, no control characters."""
+    return _PREFIX.fullmatch(text) is not None
+
+
+def block_uids(prefix: str, span: Span) -> str:
+    """The chained name of a span, e.g. `llama.2 llama.3`."""
+    return " ".join([f"{prefix}.{block}" for block in span])
+
+
+@refusing(Code.BAD_REQUEST)
+def parse_uids(text: str, *, num_blocks: int) -> tuple[str, Span]:
+    """Read a chained name into (prefix, span).
+
+    Unlike stock servers, only an ascending contiguous chain of one prefix is accepted: anything else has no span.
+
+    Raises:
+        RemoteError: BAD_REQUEST.
+    """
+    return read_uids(text, num_blocks=num_blocks)
+
+
+def read_uids(text: str, *, num_blocks: int) -> tuple[str, Span]:
+    """As `parse_uids`, for use inside this package; raises WireError."""
+    names = text.split(" ", MAX_BLOCKS)
+    prefix, dot, index = names[0].partition(".")
+    if not dot or not is_prefix(prefix) or not _INDEX.fullmatch(index):
+        raise WireError(f"bad block name {names[0][:80]!r}")
+    start = int(index)
+    end = start + len(names)
+    if end > num_blocks:
+        raise WireError(f"blocks {start}:{end} of a model of {num_blocks}")
+    if any(name != f"{prefix}.{start + offset}" for offset, name in enumerate(names)):
+        raise WireError("block names must be of one model, ascending and without gaps")
+    return prefix, Span(start, end)
