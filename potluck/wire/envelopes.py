@@ -1,4 +1,4 @@
-"""The stock messages around tensors and metadata: requests, replies, names, errors, pings.
+"""The stock messages around tensors and metadata: requests, replies, names.
 
 Reading keeps positions into the received body; tensor bytes are copied once, when they become tensors. Unknown fields
 are skipped, a known field of another wire type counts as unknown, as in any protobuf reader.
@@ -26,7 +26,6 @@ from potluck.wire.protobuf import (
 MAX_TENSORS: Final = 8
 MAX_DIMS: Final = 4
 MAX_CHAIN_BYTES: Final = 128 * 1024
-MAX_ERROR_BYTES: Final = 4096
 INLINE_BYTES: Final = 16 * 1024
 """Tensors up to here are joined with what surrounds them: one small copy is cheaper than three more writes."""
 
@@ -134,12 +133,12 @@ def _add_dim(tensor: RawTensor, dim: int) -> None:
 
 
 def write_text(text: str) -> bytes:
-    """A message whose field 1 is a text: ExpertUID {uid} and RPCError {message}."""
+    """A message whose field 1 is a text: ExpertUID {uid}."""
     return bytes_field(1, text.encode())
 
 
 def read_text_message(body: Buffer, *, max_bytes: int) -> str:
-    """Field 1 of ExpertUID or RPCError; raises WireError."""
+    """Field 1 of ExpertUID; raises WireError."""
     text = ""
     for number, kind, start, end in read_fields(body, 0, len(body)):
         if number == 1 and kind == BYTES:

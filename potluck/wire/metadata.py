@@ -163,9 +163,8 @@ def number(metadata: Metadata, key: str) -> float | None:
     value = metadata.get(key)
     if value is None:
         return None
-    if type(value) not in (int, float):
+    if not isinstance(value, int | float) or isinstance(value, bool):
         raise WireError(f"{key} must be a number")
-    assert isinstance(value, int | float)
     if not 0 <= value < math.inf:
         raise WireError(f"{key} must be finite and not negative")
     return float(value)

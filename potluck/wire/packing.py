@@ -19,7 +19,7 @@ TUPLE: Final = 0x40
 DICTIONARY: Final = 0x50
 DESCRIPTOR: Final = 0x51
 
-MAX_BYTES: Final = 256 * 1024
+MAX_BYTES: Final = 64 * 1024
 """A whole packed value. The largest honest one, an rpc_info with digests of a few hundred blocks, takes some 10 KiB."""
 MAX_EXTENSION_DEPTH: Final = 8
 

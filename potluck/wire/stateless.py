@@ -5,6 +5,7 @@ The sizes below are the stock wire's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
@@ -111,7 +112,10 @@ def reply_shapes(request: StatelessRequest) -> tuple[Shape, ...]:
 
 @refusing(Code.BAD_REPLY)
 def decode_tensor_reply(body: Buffer, *, like: Sequence[Shape]) -> TensorReply:
-    """Read an answer whose tensors must have exactly the shapes `like`; raises RemoteError BAD_REPLY."""
+    """Read an answer whose tensors get exactly the shapes `like`; raises RemoteError BAD_REPLY.
+
+    Stock servers give the gradient of prompts that are broadcast over the batch once a row; it is summed here.
+    """
     return _read_reply(read_envelope(body), like)
 
 
@@ -146,6 +150,8 @@ class PartJoiner(Generic[T]):
             self._whole = Envelope(part.uid, [], bytes(part.metadata))
         elif part.uid != self._whole.uid:
             raise WireError("the parts of a stream name different blocks")
+        if not part.tensors:
+            raise WireError("a part without a tensor")
         for raw in part.tensors:
             self._num_bytes += len(raw.buffer)
             if self._num_bytes > self._max_bytes:
@@ -185,7 +191,9 @@ def backward_joiner(limits: Limits) -> PartJoiner[BackwardRequest]:
 
 def reply_joiner(like: Sequence[Shape]) -> PartJoiner[TensorReply]:
     """For the client's side of both stream variants; `like` from `reply_shapes`."""
-    max_bytes = sum(8 * _product(shape) for shape in like)  # the widest encoding has 8 bytes a value
+    rows = like[0][0]
+    values = sum(math.prod(shape) * (rows if _is_broadcast(shape) else 1) for shape in like)
+    max_bytes = 8 * values  # float64, the widest encoding
     return PartJoiner(lambda whole: _read_reply(whole, like), max_bytes=max_bytes, code=Code.BAD_REPLY)
 
 
@@ -277,12 +285,17 @@ def _read_backward(envelope: Envelope, limits: Limits) -> BackwardRequest:
 def _read_reply(envelope: Envelope, like: Sequence[Shape]) -> TensorReply:
     if len(envelope.tensors) != len(like):
         raise WireError(f"an answer of {len(envelope.tensors)} tensors, expected {len(like)}")
-    tensors = tuple(float_tensor(raw, shape) for raw, shape in zip(envelope.tensors, like, strict=True))
+    rows = like[0][0]
+    tensors = tuple(_read_like(raw, shape, rows) for raw, shape in zip(envelope.tensors, like, strict=True))
     return TensorReply(tensors, read_timing(envelope))
 
 
-def _product(shape: Shape) -> int:
-    total = 1
-    for dim in shape:
-        total *= dim
-    return total
+def _is_broadcast(shape: Shape) -> bool:
+    """Whether this is a gradient of prompts [blocks, 1, prompt_tokens, hidden_size]."""
+    return len(shape) == 4 and shape[1] == 1
+
+
+def _read_like(raw: RawTensor, shape: Shape, rows: int) -> Tensor:
+    if _is_broadcast(shape) and raw.size[1:2] == (rows,):
+        return float_tensor(raw, (shape[0], rows, *shape[2:])).sum(1, keepdim=True)
+    return float_tensor(raw, shape)

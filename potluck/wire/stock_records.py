@@ -95,7 +95,9 @@ def _parse(value: object) -> StockServer:
     if type(state) is not int or state not in (0, 1, 2):
         raise WireError("bad state")
     extra = rest[0] if rest else {}
-    if not isinstance(extra, dict) or "state" in extra or "throughput" in extra:
+    if not isinstance(extra, dict) or not all(isinstance(key, str) for key in extra):
+        raise WireError("bad extra fields")
+    if "state" in extra or "throughput" in extra:
         raise WireError("bad extra fields")
     throughput_tps = _rate(throughput)
     if throughput_tps is None:

@@ -54,7 +54,9 @@ def to_raw(tensor: Tensor, compression: int = Compression.NONE) -> RawTensor:
     FLOAT16 is applied where it can be (float32, float16, float64) and left out elsewhere; the reader sees which. The
     result refers to the tensor's memory, so the tensor must not change until the message is sent.
     """
-    name = _NAMES[tensor.dtype]
+    name = _NAMES.get(tensor.dtype)
+    if name is None:
+        raise TypeError(f"{tensor.dtype} cannot be sent")
     flat = tensor.detach().reshape(-1)
     if compression == Compression.FLOAT16 and tensor.dtype in _HALF:
         top = torch.finfo(torch.float16).max
