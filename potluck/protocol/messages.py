@@ -22,7 +22,7 @@ class Caller:
 
     membership: bytes | None = None  # proof for a private swarm, see protocol.membership
     adapter: str | None = None  # LoRA name
-    revision_digest: str | None = None  # demanded digest of the span's weights; refuse if it differs
+    revision_digest: str | None = None  # demanded `span_digest` of the weights; refuse if it differs
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,7 @@ class StepRequest:
     next_servers: tuple[NextServer, ...] = ()
     session_id: str | None = None  # where a push is addressed to
     pushed: bool = False
+    pusher: Caller | None = None  # of a push only: what the pushing server says of itself
 
 
 @dataclass(frozen=True, slots=True)

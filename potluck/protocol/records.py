@@ -6,6 +6,8 @@ the stock per-block record is derived from these.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -18,6 +20,11 @@ class ServerState(IntEnum):
     OFFLINE = 0
     JOINING = 1
     ONLINE = 2
+
+
+def span_digest(block_digests: Sequence[str]) -> str:
+    """One digest for several blocks in order, 16 hex digits; what `Caller.revision_digest` demands."""
+    return hashlib.sha256(" ".join(block_digests).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

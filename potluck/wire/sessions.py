@@ -6,6 +6,7 @@ The order of keys is that of stock clients, so that recorded messages can be com
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from torch import Tensor
@@ -13,7 +14,7 @@ from torch import Tensor
 from potluck.p2p.network import Buffer
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code
-from potluck.protocol.messages import NextServer, SessionOpening, StepReply, StepRequest
+from potluck.protocol.messages import Caller, NextServer, SessionOpening, StepReply, StepRequest
 from potluck.wire.envelopes import Envelope, RawTensor, read_envelope, write_envelope
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.hidden import read_hidden, read_prompts, read_request
@@ -42,6 +43,7 @@ MAX_NEXT_SERVERS: Final = 64
 EMPTY_REPLY: Final = b""
 """Answer to a push, whatever became of it."""
 
+_NOBODY: Final = Caller()
 _PEER_ID: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{8,128}")
 
 
@@ -66,6 +68,8 @@ def encode_push(request: StepRequest, *, prefix: str, span: Span) -> bytes:
     uid = block_uids(prefix, span)
     metadata = _step_metadata(request)
     metadata["pushed"] = True
+    if request.pusher and (ours := caller_fields(request.pusher)):
+        metadata[OURS] = ours
     return join_unary(write_envelope(Envelope(uid, _step_tensors(request), pack(metadata))))
 
 
@@ -103,7 +107,8 @@ def decode_push(body: Buffer, *, limits: Limits) -> StepRequest:
     request = _read_step(envelope, metadata, limits, None)
     if request.session_id is None:
         raise WireError("a push needs a session_id")
-    return request
+    pusher = read_caller(metadata)
+    return request if pusher == _NOBODY else replace(request, pusher=pusher)
 
 
 @refusing(Code.BAD_REPLY)
