@@ -1,0 +1,198 @@
+"""The blocks that an engine serves, and the bounded pieces in which they are run.
+
+Callers may ask for a part of the span; a part shares the weights of the whole. Everything here runs on the compute thread.
+A piece costs at most what `piece_tokens` cost through the whole span (backward counts three times), or one row through one
+block if that is more; within that bound, a call is cut between blocks rather than between tokens, because that changes
+no number.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections import OrderedDict
+from collections.abc import Generator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from potluck.checkpoint import BlockSpan, KvCache
+from potluck.checkpoint.families import slice_config
+from potluck.protocol.blocks import Span
+
+_BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
+_MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module objects a block
+
+
+class ServedBlocks:
+    """A loaded span, its parts, and forward and backward in pieces."""
+
+    def __init__(self, whole: BlockSpan, *, piece_tokens: int) -> None:
+        self.whole = whole
+        self.span = whole.span
+        self.hidden_size = whole.hidden_size
+        self.dtype = whole.dtype
+        self._piece_tokens = piece_tokens
+        self._parts: OrderedDict[Span, BlockSpan] = OrderedDict()
+
+    def part(self, span: Span) -> BlockSpan:
+        """The blocks `span`, which lie within the served ones."""
+        if span == self.span:
+            return self.whole
+        part = self._parts.get(span)
+        if part is None:
+            part = self._parts[span] = part_of(self.whole, span)
+            while len(self._parts) > _MAX_PARTS + len(self.span):
+                self._parts.popitem(last=False)
+        self._parts.move_to_end(span)
+        return part
+
+    def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> Generator[None, None, Tensor]:
+        """Stateless forward.
+
+        Shapes: hidden [batch, tokens, hidden_size] any float, on the CPU; prompts [blocks, batch or 1, p, hidden_size];
+        returns as hidden, in the blocks' dtype, on the CPU.
+        """
+        hidden, prompts = self._enter(hidden, prompts)
+        outputs = []
+        for rows in _row_groups(hidden, len(span), self._budget()):
+            current, some_prompts = hidden[rows], _rows_of(prompts, rows)
+            for blocks in self._block_groups(current, span, self._budget()):
+                with torch.inference_mode():
+                    current = self.part(blocks).forward(current, None, _blocks_of(some_prompts, blocks, span))
+                yield
+            outputs.append(current)
+        with torch.inference_mode():
+            return (outputs[0] if len(outputs) == 1 else torch.cat(outputs)).cpu()
+
+    def backward(
+        self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
+    ) -> Generator[None, None, tuple[Tensor, ...]]:
+        """Stateless backward: the forward again, then gradients block by block.
+
+        Shapes: hidden, grad and prompts as in `forward`; returns the gradient of hidden, then that of prompts if given,
+        each shaped as what it belongs to.
+        """
+        hidden, prompts = self._enter(hidden, prompts)
+        grad, _ = self._enter(grad, None)
+        budget = self._budget() // _BACKWARD_COST
+        hidden_grads: list[Tensor] = []
+        prompt_grads: list[Tensor] = []
+        for rows in _row_groups(hidden, len(span), budget):
+            pieces = self._backward_rows(span, hidden[rows], grad[rows], _rows_of(prompts, rows), budget)
+            row_grad, row_prompt_grad = yield from pieces
+            hidden_grads.append(row_grad)
+            if row_prompt_grad is not None:
+                prompt_grads.append(row_prompt_grad)
+        whole_grad = torch.cat(hidden_grads).cpu()
+        if prompts is None:
+            return (whole_grad,)
+        shared = prompts.shape[1] != hidden.shape[0]  # one prompt for all rows: its gradient is their sum
+        return whole_grad, (sum(prompt_grads[1:], prompt_grads[0]) if shared else torch.cat(prompt_grads, dim=1)).cpu()
+
+    def _backward_rows(
+        self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None, budget: int
+    ) -> Generator[None, None, tuple[Tensor, Tensor | None]]:
+        groups = list(self._block_groups(hidden, span, budget))
+        inputs = [hidden]
+        for blocks in groups[:-1]:
+            with torch.no_grad():  # not inference_mode: its tensors cannot take part in autograd below
+                inputs.append(self.part(blocks).forward(inputs[-1], None, _blocks_of(prompts, blocks, span)))
+            yield
+        prompt_grads: list[Tensor] = []
+        for blocks in reversed(groups):
+            grad, prompt_grad = self._backward_piece(blocks, inputs.pop(), grad, _blocks_of(prompts, blocks, span))
+            if prompt_grad is not None:
+                prompt_grads.insert(0, prompt_grad)
+            yield
+        return grad, torch.cat(prompt_grads) if prompt_grads else None
+
+    def _backward_piece(
+        self, blocks: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        with torch.enable_grad():
+            leaves = [hidden.detach().requires_grad_()]
+            if prompts is not None:
+                leaves.append(prompts.detach().requires_grad_())
+            output = self.part(blocks).forward(leaves[0], None, leaves[1] if prompts is not None else None)
+            grads = torch.autograd.grad(output, leaves, grad)
+        return grads[0], grads[1] if prompts is not None else None
+
+    def _budget(self) -> int:
+        return self._piece_tokens * len(self.span)
+
+    def _block_groups(self, hidden: Tensor, span: Span, budget: int) -> Generator[Span, None, None]:
+        """Consecutive groups of blocks, each within `budget` token-blocks for these rows; equal in size but the last."""
+        size = min(max(budget // max(hidden.shape[0] * hidden.shape[1], 1), 1), len(span))
+        for start in range(span.start, span.end, size):
+            yield Span(start, min(start + size, span.end))
+
+    def _enter(self, hidden: Tensor, prompts: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Into the blocks' dtype and device."""
+        device, dtype = self.whole.device, self.dtype
+        return hidden.to(device, dtype), None if prompts is None else prompts.to(device, dtype)
+
+
+def inference_pieces(
+    blocks: BlockSpan, cache: KvCache, hidden: Tensor, prompts: Tensor | None, *, piece_tokens: int
+) -> Generator[None, None, Tensor]:
+    """One step of a session; a prefill longer than `piece_tokens` (rows counted) is cut between tokens.
+
+    Shapes: as in `ServedBlocks.forward`; tokens may be 0.
+    """
+    batch, tokens = hidden.shape[:2]
+    size = max(piece_tokens // batch, 1)
+    if tokens <= size:  # no copy, no loop: the way of every decode step
+        with torch.inference_mode():
+            hidden = hidden.to(blocks.device, blocks.dtype)
+            prompts = None if prompts is None else prompts.to(blocks.device, blocks.dtype)
+            return blocks.forward(hidden, cache, prompts).cpu()
+    outputs = []
+    for start in range(0, tokens, size):
+        with torch.inference_mode():
+            some = hidden[:, start : start + size].to(blocks.device, blocks.dtype)
+            some_prompts = None if prompts is None else prompts[:, :, start : start + size]
+            if some_prompts is not None:
+                some_prompts = some_prompts.to(blocks.device, blocks.dtype) if some_prompts.shape[2] else None
+            outputs.append(blocks.forward(some, cache, some_prompts))
+        if start + size < tokens:
+            yield
+    with torch.inference_mode():
+        return torch.cat(outputs, dim=1).cpu()
+
+
+def part_of(whole: BlockSpan, span: Span) -> BlockSpan:
+    """A span within `whole` that shares its weights: the modules are copied, the tensors are not."""
+    first, last = span.start - whole.span.start, span.end - whole.span.start
+    name = next(name for name, child in whole.decoder.named_children() if child is whole.layers)
+    tensors = itertools.chain(whole.decoder.parameters(), whole.decoder.buffers())
+    memo: dict[int, Any] = {id(tensor): tensor for tensor in tensors}
+    for outside in itertools.chain(whole.layers[:first], whole.layers[last:]):
+        memo[id(outside)] = outside  # of no use to the part: not worth a copy
+    decoder = copy.deepcopy(whole.decoder, memo)
+    layers = nn.ModuleList(getattr(decoder, name)[first:last])
+    for layer in layers:
+        del layer.forward  # the wrapper that belongs to `whole`
+        for module in layer.modules():
+            if isinstance(getattr(module, "layer_idx", None), int):
+                module.layer_idx -= first
+    setattr(decoder, name, layers)
+    decoder.config = slice_config(decoder.config, first, last)
+    return BlockSpan(decoder, layers, span, whole.digests[first:last])
+
+
+def _row_groups(hidden: Tensor, num_blocks: int, budget: int) -> Generator[slice, None, None]:
+    """Groups of rows, each within `budget` token-blocks for one block."""
+    rows, tokens = hidden.shape[:2]
+    size = rows if rows * tokens <= budget else max(budget // tokens, 1)
+    for start in range(0, rows, size):
+        yield slice(start, start + size)
+
+
+def _rows_of(prompts: Tensor | None, rows: slice) -> Tensor | None:
+    return prompts if prompts is None or prompts.shape[1] == 1 else prompts[:, rows]
+
+
+def _blocks_of(prompts: Tensor | None, blocks: Span, span: Span) -> Tensor | None:
+    return None if prompts is None else prompts[blocks.start - span.start : blocks.end - span.start]

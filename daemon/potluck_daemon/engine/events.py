@@ -1,0 +1,56 @@
+"""What an engine tells whoever started it, in the order it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from potluck.protocol.blocks import PeerId, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """The swarm is reached and told what will be served."""
+
+    peer_id: PeerId
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """Bytes of the span read so far; `total_bytes` 0 while it is not known."""
+
+    done_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Online:
+    """The span answers; `seconds` since Starting."""
+
+    peer_id: PeerId
+    addresses: tuple[str, ...]
+    span: Span
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Offline:
+    """Left on purpose, everything closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Could not start or had to stop."""
+
+    message: str
+    hint: str | None
+
+
+EngineEvent = Starting | Joining | Loading | Online | Offline | Failed
+OnEvent = Callable[[EngineEvent], None]
