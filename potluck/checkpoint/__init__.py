@@ -1,4 +1,4 @@
-"""Hugging Face checkpoints: which file holds which tensor, download of just those, building a span or the ends of a model.
+"""Hugging Face checkpoints: which file holds which tensor, downloading those, building a span or the ends.
 
 Names are resolved on first use, so that importing this package costs nothing and the converter's child process never
 loads transformers.

@@ -7,7 +7,8 @@ one tensor, renamed keys) are applied one group of tensors at a time, so that pe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import convert_and_load_state_dict_in_model
 from transformers.modeling_utils import LoadStateDictConfig
+from transformers.utils import logging
 
 from potluck.errors import CheckpointError
 
@@ -54,7 +56,8 @@ class Filler:
     def fill(self, tensors: Mapping[str, Tensor]) -> None:
         """Give `tensors`, by the checkpoint's names, to the model. Raises CheckpointError for wrong shapes or names."""
         config = LoadStateDictConfig(**self._settings, weight_mapping=get_model_conversion_mapping(self._model))
-        info, _ = convert_and_load_state_dict_in_model(self._model, dict(tensors), config)
+        with _no_progress_bar():
+            info, _ = convert_and_load_state_dict_in_model(self._model, dict(tensors), config)
         self.missing &= info.missing_keys
         if info.mismatched_keys:
             name, found, wanted = sorted(info.mismatched_keys)[0]
@@ -105,6 +108,18 @@ def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
         for name in names:
             if name not in persistent and _is_poisoned(module._buffers[name]):
                 raise CheckpointError(f"{path}.{name} cannot be computed: models of this family are not supported")
+
+
+@contextmanager
+def _no_progress_bar() -> Iterator[None]:
+    """The library draws a bar for each group of tensors."""
+    was_enabled = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            logging.enable_progress_bar()
 
 
 def _poisoned(buffer: Tensor, device: str) -> Tensor:

@@ -106,7 +106,7 @@ class GrowingWindowLayer(DynamicSlidingWindowLayer):  # type: ignore[misc]
 
     def can_remove(self, tokens: int) -> bool:
         needed = min(self.cumulative_length - tokens, self.sliding_window - 1)
-        return 0 <= needed <= self._used - tokens
+        return bool(0 <= needed <= self._used - tokens)
 
     def crop(self, tokens_to_remove: int) -> None:
         self._used -= abs(tokens_to_remove)
@@ -129,7 +129,7 @@ class KvCache(DynamicCache):  # type: ignore[misc]
 
     def __init__(self, config: Any) -> None:
         super().__init__(config=config)
-        self.layers = [_with_room(layer) for layer in self.layers]
+        self.layers: list[Any] = [_with_room(layer) for layer in self.layers]
         self.length = 0
         self._config = config
 

@@ -1,7 +1,7 @@
 """The two ends of a model: embeddings before the blocks, final norm and head after them, by the family's own code.
 
 The decoder stack of the family's causal model is replaced by one module that calls `blocks`, so `generate()` and
-everything else of transformers works on it unchanged. What only layers would use (rotary tables, masks) is not computed.
+everything else of transformers works on it unchanged. What only layers would use (rotary tables, masks) is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transformers.core_model_loading import WeightRenaming, rename_source_key
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from potluck.checkpoint.building import Filler, rebuild_buffers
-from potluck.checkpoint.families import decoder_of, refuse_unsplittable, slice_config
+from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable, slice_config
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.tensors import map_tensors
 from potluck.errors import CheckpointError
@@ -95,10 +95,11 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, nn.Mo
     setattr(inner, stack_name, nn.ModuleList([first]))
     returns_tuple = _returns_tuple(inner, first, config.hidden_size, dtype)
     setattr(inner, stack_name, nn.ModuleList([RemoteStack(first, returns_tuple)]))
-    for name, child in list(inner.named_children()):
+    for name in [name for name, _ in inner.named_children()]:
         if "rotary" in name or "rope" in name:
             setattr(inner, name, NoRotary())
-    sliced._attn_implementation = NO_MASKS
+    if config.model_type not in NEEDS_A_MASK:
+        sliced._attn_implementation = NO_MASKS
     return model, inner, stack_name
 
 
@@ -121,7 +122,7 @@ def _returns_tuple(inner: nn.Module, layer: nn.Module, hidden_size: int, dtype: 
 
 
 def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
-    """Checkpoint name -> the name without the wrapper of a model that also sees or hears, for each tensor of the ends."""
+    """For each tensor of the ends: checkpoint name -> its name without the wrapper of a model that also sees or hears."""
     wanted = model.state_dict()
     mapping = get_model_conversion_mapping(model)
     renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]

@@ -32,6 +32,9 @@ NOT_SPLITTABLE = {
 }
 """model_type -> why its blocks cannot run on different machines."""
 
+NEEDS_A_MASK = frozenset({"mpt"})
+"""Families whose loop computes with the mask itself, even when no layer is there to use it."""
+
 _STACK_NAMES = ("layers", "h", "blocks", "decoder_layers")
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from huggingface_hub import HfApi, constants, hf_hub_download
+from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
@@ -20,7 +21,10 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils import tqdm
+from huggingface_hub.file_download import http_get
+from huggingface_hub.utils._fixes import WeakFileLock
+from huggingface_hub.utils._headers import build_hf_headers
+from huggingface_hub.utils.tqdm import tqdm
 
 from potluck.checkpoint.tensors import disk_full
 from potluck.errors import CheckpointError
@@ -29,15 +33,15 @@ _SMALL = (".json", ".txt", ".model", ".jinja")
 _SEARCH_TIMEOUT_S = 15.0
 
 
-class _SilentBar(tqdm):  # type: ignore[type-arg, misc]
+class _SilentBar(tqdm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["disable"] = True
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True)
 class HubFiles:
-    """A model at one commit. `folder` is its snapshot in the cache, `files` the names of the files in its top folder."""
+    """A model at one commit: `folder` is its snapshot in the cache, `files` what its top folder holds on the hub."""
 
     name: str
     revision: str
@@ -58,7 +62,7 @@ class HubFiles:
                     name, revision=revision, timeout=_SEARCH_TIMEOUT_S
                 )
         except CheckpointError as error:
-            if not isinstance(error, _Offline):
+            if not isinstance(error, HubUnreachableError):
                 raise
             return cls._from_cache(name, revision, cache_dir, error)
         files = {sibling.rfilename for sibling in info.siblings or () if "/" not in sibling.rfilename}
@@ -84,10 +88,45 @@ class HubFiles:
         return {file for file in self.files if file.endswith(_SMALL)}
 
     def download(self, file: str) -> Path:
-        return _download(self.name, file, self.revision, self.token, self.cache_dir, self.progress)
+        """Fetch one file into the cache, or find it there. A shard goes on where an earlier attempt broke off."""
+        if file.endswith(_SMALL):
+            return _download(self.name, file, self.revision, self.token, self.cache_dir, self.progress)
+        pointer = self.folder / file
+        with hub_errors(self.name, file):
+            if not pointer.exists():
+                self._resume(file, pointer)
+        return pointer
+
+    def _resume(self, file: str, pointer: Path) -> None:
+        """The library forgets a partial file when its process ends; a shard of several gigabytes is worth keeping."""
+        endpoint, headers = _endpoint(), build_hf_headers(token=self.token)
+        url = hf_hub_url(self.name, file, revision=self.revision, endpoint=endpoint)
+        found = get_hf_file_metadata(url, token=self.token, endpoint=endpoint)
+        if found.etag is None or Path(found.etag).name != found.etag:
+            raise CheckpointError(f"the hub sends no usable etag for {file}", hint="try again later")
+        blob = self.folder.parent.parent / "blobs" / found.etag
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        partial = blob.with_name(f"{blob.name}.partial")
+        with WeakFileLock(blob.with_name(f"{blob.name}.lock")):
+            if not blob.exists():
+                if urlsplit(found.location).netloc != urlsplit(url).netloc:
+                    headers.pop("authorization", None)  # storage elsewhere must not see the token
+                with partial.open("ab") as stream:
+                    if found.size is not None and stream.tell() > found.size:
+                        stream.truncate(0)
+                    http_get(
+                        found.location,
+                        stream,
+                        resume_size=stream.tell(),
+                        headers=headers,
+                        expected_size=found.size,
+                        tqdm_class=tqdm if self.progress else _SilentBar,
+                    )
+                partial.replace(blob)
+            link_or_copy(blob, pointer)
 
 
-class _Offline(CheckpointError):
+class HubUnreachableError(CheckpointError):
     """The hub did not answer; the cache may still hold the model."""
 
 
@@ -103,6 +142,16 @@ def _download(name: str, file: str, revision: str, token: str | None, cache_dir:
             tqdm_class=tqdm if progress else _SilentBar,
         )
     return Path(path)
+
+
+def link_or_copy(blob: Path, pointer: Path) -> None:
+    """Show a blob under its file name, by a relative link, or a move where links are not to be had (Windows)."""
+    try:
+        pointer.symlink_to(os.path.relpath(blob, pointer.parent))
+    except FileExistsError:
+        return
+    except OSError:
+        blob.replace(pointer)
 
 
 @contextmanager
@@ -136,7 +185,7 @@ def hub_errors(name: str, file: str) -> Iterator[None]:
             raise CheckpointError(
                 f"the hub refuses access to {name}", hint="log in with `hf auth login` or set HF_TOKEN"
             ) from error
-        raise _Offline(f"the hub answered {status} for {name}", hint="try again later") from error
+        raise HubUnreachableError(f"the hub answered {status} for {name}", hint="try again later") from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise disk_full(Path(constants.HF_HUB_CACHE) / file) from error
@@ -147,8 +196,8 @@ def hub_errors(name: str, file: str) -> Iterator[None]:
         raise
 
 
-def _offline(name: str) -> _Offline:
-    return _Offline(
+def _offline(name: str) -> HubUnreachableError:
+    return HubUnreachableError(
         f"cannot reach the hub to fetch {name}, and it is not in the cache",
         hint="check the network, or give a local folder",
     )

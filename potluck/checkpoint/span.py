@@ -2,7 +2,7 @@
 
 The bare decoder keeps only the span's layers; its own inner forward makes masks, positions and whatever else the family
 needs. The first layer is handed the incoming hidden state in place of what the (absent) embeddings made, and the last
-layer's output is taken before the (absent) final norm. Both happen in the layers' `forward`, which costs less than hooks.
+layer's output is taken before the (absent) final norm. Both happen in the layers' `forward`: cheaper than hooks.
 
 Knows nothing of networks, sessions or scheduling.
 """
@@ -55,8 +55,8 @@ class BlockSpan:
     def forward(self, hidden: Tensor, cache: KvCache | None = None, prompts: Tensor | None = None) -> Tensor:
         """Run the blocks; with a cache, the tokens continue those it holds and are added to it.
 
-        Shapes: hidden [batch, tokens, hidden_size] in `dtype`; prompts [blocks, batch or 1, prompt_tokens, hidden_size],
-        added to the first positions of each block's input; returns as hidden.
+        Shapes: hidden [batch, tokens, hidden_size] in `dtype`; prompts [blocks, batch or 1, prompt_tokens,
+        hidden_size], added to the first positions of each block's input; returns as hidden.
         """
         if hidden.shape[1] == 0:
             return hidden
@@ -77,7 +77,7 @@ class BlockSpan:
         is_first, is_last = index == 0, index == len(self.layers) - 1
 
         def forward(*args: Any, **kwargs: Any) -> Any:
-            hidden = self._input if is_first else (args[0] if args else kwargs["hidden_states"])
+            hidden: Any = self._input if is_first else (args[0] if args else kwargs["hidden_states"])
             if self._prompts is not None:
                 hidden = _add_prompt(hidden, self._prompts[index])
             if args:
@@ -146,8 +146,8 @@ def _build_empty(
     decoder, stack_name = decoder_of(model, checkpoint.num_blocks)
     layers = nn.ModuleList(getattr(decoder, stack_name)[span.start : span.end])
     for module in layers.modules():
-        if isinstance(getattr(module, "layer_idx", None), int):
-            module.layer_idx -= span.start
+        if isinstance(module.__dict__.get("layer_idx"), int):
+            module.__dict__["layer_idx"] -= span.start
     setattr(decoder, stack_name, layers)
     for name, child in list(decoder.named_children()):
         if name != stack_name and any(True for _ in child.parameters()):
