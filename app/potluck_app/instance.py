@@ -1,0 +1,46 @@
+"""One app a user: a second start asks the first to show its window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QLockFile, QObject, Signal
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+_TIMEOUT_MS = 1000
+
+
+class SingleInstance(QObject):
+    """Signal: `raise_wanted()`, when somebody started the app again."""
+
+    raise_wanted = Signal()
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._name = str(folder / "app.sock")
+        self._lock = QLockFile(str(folder / "app.lock"))
+        self._lock.setStaleLockTime(0)  # whether the holder still lives decides, not the file's age
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.newConnection.connect(self._greet)
+
+    def acquire(self) -> bool:
+        """True if this is the only one; otherwise the other was asked to show itself."""
+        if not self._lock.tryLock(0):
+            socket = QLocalSocket()
+            socket.connectToServer(self._name)
+            socket.waitForConnected(_TIMEOUT_MS)
+            return False
+        QLocalServer.removeServer(self._name)  # left behind by one that was killed
+        self._server.listen(self._name)
+        return True
+
+    def release(self) -> None:
+        self._server.close()
+        self._lock.unlock()
+
+    def _greet(self) -> None:
+        while (socket := self._server.nextPendingConnection()) is not None:
+            socket.close()
+            socket.deleteLater()
+        self.raise_wanted.emit()

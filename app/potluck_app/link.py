@@ -1,0 +1,91 @@
+"""The app's connection to the daemon: its status as a signal, and commands that never block the window.
+
+A thread reads the event stream and starts over when the daemon goes away; each command runs in a short thread of its
+own. Signals cross into Qt's thread by themselves. The daemon may die and come back at any time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from potluck_daemon.control.client import ControlClient
+from potluck_daemon.control.schema import Method, Status, Transition
+from PySide6.QtCore import QObject, Signal
+
+from potluck.errors import PotluckError
+from potluck_app import words
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+CLIENT_NAME = "potluck-app"
+_RETRY_S = 1.0  # a daemon that was started is seen within a second; asking costs one connect
+
+
+class DaemonLink(QObject):
+    """Signals: `status_changed(Status)`, `went_away(str)` with the reason, `transitioned(Transition)`."""
+
+    status_changed = Signal(object)
+    went_away = Signal(str)
+    transitioned = Signal(object)
+    _answered = Signal(object, object)
+
+    def __init__(self, socket: Path) -> None:
+        super().__init__()
+        self._socket = socket
+        self._stopped = threading.Event()
+        self._answered.connect(lambda deliver, value: deliver(value))
+
+    def start(self) -> None:
+        threading.Thread(target=self._read, name="daemon-events", daemon=True).start()
+
+    def stop(self) -> None:
+        """No more signals; the threads end with the process."""
+        self._stopped.set()
+
+    def call(
+        self,
+        method: Method[P, R],
+        params: P | None,
+        *,
+        done: Callable[[R], None] | None = None,
+        failed: Callable[[PotluckError], None] | None = None,
+    ) -> None:
+        """Send a command; `done` or `failed` is called in Qt's thread."""
+
+        def work() -> None:
+            deliver: Callable[..., None] | None
+            value: object
+            try:
+                deliver, value = done, ControlClient(self._socket).call(method, params)
+            except PotluckError as error:
+                deliver, value = failed, error
+            if deliver is not None and not self._stopped.is_set():
+                self._answered.emit(deliver, value)
+
+        threading.Thread(target=work, name=f"daemon-{method.name}", daemon=True).start()
+
+    def _read(self) -> None:
+        while not self._stopped.is_set():
+            reason = "the daemon closed the connection"
+            try:
+                client = ControlClient(self._socket)
+                client.hello(CLIENT_NAME)
+                for event in client.events():
+                    if self._stopped.is_set():
+                        return
+                    self._emit(event)
+            except PotluckError as error:
+                reason = words.failure(error)
+            if not self._stopped.is_set():
+                self.went_away.emit(reason)
+            self._stopped.wait(_RETRY_S)
+
+    def _emit(self, event: Status | Transition) -> None:
+        if isinstance(event, Status):
+            self.status_changed.emit(event)
+        else:
+            self.transitioned.emit(event)

@@ -1,0 +1,68 @@
+"""The whole model as a strip of blocks: how often each is served, and which are served here."""
+
+from __future__ import annotations
+
+from potluck_daemon.control.schema import SwarmStatus
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from potluck_app import theme, words
+
+_HEIGHT, _GAP, _RADIUS = 34, 2.0, 3.0
+_FULL_AT = 3  # replicas from which a block is drawn in full colour
+
+
+class BlockStrip(QWidget):
+    """A cell a block: filled the more the more servers have it, hatched if nobody has, underlined if it is ours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._swarm: SwarmStatus | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Blocks of the model")
+
+    def show_swarm(self, swarm: SwarmStatus | None) -> None:
+        if swarm != self._swarm:
+            self._swarm = swarm
+            text = "" if swarm is None else words.blocks(swarm)
+            self.setAccessibleDescription(text)
+            self.setToolTip(text)
+            self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+        return QSize(360, _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
+        swarm = self._swarm
+        if swarm is None or swarm.num_blocks < 1:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours = theme.colours()
+        step = self.width() / swarm.num_blocks
+        gap = min(_GAP, step / 4)
+        for block in range(swarm.num_blocks):
+            cell = QRectF(block * step, 0.0, step - gap, self.height() - 8.0)
+            count = swarm.coverage[block] if block < len(swarm.coverage) else None
+            _paint_cell(painter, cell, count, colours)
+            if swarm.span is not None and swarm.span[0] <= block < swarm.span[1]:
+                mark = QRectF(cell.left(), self.height() - 5.0, cell.width() + gap, 4.0)
+                painter.fillRect(mark, QColor(colours.accent))
+
+
+def _paint_cell(painter: QPainter, cell: QRectF, count: int | None, colours: theme.Colours) -> None:
+    painter.setPen(QPen(QColor(colours.error if count == 0 else colours.line), 1.0))
+    painter.setBrush(QColor(colours.card))
+    radius = min(_RADIUS, cell.width() / 3)
+    painter.drawRoundedRect(cell, radius, radius)
+    if count == 0:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QBrush(QColor(colours.error), Qt.BrushStyle.BDiagPattern))
+        painter.drawRoundedRect(cell, radius, radius)
+    elif count:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.accent))
+        painter.setOpacity(0.35 + 0.65 * min(count, _FULL_AT) / _FULL_AT)
+        painter.drawRoundedRect(cell, radius, radius)
+        painter.setOpacity(1.0)

@@ -1,0 +1,98 @@
+"""The one window: Home, the first-run page, or a word that the daemon is away."""
+
+from __future__ import annotations
+
+from potluck_daemon.control.schema import Status
+from potluck_daemon.states import Reason
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from potluck_app import icons, theme, words
+from potluck_app.first_run import FirstRunPage
+from potluck_app.home import HomePage
+
+
+class AwayPage(QWidget):
+    """Shown while nobody answers; comes and goes by itself. Signal: `start_wanted()`."""
+
+    start_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._icon, self._reason = QLabel(), QLabel()
+        title, button = QLabel(words.AWAY), QPushButton("Start it")
+        title.setFont(theme.title(self.font()))
+        self._reason.setObjectName("muted")
+        self._reason.setWordWrap(True)
+        button.setObjectName("primary")
+        button.clicked.connect(self.start_wanted)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL)
+        column.setSpacing(theme.SPACE_L)
+        for widget in (self._icon, title, self._reason, button):
+            column.addWidget(widget)
+        column.addStretch(1)
+
+    def show_reason(self, reason: str) -> None:
+        self._icon.setPixmap(icons.icon(None, theme.colours()).pixmap(64, 64))
+        self._reason.setText(reason)
+
+
+class MainWindow(QStackedWidget):
+    """Closing hides it while there is a tray icon, and quits otherwise. Signal: `closed_without_tray()`."""
+
+    closed_without_tray = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home, self.first_run, self.away = HomePage(), FirstRunPage(), AwayPage()
+        for page in (self.away, self.first_run, self.home):
+            self.addWidget(page)
+        self.has_tray = False
+        self._status: Status | None = None
+        self._reason = "Looking for the daemon."
+        self.setWindowTitle("Potluck")
+        self.resize(560, 600)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self.show_theme)
+        self.show_theme()
+
+    def show_status(self, status: Status) -> None:
+        self._status = status
+        self._refresh()
+
+    def show_away(self, reason: str) -> None:
+        self._status, self._reason = None, reason
+        self._refresh()
+
+    def show_theme(self) -> None:
+        """Follow the desktop's light or dark theme."""
+        colours = theme.colours()
+        QApplication.setPalette(theme.palette(colours))
+        self.setStyleSheet(theme.style_sheet(colours))
+        self.setAutoFillBackground(True)
+        self.first_run.show_theme()
+        self._refresh()
+
+    def raise_up(self) -> None:
+        """Show the window in front, whatever it was before."""
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 (Qt's name)
+        event.accept()
+        if not self.has_tray:
+            self.closed_without_tray.emit()
+
+    def _refresh(self) -> None:
+        status = self._status
+        if status is None:
+            self.away.show_reason(self._reason)
+            self.setCurrentWidget(self.away)
+        elif status.reason is Reason.NO_SWARM:
+            self.setCurrentWidget(self.first_run)
+        else:
+            self.home.show_status(status)
+            self.setCurrentWidget(self.home)
