@@ -1,0 +1,364 @@
+"""p2pd's control protocol: unary calls over one lasting connection, streams over one connection each.
+
+hivemind has a client for it, which holds calls for ever when p2pd dies, stops reading after a cancelled call and leaks an
+entry a cancelled request; this one answers every call, bounds every wait and parses without a task switch a byte.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NoReturn, cast
+
+from hivemind.proto import p2pd_pb2 as pb
+from hivemind.utils.multiaddr import Multiaddr
+
+from potluck.errors import NetworkError
+from potluck.p2p.frames import FrameStream
+from potluck.p2p.identity import base58_decode, base58_encode
+from potluck.p2p.network import StreamHandler, UnaryHandler
+from potluck.p2p.varint import decode_varint, encode_varint
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+
+log = logging.getLogger(__name__)
+
+MAX_UNARY_BYTES = 4 * 1024 * 1024
+_ENVELOPE_BYTES = 512  # call id, peer id and protocol name around a body
+MAX_STREAMS_PER_PEER = 512  # a stream costs a file descriptor here and one in p2pd
+_CALL_ID_BYTES = 16
+
+
+class ControlClient:
+    """A node's connection to its p2pd. Create, `await start()`, finally `await close()`."""
+
+    def __init__(self, control_path: Path, listen_path: Path) -> None:
+        self._control_path = str(control_path)
+        self._listen_path = str(listen_path)
+        self._unary: UnaryConnection | None = None
+        self._listener: asyncio.AbstractServer | None = None
+        self._stream_handlers: dict[str, tuple[StreamHandler, int]] = {}
+        self._streams_of: Counter[PeerId] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, *, timeout_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(timeout_s):
+            self._listener = await loop.create_unix_server(self._accept, self._listen_path)
+            _, connection = await loop.create_unix_connection(UnaryConnection, self._control_path)
+            connection.upgrade()
+            await connection.ready
+        self._unary = connection
+
+    async def close(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        if self._unary is not None:
+            self._unary.close()
+        tasks = [*self._tasks, *(self._unary.tasks if self._unary else ())]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def request(self, message: pb.Request, *, timeout_s: float) -> pb.Response:
+        """One question to p2pd itself. Raises NetworkError with its refusal, or if it does not answer."""
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        stream = await self._connect(message, lambda _, body: answered.set_result(body), answered, timeout_s)
+        await stream.close()
+        return _checked(answered.result())
+
+    async def identify(self, *, timeout_s: float) -> tuple[PeerId, tuple[str, ...]]:
+        """This node's id and the addresses that it tells others."""
+        response = await self.request(pb.Request(type=pb.Request.IDENTIFY), timeout_s=timeout_s)
+        peer_id = _peer_id(response.identify.id)
+        return peer_id, tuple(f"{Multiaddr(raw)}/p2p/{peer_id}" for raw in response.identify.addrs)
+
+    async def connect(self, peer: PeerId, addrs: Iterable[str] = (), *, timeout_s: float) -> None:
+        """Dial a peer, at `addrs` (without /p2p/) or wherever the network knows it. Raises NetworkError."""
+        connect = pb.ConnectRequest(
+            peer=base58_decode(peer),
+            addrs=[Multiaddr(addr).to_bytes() for addr in addrs],
+            timeout=_whole_seconds(timeout_s),
+        )
+        await self.request(pb.Request(type=pb.Request.CONNECT, connect=connect), timeout_s=timeout_s)
+
+    async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
+        """Raises RemoteError: the peer's own, or UNREACHABLE."""
+        if self._unary is None:
+            raise RemoteError(Code.UNREACHABLE, "the node is not started")
+        return await self._unary.call(_raw_peer(peer), protocol, body, timeout_s)
+
+    async def add_unary_handler(self, protocol: str, handler: UnaryHandler, *, timeout_s: float) -> None:
+        assert self._unary is not None
+        await self._unary.add_handler(protocol, handler, timeout_s)
+
+    async def open_stream(self, peer: PeerId, protocol: str, *, timeout_s: float, max_frame_bytes: int) -> FrameStream:
+        """Raises RemoteError UNREACHABLE."""
+        opening = pb.StreamOpenRequest(peer=_raw_peer(peer), proto=[protocol], timeout=_whole_seconds(timeout_s))
+        message = pb.Request(type=pb.Request.STREAM_OPEN, streamOpen=opening)
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        def on_prologue(stream: FrameStream, body: bytes) -> None:
+            stream.max_frame_bytes = max_frame_bytes
+            if not answered.done():
+                answered.set_result(body)
+
+        try:
+            stream = await self._connect(message, on_prologue, answered, timeout_s)
+            try:
+                _checked(answered.result())
+            except NetworkError:
+                await stream.close()
+                raise
+        except NetworkError as error:
+            raise RemoteError(Code.UNREACHABLE, f"no stream to the peer: {error.message}") from error
+        return stream
+
+    async def add_stream_handler(
+        self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, timeout_s: float
+    ) -> None:
+        self._stream_handlers[protocol] = (handler, max_frame_bytes)
+        addr = Multiaddr(f"/unix{self._listen_path}").to_bytes()
+        message = pb.Request(
+            type=pb.Request.STREAM_HANDLER,
+            streamHandler=pb.StreamHandlerRequest(addr=addr, proto=[protocol], balanced=False),
+        )
+        await self.request(message, timeout_s=timeout_s)
+
+    async def _connect(
+        self,
+        message: pb.Request,
+        on_prologue: Callable[[FrameStream, bytes], None],
+        answered: asyncio.Future[bytes],
+        timeout_s: float,
+    ) -> FrameStream:
+        """Send `message` on a connection of its own and wait until its answer is there."""
+        stream = FrameStream(on_prologue, is_caller=True)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.get_running_loop().create_unix_connection(lambda: stream, self._control_path)
+                stream.write_raw(_delimited(message.SerializeToString()))
+                lost = stream.lost
+                await asyncio.wait({answered, lost}, return_when=asyncio.FIRST_COMPLETED)
+        except TimeoutError as error:
+            await stream.close()
+            raise NetworkError(f"no answer within {timeout_s:g} s") from error
+        except OSError as error:
+            raise NetworkError("the peer-to-peer process is gone") from error
+        except asyncio.CancelledError:
+            await stream.close()
+            raise
+        if not answered.done():
+            raise NetworkError("the peer-to-peer process closed the connection")
+        return stream
+
+    def _accept(self) -> FrameStream:
+        return FrameStream(self._on_stream, is_caller=False)
+
+    def _on_stream(self, stream: FrameStream, prologue: bytes) -> None:
+        info = pb.StreamInfo.FromString(prologue)
+        caller = _peer_id(info.peer)
+        handler, stream.max_frame_bytes = self._stream_handlers.get(info.proto, (_refuse_unknown, 0))
+        if self._streams_of[caller] >= MAX_STREAMS_PER_PEER:
+            handler = _refuse_busy
+        self._streams_of[caller] += 1
+        task = asyncio.create_task(_serve(stream, caller, handler))
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._stream_done(done, caller))
+
+    def _stream_done(self, task: asyncio.Task[None], caller: PeerId) -> None:
+        self._tasks.discard(task)
+        self._streams_of[caller] -= 1
+        if self._streams_of[caller] <= 0:
+            del self._streams_of[caller]
+
+
+class UnaryConnection(asyncio.Protocol):
+    """The lasting connection over which unary calls of both directions run."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.ready: asyncio.Future[None] = loop.create_future()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
+        self._calls: dict[bytes, asyncio.Future[bytes]] = {}
+        self._handlers: dict[str, UnaryHandler] = {}
+        self._handling: dict[bytes, asyncio.Task[None]] = {}
+
+    def upgrade(self) -> None:
+        """Turn a fresh control connection into the lasting one; `ready` tells when p2pd agreed."""
+        assert self._transport is not None
+        self._transport.write(_delimited(pb.Request(type=pb.Request.PERSISTENT_CONN_UPGRADE).SerializeToString()))
+
+    async def call(self, peer: bytes, protocol: str, body: bytes, timeout_s: float) -> bytes:
+        if len(body) > MAX_UNARY_BYTES - _ENVELOPE_BYTES:
+            raise RemoteError(Code.TOO_LONG, f"a call of {len(body)} bytes is above the limit of 4 MiB")
+        request = pb.PersistentConnectionRequest(callUnary=pb.CallUnaryRequest(peer=peer, proto=protocol, data=body))
+        try:
+            return await self._ask(request, timeout_s)
+        except TimeoutError as error:
+            raise RemoteError(Code.UNREACHABLE, f"no answer within {timeout_s:g} s") from error
+
+    async def add_handler(self, protocol: str, handler: UnaryHandler, timeout_s: float) -> None:
+        if protocol in self._handlers:
+            raise ValueError(f"{protocol} already has a handler")
+        self._handlers[protocol] = handler
+        add = pb.AddUnaryHandlerRequest(proto=protocol, balanced=False)
+        await self._ask(pb.PersistentConnectionRequest(addUnaryHandler=add), timeout_s)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
+
+    def connection_lost(self, error: Exception | None) -> None:
+        gone = RemoteError(Code.UNREACHABLE, "the peer-to-peer process is gone")
+        for future in (*self._calls.values(), self.ready):
+            if not future.done():
+                future.set_exception(gone)
+                future.exception()  # nobody may be waiting for `ready` any more
+        self._calls.clear()
+        for task in self._handling.values():
+            task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        start = 0
+        while True:
+            size, offset = decode_varint(self._buffer, start)
+            if offset == 0 or len(self._buffer) - offset < size:
+                break
+            self._on_message(bytes(memoryview(self._buffer)[offset : offset + size]))
+            start = offset + size
+        del self._buffer[:start]
+
+    def _on_message(self, body: bytes) -> None:
+        if not self.ready.done():
+            try:
+                _checked(body)
+                self.ready.set_result(None)
+            except NetworkError as error:
+                self.ready.set_exception(error)
+            return
+        message = pb.PersistentConnectionResponse.FromString(body)
+        kind = message.WhichOneof("message")
+        if kind == "requestHandling":
+            self._handle(message.callId, message.requestHandling)
+        elif kind == "cancel":
+            if message.callId in self._handling:
+                self._handling[message.callId].cancel()
+        else:
+            self._answer(message, kind)
+
+    def _answer(self, message: pb.PersistentConnectionResponse, kind: str | None) -> None:
+        future = self._calls.get(message.callId)
+        if future is None or future.done():
+            return
+        if kind == "daemonError":
+            future.set_exception(RemoteError(Code.UNREACHABLE, message.daemonError.message[:300]))
+        elif kind == "callUnaryResponse" and message.callUnaryResponse.WhichOneof("result") == "error":
+            future.set_exception(RemoteError.from_text(message.callUnaryResponse.error.decode(errors="replace")))
+        else:
+            future.set_result(message.callUnaryResponse.response)
+
+    async def _ask(self, request: pb.PersistentConnectionRequest, timeout_s: float) -> bytes:
+        if self._transport is None or self._transport.is_closing():
+            raise RemoteError(Code.UNREACHABLE, "the peer-to-peer process is gone")
+        request.callId = os.urandom(_CALL_ID_BYTES)
+        future = self._calls[request.callId] = asyncio.get_running_loop().create_future()
+        self._send(request)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await future
+        except (TimeoutError, asyncio.CancelledError):
+            self._send(pb.PersistentConnectionRequest(callId=request.callId, cancel=pb.Cancel()))
+            raise
+        finally:
+            self._calls.pop(request.callId, None)
+
+    def _handle(self, call_id: bytes, request: pb.CallUnaryRequest) -> None:
+        task = asyncio.create_task(self._run_handler(call_id, request))
+        self.tasks.add(task)
+        self._handling[call_id] = task
+        task.add_done_callback(lambda done: (self.tasks.discard(done), self._handling.pop(call_id, None)))
+
+    async def _run_handler(self, call_id: bytes, request: pb.CallUnaryRequest) -> None:
+        handler = self._handlers.get(request.proto)
+        try:
+            if handler is None:
+                raise RemoteError(Code.NOT_SERVED, "unknown protocol")
+            body = await handler(request.data, _peer_id(request.peer))
+            if len(body) > MAX_UNARY_BYTES - _ENVELOPE_BYTES:
+                raise RemoteError(Code.TOO_LONG, "the answer is above the limit of 4 MiB; use the stream call")
+            response = pb.CallUnaryResponse(response=body)
+        except RemoteError as error:
+            response = pb.CallUnaryResponse(error=error.to_text().encode())
+        except Exception as error:
+            log.warning("a handler of %s failed: %r", request.proto, error, exc_info=error)
+            response = pb.CallUnaryResponse(error=_internal().to_text().encode())
+        self._send(pb.PersistentConnectionRequest(callId=call_id, unaryResponse=response))
+
+    def _send(self, message: pb.PersistentConnectionRequest) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(_delimited(message.SerializeToString()))
+
+
+async def _serve(stream: FrameStream, caller: PeerId, handler: StreamHandler) -> None:
+    """Run a handler to its end and tell the caller how it ended, if it ended badly."""
+    try:
+        await handler(stream, caller)
+    except RemoteError as error:
+        with contextlib.suppress(RemoteError):
+            await stream.send_error(error.to_text())
+    except Exception as error:
+        log.warning("a stream handler failed: %r", error, exc_info=error)
+        with contextlib.suppress(RemoteError):
+            await stream.send_error(_internal().to_text())
+    finally:
+        await stream.close()
+
+
+async def _refuse_unknown(stream: object, caller: PeerId) -> NoReturn:
+    raise RemoteError(Code.NOT_SERVED, "unknown protocol")
+
+
+async def _refuse_busy(stream: object, caller: PeerId) -> NoReturn:
+    raise RemoteError(Code.BUSY, f"more than {MAX_STREAMS_PER_PEER} streams of one peer", retry_after_s=1.0)
+
+
+def _internal() -> RemoteError:
+    return RemoteError(Code.INTERNAL, "the peer failed; its log has the reason")
+
+
+def _checked(body: bytes) -> pb.Response:
+    response = pb.Response.FromString(body)
+    if response.type == pb.Response.ERROR:
+        raise NetworkError(response.error.msg[:300])
+    return response
+
+
+def _delimited(body: bytes) -> bytes:
+    return encode_varint(len(body)) + body
+
+
+def _peer_id(raw: bytes) -> PeerId:
+    return PeerId(base58_encode(raw))
+
+
+def _raw_peer(peer: PeerId) -> bytes:
+    try:
+        return base58_decode(peer)
+    except ValueError as error:
+        raise RemoteError(Code.UNREACHABLE, str(error)) from error
+
+
+def _whole_seconds(timeout_s: float) -> int:
+    return max(1, int(timeout_s))

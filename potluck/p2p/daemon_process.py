@@ -1,0 +1,109 @@
+"""The p2pd process: started beside one node, never outliving it.
+
+On Linux the kernel kills p2pd when its parent dies (`setpriv --pdeathsig`, part of util-linux). Elsewhere, or without
+setpriv, a shell stands between: it waits for the end of a pipe that only the parent holds, and then kills p2pd.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from potluck.errors import NetworkError
+
+log = logging.getLogger(__name__)
+
+_SHELL_GUARD = '"$@" </dev/null & child=$!; read -r _; kill -9 $child 2>/dev/null'
+_STOP_TIMEOUT_S = 2.0
+
+
+class DaemonProcess:
+    """A running p2pd; `exited` is done when it has ended, for whatever reason."""
+
+    def __init__(self, process: asyncio.subprocess.Process, ready: asyncio.Future[None]) -> None:
+        self._process = process
+        self._ready = ready
+        self._said = "nothing"
+        self._reader = asyncio.create_task(self._read_output())
+        self.exited = asyncio.create_task(process.wait())
+
+    @classmethod
+    async def start(cls, arguments: Sequence[str], *, timeout_s: float) -> DaemonProcess:
+        """Start p2pd and wait until it listens. Raises NetworkError with what p2pd said."""
+        environment = {"GOLOG_LOG_LEVEL": "error"} | os.environ
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *guarded([str(binary_path()), *arguments]),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env=environment,
+            )
+        except OSError as error:
+            raise NetworkError(
+                f"the peer-to-peer process does not start: {error.strerror}",
+                hint="reinstall the `hivemind` package for this kind of machine",
+            ) from error
+        self = cls(process, asyncio.get_running_loop().create_future())
+        try:
+            await asyncio.wait_for(self._ready, timeout_s)
+        except TimeoutError as error:
+            await self.stop()
+            raise NetworkError(f"the peer-to-peer process did not start within {timeout_s:g} s") from error
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def stop(self) -> None:
+        """End p2pd: politely, then not. Idempotent."""
+        if self._process.returncode is None:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            with contextlib.suppress(ProcessLookupError):
+                self._process.terminate()
+            done, _ = await asyncio.wait({self.exited}, timeout=_STOP_TIMEOUT_S)
+            if not done:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+        await self.exited
+        await self._reader
+
+    async def _read_output(self) -> None:
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            text = line.decode(errors="replace").rstrip()
+            log.debug("p2pd: %s", text)
+            if self._said == "nothing":
+                self._said = text  # the first line tells why; a panic's others are its stack
+            if text.startswith("Peer ID:") and not self._ready.done():
+                self._ready.set_result(None)
+        if not self._ready.done():
+            self._ready.set_exception(NetworkError(f"the peer-to-peer process ended at once: {self._said[:200]}"))
+
+
+def binary_path() -> Path:
+    """The p2pd that comes with hivemind."""
+    spec = importlib.util.find_spec("hivemind")
+    if spec is None or spec.origin is None:
+        raise NetworkError("the peer-to-peer library is not installed", hint="install potluck with the extra `client`")
+    return Path(spec.origin).parent / "hivemind_cli" / "p2pd"
+
+
+def guarded(command: list[str]) -> list[str]:
+    """`command` such that it dies with this process."""
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    if setpriv is not None:
+        return [setpriv, "--pdeathsig", "KILL", "--", *command]
+    return ["/bin/sh", "-c", _SHELL_GUARD, "sh", *command]

@@ -1,0 +1,246 @@
+"""hivemind's DHT node over our own connection to p2pd, with rules for what may be stored.
+
+Reads are lenient and stores strict: one bad record among a key's subkeys drops that record, not the key. Numbers follow the
+stock defaults unless a comment says otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from google.protobuf.message import Message
+from hivemind.dht.node import DHTNode
+from hivemind.dht.routing import DHTID
+from hivemind.dht.storage import DictionaryDHTValue
+from hivemind.dht.validation import DHTRecord, RecordValidatorBase
+from hivemind.p2p.p2p_daemon import P2PContext
+from hivemind.p2p.p2p_daemon_bindings.datastructures import PeerID
+from hivemind.proto import dht_pb2
+from hivemind.utils.serializer import MSGPackSerializer
+
+from potluck.errors import NetworkError
+from potluck.p2p.config import RecordCheck
+from potluck.p2p.control import ControlClient
+from potluck.p2p.network import DhtKey, DhtSubkey
+from potluck.p2p.rules import MAX_RECORD_BYTES, is_plausible
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+
+log = logging.getLogger(__name__)
+
+PING_PROTOCOL = "DHTProtocol.rpc_ping"
+_RPC_TIMEOUT_S = 3.0
+_OPERATION_TIMEOUT_S = 15.0  # a whole store or get: a few rounds of calls to silent nodes
+_MAX_KEYS = 20_000  # a node's storage; an 80-block model with 300 servers needs 82
+_HANDLER_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredValue:
+    """See `potluck.p2p.network.DhtValue`."""
+
+    value: object
+    expiration: float
+
+
+class DhtNode:
+    """A started DHT node; made by `start`."""
+
+    def __init__(self, node: DHTNode) -> None:
+        self._node = node
+
+    @classmethod
+    async def start(
+        cls,
+        control: ControlClient,
+        peer_id: PeerId,
+        *,
+        bootstrap_peers: Sequence[str],
+        client: bool,
+        checks: Mapping[DhtKey, RecordCheck],
+    ) -> DhtNode:
+        """Join the DHT. Raises NetworkError if no bootstrap peer answers, or not in a way that one can work with."""
+        transport = _Transport(control, peer_id)
+        if client:  # stock nodes measure a server by this ping, also one that nobody can dial but through a relay
+            await transport.add_protobuf_handler(PING_PROTOCOL, _answer_ping, dht_pb2.PingRequest)
+        try:
+            node = await DHTNode.create(
+                p2p=cast(Any, transport),
+                initial_peers=list(bootstrap_peers),
+                client_mode=client,
+                record_validator=_Validator(checks),
+                wait_timeout=_RPC_TIMEOUT_S,
+                cache_locally=False,  # readers want the newest record anyway, and a cache refreshes itself in the background
+                cache_nearest=0,
+                cache_on_store=False,
+                cache_refresh_before_expiry=0,
+            )
+        except Exception as error:  # hivemind raises RuntimeError, ValidationError and what a task of it raised
+            raise _bootstrap_error(error) from error
+        protocol = node.protocol
+        protocol.serializer = _TolerantSerializer  # WORKAROUND: one undecodable payload would make a get wait for ever
+        protocol._validate_dictionary = _Filter(protocol)  # WORKAROUND: one bad subkey would hide all the others
+        protocol.storage.maxsize = protocol.cache.maxsize = _MAX_KEYS
+        return cls(node)
+
+    async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, expiration: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_OPERATION_TIMEOUT_S):
+                return bool(await self._node.store(key, value, expiration, subkey=subkey))
+        return False
+
+    async def get(self, keys: Sequence[DhtKey]) -> dict[DhtKey, dict[DhtSubkey, StoredValue]]:
+        """Raises NetworkError if the search does not end in time."""
+        try:
+            async with asyncio.timeout(_OPERATION_TIMEOUT_S):
+                found = await self._node.get_many(list(keys), sufficient_expiration_time=math.inf)
+        except TimeoutError as error:
+            raise NetworkError("the swarm's directory did not answer in time") from error
+        return {key: _entries(entry.value) for key, entry in found.items() if entry and isinstance(entry.value, dict)}
+
+    async def greet(self, peers: Iterable[PeerId]) -> None:
+        """Ping peers, which puts those that answer (back) into the routing table."""
+        await asyncio.gather(*(self._node.protocol.call_ping(PeerID.from_base58(peer)) for peer in peers))
+
+    async def close(self) -> None:
+        await self._node.shutdown()
+        refresh = self._node.cache_refresh_task
+        if refresh is not None:
+            refresh.cancel()
+            await asyncio.gather(refresh, return_exceptions=True)
+
+
+async def ping(control: ControlClient, peer: PeerId, *, timeout_s: float) -> float:
+    """Seconds of the faster of two round trips: the first may have to connect."""
+    body = dht_pb2.PingRequest(peer=dht_pb2.NodeInfo()).SerializeToString()
+    best = math.inf
+    async with asyncio.timeout(timeout_s):
+        for _ in range(2):
+            started = time.perf_counter()
+            await control.call(peer, PING_PROTOCOL, body, timeout_s=timeout_s)
+            best = min(best, time.perf_counter() - started)
+    return best
+
+
+class _Transport:
+    """What DHTNode needs of hivemind's P2P object: unary protobuf calls."""
+
+    def __init__(self, control: ControlClient, peer_id: PeerId) -> None:
+        self._control = control
+        self.peer_id = PeerID.from_base58(peer_id)
+
+    async def add_protobuf_handler(
+        self,
+        name: str,
+        handler: Callable[[Any, P2PContext], Awaitable[Message]],
+        input_protobuf_type: type[Message],
+        *,
+        stream_input: bool = False,
+        stream_output: bool = False,
+        balanced: bool = False,
+    ) -> None:
+        async def serve(body: bytes, caller: PeerId) -> bytes:
+            context = P2PContext(handle_name=name, local_id=self.peer_id, remote_id=PeerID.from_base58(caller))
+            try:
+                async with asyncio.timeout(_HANDLER_TIMEOUT_S):
+                    response = await handler(input_protobuf_type.FromString(body), context)
+                return response.SerializeToString()
+            except Exception as error:  # whatever a peer's bytes make hivemind raise is the peer's fault
+                log.debug("refused %s: %r", name, error)
+                raise RemoteError(Code.BAD_REQUEST, "not understood") from error
+
+        await self._control.add_unary_handler(name, serve, timeout_s=_RPC_TIMEOUT_S)
+
+    async def remove_protobuf_handler(
+        self, name: str, *, stream_input: bool = False, stream_output: bool = False
+    ) -> None:
+        """The handlers go with the p2pd process."""
+
+    async def call_protobuf_handler(
+        self, peer_id: PeerID, name: str, input: Message, output_protobuf_type: type[Message]
+    ) -> Message:
+        peer = PeerId(peer_id.to_base58())
+        body = await self._control.call(peer, name, input.SerializeToString(), timeout_s=_RPC_TIMEOUT_S)
+        return output_protobuf_type.FromString(body)
+
+
+class _Validator(RecordValidatorBase):  # type: ignore[misc]  # hivemind is untyped
+    """General bounds for every record, and the rules of the keys that have their own."""
+
+    def __init__(self, checks: Mapping[DhtKey, RecordCheck]) -> None:
+        self._checks = {DHTID.generate(source=key).to_bytes(): check for key, check in checks.items()}
+
+    def validate(self, record: DHTRecord) -> bool:
+        if len(record.value) > MAX_RECORD_BYTES:
+            return False
+        subkey = _TolerantSerializer.loads(record.subkey) if record.subkey else None
+        if not is_plausible(subkey, record.expiration_time, now=time.time()):
+            return False
+        check = self._checks.get(record.key)
+        if check is None:
+            return True
+        if not isinstance(subkey, str):
+            return False
+        return check(subkey, _TolerantSerializer.loads(record.value), record.expiration_time)
+
+
+class _Filter:
+    """Drops what the validator refuses from a dictionary, and keeps the rest."""
+
+    def __init__(self, protocol: Any) -> None:
+        self._protocol = protocol
+
+    def __call__(self, key: bytes, dictionary: DictionaryDHTValue) -> bool:
+        with dictionary.freeze():
+            for subkey, (value, expiration) in list(dictionary.items()):
+                record = DHTRecord(key, MSGPackSerializer.dumps(subkey), value, expiration)
+                if not self._protocol.record_validator.validate(record):
+                    del dictionary[subkey]
+        return True
+
+
+class _Malformed:
+    """Stands for a payload that is not msgpack."""
+
+
+class _TolerantSerializer(MSGPackSerializer):  # type: ignore[misc]
+    @classmethod
+    def loads(cls, buf: bytes) -> object:
+        try:
+            return MSGPackSerializer.loads(buf)
+        except Exception:  # a peer's bytes: any of msgpack's errors, recursion, a hostile extension type
+            return _Malformed()
+
+
+async def _answer_ping(request: dht_pb2.PingRequest, context: P2PContext) -> dht_pb2.PingResponse:
+    return dht_pb2.PingResponse(peer=dht_pb2.NodeInfo(), dht_time=time.time())
+
+
+def _entries(found: dict[Any, Any]) -> dict[DhtSubkey, StoredValue]:
+    return {
+        subkey: StoredValue(entry.value, entry.expiration_time)
+        for subkey, entry in found.items()
+        if isinstance(subkey, str) and not isinstance(entry.value, _Malformed)
+    }
+
+
+def _bootstrap_error(error: Exception) -> NetworkError:
+    text = str(error)
+    if "local time" in text:
+        return NetworkError("this machine's clock differs from the swarm's by more than 3 s", hint="set the clock")
+    if "can't access this node" in text:
+        return NetworkError(
+            "the bootstrap peer cannot reach this node back",
+            hint="open the port in the firewall, or join as a client",
+        )
+    return NetworkError(
+        "no bootstrap peer answers",
+        hint="check that one of them runs, and that its address is still the one in the invite",
+    )

@@ -1,0 +1,244 @@
+"""Message frames on a byte stream: one marker byte, eight bytes of length (big-endian), the body.
+
+The framing is the stock one (marker 0: message, marker 1: error with a protobuf `RPCError`). A frame's size is checked
+before its body is read, memory grows only with bytes that truly came, and reading stops while nobody takes the frames.
+Written on asyncio's transport interface, not its streams: one write a small frame, one wake-up a received one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import cast
+
+from potluck.p2p.network import Buffer
+from potluck.p2p.varint import decode_varint, encode_varint
+from potluck.protocol.codes import Code, RemoteError
+
+HEADER_BYTES = 9
+MESSAGE, ERROR = 0, 1
+MAX_ERROR_BYTES = 16_384
+JOIN_BELOW_BYTES = 65_536  # up to here one copy is cheaper than a gathering write
+_MAX_QUEUED_FRAMES = 8  # like stock peers, which prefetch 5
+_MAX_PROLOGUE_BYTES = 65_536
+
+Prologue = Callable[["FrameStream", bytes], None]
+"""Called once with the length-delimited message that p2pd sends before the stream's own bytes."""
+
+
+class FrameStream(asyncio.Protocol):
+    """One end of a stream; implements `potluck.p2p.network.Stream`.
+
+    The two ends differ, as stock peers do: a caller ends its side with an empty error frame, a callee by closing. So a
+    callee that sees the stream closed without that frame knows that the caller is gone.
+    """
+
+    def __init__(self, on_prologue: Prologue, *, is_caller: bool) -> None:
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.max_frame_bytes = 0  # set by the prologue's reader
+        self._on_prologue: Prologue | None = on_prologue
+        self._is_caller = is_caller
+        self._transport: asyncio.Transport | None = None
+        self._chunks: deque[bytes] = deque()
+        self._chunk_bytes = 0
+        self._needed_bytes = 1  # do not look again before this many bytes are here
+        self._frames: deque[bytes | RemoteError | None] = deque()
+        self._last: RemoteError | bool | None = False  # what every later receive says; False: still open
+        self._receiver: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._reading = True
+
+    # -- the interface of Stream ---------------------------------------------------------------------------------------
+
+    async def send(self, *pieces: Buffer) -> None:
+        size = sum(piece.nbytes if isinstance(piece, memoryview) else len(piece) for piece in pieces)
+        await self._write(bytes((MESSAGE,)) + size.to_bytes(8, "big"), pieces, size)
+
+    async def send_error(self, text: str) -> None:
+        message = text.encode()[: MAX_ERROR_BYTES - 8]
+        body = b"\x0a" + encode_varint(len(message)) + message
+        await self._write(bytes((ERROR,)) + len(body).to_bytes(8, "big"), (body,), len(body))
+
+    async def receive(self, *, timeout_s: float | None = None) -> bytes | None:
+        if not self._frames and self._last is False:
+            await self._wait_for_frame(timeout_s)
+        if self._frames:
+            frame = self._frames.popleft()
+            if not self._reading and len(self._frames) < _MAX_QUEUED_FRAMES // 2:
+                self._resume_reading()
+        else:
+            frame = self._last  # type: ignore[assignment]  # not False any more
+        if isinstance(frame, RemoteError):
+            raise frame
+        return frame
+
+    async def end(self) -> None:
+        if self._is_caller:
+            await self._write(bytes((ERROR,)) + bytes(8), (), 0)
+
+    async def close(self) -> None:
+        self._finish(_gone("this side closed the stream"))
+        if self._transport is not None:
+            self._transport.close()
+
+    def write_raw(self, data: bytes) -> None:
+        """Bytes before the first frame: p2pd's own."""
+        assert self._transport is not None
+        self._transport.write(data)
+
+    # -- asyncio's callbacks -------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
+        self._transport.set_write_buffer_limits(high=JOIN_BELOW_BYTES, low=0)
+
+    def data_received(self, data: bytes) -> None:
+        if self._last is not False:
+            return
+        self._chunks.append(data)
+        self._chunk_bytes += len(data)
+        if self._chunk_bytes < self._needed_bytes:
+            return
+        buffer = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        rest = self._read_frames(buffer)
+        self._chunks.clear()
+        if rest:
+            self._chunks.append(rest)
+        self._chunk_bytes = len(rest)
+        if len(self._frames) >= _MAX_QUEUED_FRAMES and self._reading and self._transport is not None:
+            self._reading = False
+            self._transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        return False  # p2pd has no half-closed streams
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._on_prologue is not None:
+            self._finish(_gone("the peer-to-peer process closed the connection"))
+        elif self._is_caller and not self._chunk_bytes:
+            self._finish(None)
+        else:
+            self._finish(_gone("the connection broke"))
+        self.resume_writing()
+        if not self.lost.done():
+            self.lost.set_result(None)
+
+    def pause_writing(self) -> None:
+        if self._writable is None:
+            self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _read_frames(self, buffer: bytes) -> bytes:
+        """Queue every whole frame of `buffer`; returns what is left of it."""
+        offset = 0
+        if self._on_prologue is not None:
+            offset = self._read_prologue(buffer)
+            if self._on_prologue is not None:
+                return buffer
+        available = len(buffer)
+        while self._last is False and available - offset >= HEADER_BYTES:
+            marker, size = buffer[offset], int.from_bytes(buffer[offset + 1 : offset + HEADER_BYTES], "big")
+            end = offset + HEADER_BYTES + size
+            if marker > ERROR or size > (self.max_frame_bytes if marker == MESSAGE else MAX_ERROR_BYTES):
+                self._refuse(marker, size)
+                return b""
+            if end > available:
+                self._needed_bytes = end - offset
+                return buffer[offset:] if offset else buffer
+            self._queue(marker, buffer[offset + HEADER_BYTES : end])
+            offset = end
+        self._needed_bytes = HEADER_BYTES
+        return buffer[offset:]
+
+    def _read_prologue(self, buffer: bytes) -> int:
+        size, offset = decode_varint(buffer)
+        if size > _MAX_PROLOGUE_BYTES:
+            self._finish(_gone("the peer-to-peer process answered nonsense"))
+            return 0
+        if offset == 0 or len(buffer) - offset < size:
+            return 0
+        on_prologue, self._on_prologue = self._on_prologue, None
+        assert on_prologue is not None
+        on_prologue(self, buffer[offset : offset + size])
+        return offset + size
+
+    def _queue(self, marker: int, body: bytes) -> None:
+        if marker == MESSAGE:
+            self._frames.append(body)
+        elif not body and not self._is_caller:
+            self._last = None
+        else:
+            self._last = RemoteError.from_text(_error_text(body))
+        self._wake_receiver()
+
+    def _refuse(self, marker: int, size: int) -> None:
+        what = f"a frame of {size} bytes" if marker <= ERROR else f"an unknown frame marker {marker}"
+        self._finish(RemoteError(Code.BAD_REPLY, f"the peer sent {what}"))
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _finish(self, last: RemoteError | None) -> None:
+        if self._last is False:
+            self._last = last
+            self._chunks.clear()
+            self._wake_receiver()
+
+    def _wake_receiver(self) -> None:
+        if self._receiver is not None and not self._receiver.done():
+            self._receiver.set_result(None)
+
+    async def _wait_for_frame(self, timeout_s: float | None) -> None:
+        if self._receiver is not None:
+            raise RuntimeError("two tasks receive from one stream")
+        loop = asyncio.get_running_loop()
+        receiver = self._receiver = loop.create_future()
+        timer = None if timeout_s is None else loop.call_later(timeout_s, _expire, receiver)
+        try:
+            await receiver
+        finally:
+            self._receiver = None
+            if timer is not None:
+                timer.cancel()
+
+    async def _write(self, header: bytes, pieces: tuple[Buffer, ...], size: int) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            raise _gone("the connection is closed")
+        if size <= JOIN_BELOW_BYTES:
+            transport.write(b"".join((header, *pieces)))
+        else:
+            transport.writelines([header, *pieces])
+        if self._writable is not None:  # a large frame waits until the transport holds none of the caller's buffers
+            await asyncio.shield(self._writable)
+            if transport.is_closing():
+                raise _gone("the connection broke")
+
+    def _resume_reading(self) -> None:
+        self._reading = True
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+
+def _expire(receiver: asyncio.Future[None]) -> None:
+    if not receiver.done():
+        receiver.set_exception(TimeoutError("no frame came in time"))
+
+
+def _gone(why: str) -> RemoteError:
+    return RemoteError(Code.UNREACHABLE, why)
+
+
+def _error_text(body: bytes) -> str:
+    """Text of a protobuf `RPCError {optional string message = 1}`; a malformed one reads as its bytes."""
+    if body[:1] == b"\x0a":
+        size, offset = decode_varint(body[1:])
+        if offset and 1 + offset + size <= len(body):
+            return body[1 + offset : 1 + offset + size].decode(errors="replace")
+    return body.decode(errors="replace")

@@ -1,0 +1,16 @@
+"""Bounds for any DHT record, whoever wrote it, shared by the real network and the fake one."""
+
+from __future__ import annotations
+
+import math
+
+MAX_RECORD_BYTES = 65_536  # a stock record with 32 pings has about 2 KB, ours with 200 digests about 6
+MAX_HORIZON_S = 3600.0  # stock peers store for 240 s, we for 300; further ahead is an attempt to block a key
+_MAX_SUBKEY_LETTERS = 256
+
+
+def is_plausible(subkey: object, expiration: float, *, now: float) -> bool:
+    """Whether a record may be kept: a text subkey or none, an end that is finite and near. The past counts as ended."""
+    if subkey is not None and not (isinstance(subkey, str) and len(subkey) <= _MAX_SUBKEY_LETTERS):
+        return False
+    return math.isfinite(expiration) and expiration <= now + MAX_HORIZON_S

@@ -1,0 +1,84 @@
+"""A private folder for one node's Unix sockets, and the removal of what dead nodes left behind.
+
+p2pd's control socket obeys whoever can connect to it, so the folder is for its owner only. A node holds a lock inside its
+folder as long as it lives; the kernel releases the lock of a killed process, and the next node to start cleans up.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+from potluck.errors import NetworkError
+
+_MAX_SOCKET_PATH = 100  # sun_path has 108 bytes on Linux, 104 on macOS
+_LOCK = "lock"
+_NODE_PREFIX = "node-"
+
+
+class RuntimeDir:
+    """One node's folder; `remove()` ends it."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self._lock = lock
+
+    @classmethod
+    def create(cls, parent: Path | None = None) -> RuntimeDir:
+        """Make a folder below `parent`, removing those of dead nodes. Raises NetworkError."""
+        parent = parent or default_parent()
+        try:
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _require_private(parent)
+            _remove_stale(parent)
+            path = Path(tempfile.mkdtemp(prefix=_NODE_PREFIX, dir=parent))  # mode 0700
+            lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise NetworkError(f"cannot make a folder for sockets in {parent}: {error.strerror}") from error
+        if len(os.fsencode(path)) > _MAX_SOCKET_PATH - 12:
+            shutil.rmtree(path, ignore_errors=True)
+            raise NetworkError(f"{parent} is too long a path for sockets", hint="choose a shorter runtime folder")
+        return cls(path, lock)
+
+    def remove(self) -> None:
+        """Idempotent."""
+        if self._lock >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
+
+
+def default_parent() -> Path:
+    """`$XDG_RUNTIME_DIR/potluck`, else a folder of this user in the temporary folder."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and os.access(runtime, os.W_OK):
+        return Path(runtime) / "potluck"
+    return Path(tempfile.gettempdir()) / f"potluck-{os.getuid()}"
+
+
+def _require_private(path: Path) -> None:
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise NetworkError(f"{path} belongs to somebody else", hint="remove it or choose another runtime folder")
+    if status.st_mode & 0o077:
+        path.chmod(0o700)
+
+
+def _remove_stale(parent: Path) -> None:
+    for path in parent.glob(_NODE_PREFIX + "*"):
+        try:
+            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue  # just being made, or just being removed
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        except OSError:
+            pass  # its node lives
+        finally:
+            os.close(lock)
