@@ -22,14 +22,13 @@ from potluck.errors import NetworkError
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.identity import base58_decode, base58_encode
 from potluck.p2p.network import StreamHandler, UnaryHandler
+from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
 from potluck.p2p.varint import decode_varint, encode_varint
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
 log = logging.getLogger(__name__)
 
-MAX_UNARY_BYTES = 4 * 1024 * 1024
-_ENVELOPE_BYTES = 512  # call id, peer id and protocol name around a body
 MAX_STREAMS_PER_PEER = 512  # a stream costs a file descriptor here and one in p2pd
 _CALL_ID_BYTES = 16
 
@@ -197,7 +196,7 @@ class UnaryConnection(asyncio.Protocol):
         self._transport.write(_delimited(pb.Request(type=pb.Request.PERSISTENT_CONN_UPGRADE).SerializeToString()))
 
     async def call(self, peer: bytes, protocol: str, body: bytes, timeout_s: float) -> bytes:
-        if len(body) > MAX_UNARY_BYTES - _ENVELOPE_BYTES:
+        if len(body) > MAX_UNARY_BODY_BYTES:
             raise RemoteError(Code.TOO_LONG, f"a call of {len(body)} bytes is above the limit of 4 MiB")
         request = pb.PersistentConnectionRequest(callUnary=pb.CallUnaryRequest(peer=peer, proto=protocol, data=body))
         try:
@@ -296,7 +295,7 @@ class UnaryConnection(asyncio.Protocol):
             if handler is None:
                 raise RemoteError(Code.NOT_SERVED, "unknown protocol")
             body = await handler(request.data, _peer_id(request.peer))
-            if len(body) > MAX_UNARY_BYTES - _ENVELOPE_BYTES:
+            if len(body) > MAX_UNARY_BODY_BYTES:
                 raise RemoteError(Code.TOO_LONG, "the answer is above the limit of 4 MiB; use the stream call")
             response = pb.CallUnaryResponse(response=body)
         except RemoteError as error:

@@ -1,4 +1,4 @@
-"""Bounds for any DHT record, whoever wrote it, shared by the real network and the fake one."""
+"""Bounds for calls and for any DHT record, whoever wrote it, shared by the real network and the fake one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 
 MAX_RECORD_BYTES = 65_536  # a stock record with 32 pings has about 2 KB, ours with 200 digests about 6
 MAX_HORIZON_S = 3600.0  # stock peers store for 240 s, we for 300; further ahead is an attempt to block a key
+MAX_UNARY_BYTES = 4 * 1024 * 1024  # p2pd's limit for the envelope, on both sides
+MAX_UNARY_BODY_BYTES = MAX_UNARY_BYTES - 512  # without call id, peer id and protocol name
 _MAX_SUBKEY_LETTERS = 256
 
 
