@@ -122,7 +122,7 @@ def _returns_tuple(inner: nn.Module, layer: nn.Module, hidden_size: int, dtype: 
 
 
 def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
-    """For each tensor of the ends: checkpoint name -> its name without the wrapper of a model that also sees or hears."""
+    """For each tensor of the ends: checkpoint name -> name without the wrapper of a model that also sees or hears."""
     wanted = model.state_dict()
     mapping = get_model_conversion_mapping(model)
     renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]

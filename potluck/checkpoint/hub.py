@@ -33,7 +33,7 @@ _SMALL = (".json", ".txt", ".model", ".jinja")
 _SEARCH_TIMEOUT_S = 15.0
 
 
-class _SilentBar(tqdm):  # type: ignore[type-arg]
+class _SilentBar(tqdm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["disable"] = True
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]

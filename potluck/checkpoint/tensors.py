@@ -70,5 +70,5 @@ def digest_tensors(tensors: dict[str, Tensor]) -> str:
         header = json.dumps([name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)])
         whole.update(header.encode() + b"\n")
         if tensor.numel():
-            whole.update(memoryview(tensor.contiguous().reshape(-1).view(torch.uint8).numpy()))
+            whole.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return whole.hexdigest()[:DIGEST_HEX_DIGITS]

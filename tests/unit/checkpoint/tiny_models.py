@@ -1,0 +1,116 @@
+"""Tiny random models of many families, written as sharded checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers as hf
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+NUM_BLOCKS = 6
+_COMMON: dict[str, Any] = {
+    "vocab_size": 128,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": NUM_BLOCKS,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+_SLIDE = ["sliding_attention", "sliding_attention", "full_attention"]
+
+FAMILIES: dict[str, Callable[[], Any]] = {
+    "llama": lambda: hf.LlamaConfig(**_COMMON),
+    "mistral_sliding": lambda: hf.MistralConfig(**_COMMON, sliding_window=8),
+    "qwen3": lambda: hf.Qwen3Config(**_COMMON, head_dim=16),
+    "qwen3_moe": lambda: hf.Qwen3MoeConfig(
+        **_COMMON,
+        head_dim=16,
+        num_experts=4,
+        num_experts_per_tok=2,
+        moe_intermediate_size=32,
+        decoder_sparse_step=2,
+        mlp_only_layers=[3],
+    ),
+    "mixtral": lambda: hf.MixtralConfig(**_COMMON, num_local_experts=4, num_experts_per_tok=2),
+    "gemma3": lambda: hf.Gemma3TextConfig(
+        **_COMMON, head_dim=16, sliding_window=8, query_pre_attn_scalar=16, layer_types=_SLIDE * 2
+    ),
+    "glm4": lambda: hf.Glm4Config(**_COMMON, head_dim=16),
+    "phi3": lambda: hf.Phi3Config(**_COMMON, sliding_window=8),
+    "olmo2": lambda: hf.Olmo2Config(**_COMMON),
+    "gpt_oss": lambda: hf.GptOssConfig(
+        **_COMMON, head_dim=16, num_local_experts=4, num_experts_per_tok=2, sliding_window=8
+    ),
+    "deepseek_v3": lambda: hf.DeepseekV3Config(
+        **{**_COMMON, "num_key_value_heads": 4},
+        moe_intermediate_size=32,
+        n_routed_experts=4,
+        n_shared_experts=1,
+        num_experts_per_tok=2,
+        n_group=2,
+        topk_group=1,
+        first_k_dense_replace=2,
+        q_lora_rank=16,
+        kv_lora_rank=16,
+        qk_rope_head_dim=8,
+        qk_nope_head_dim=8,
+        v_head_dim=16,
+    ),
+    "bloom": lambda: hf.BloomConfig(vocab_size=128, hidden_size=64, n_layer=NUM_BLOCKS, n_head=4),
+    "falcon_rope": lambda: hf.FalconConfig(
+        vocab_size=128,
+        hidden_size=64,
+        num_hidden_layers=NUM_BLOCKS,
+        num_attention_heads=4,
+        new_decoder_architecture=True,
+        num_kv_heads=2,
+        alibi=False,
+    ),
+    "falcon_alibi": lambda: hf.FalconConfig(
+        vocab_size=128,
+        hidden_size=64,
+        num_hidden_layers=NUM_BLOCKS,
+        num_attention_heads=4,
+        alibi=True,
+        multi_query=True,
+        new_decoder_architecture=False,
+    ),
+    "gpt2": lambda: hf.GPT2Config(vocab_size=128, n_embd=64, n_layer=NUM_BLOCKS, n_head=4, n_positions=256),
+    "llama_tied": lambda: hf.LlamaConfig(**_COMMON, tie_word_embeddings=True),
+    "qwen3_next": lambda: hf.Qwen3NextConfig(
+        **_COMMON,
+        head_dim=16,
+        num_experts=4,
+        num_experts_per_tok=2,
+        moe_intermediate_size=32,
+        shared_expert_intermediate_size=32,
+        linear_num_key_heads=2,
+        linear_num_value_heads=4,
+        linear_key_head_dim=16,
+        linear_value_head_dim=16,
+    ),
+}
+
+
+def save_random(family: str, folder: Path, *, shard: str = "60KB", seed: int = 0) -> Path:
+    """Write a random model of a family; weights are wide enough that a wrong mask or position changes the output."""
+    torch.manual_seed(seed)
+    model = AutoModelForCausalLM.from_config(FAMILIES[family](), dtype=torch.float32)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            parameter.data.normal_(0, 0.2)
+        else:
+            parameter.data.add_(torch.randn_like(parameter) * 0.1)
+    model.save_pretrained(folder, max_shard_size=shard)
+    return folder
+
+
+def whole_model(folder: Path) -> PreTrainedModel:
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
