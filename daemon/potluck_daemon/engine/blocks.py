@@ -1,9 +1,9 @@
 """The blocks that an engine serves, and the bounded pieces in which they are run.
 
-Callers may ask for a part of the span; a part shares the weights of the whole. Everything here runs on the compute thread.
-A piece costs at most what `piece_tokens` cost through the whole span (backward counts three times), or one row through one
-block if that is more; within that bound, a call is cut between blocks rather than between tokens, because that changes
-no number.
+Callers may ask for a part of the span; a part shares the weights of the whole. All of it runs on the compute thread.
+A piece costs at most what `piece_tokens` cost through the whole span (backward counts three times), or one row through
+one block if that is more; within that bound, a call is cut between blocks rather than between rows, because that
+changes no number.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class ServedBlocks:
         self._parts.move_to_end(span)
         return part
 
-    def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> Generator[None, None, Tensor]:
-        """Stateless forward.
+    def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> Generator[None, None, tuple[Tensor]]:
+        """Stateless forward; a tuple of one tensor.
 
         Shapes: hidden [batch, tokens, hidden_size] any float, on the CPU; prompts [blocks, batch or 1, p, hidden_size];
         returns as hidden, in the blocks' dtype, on the CPU.
@@ -64,7 +64,7 @@ class ServedBlocks:
                 yield
             outputs.append(current)
         with torch.inference_mode():
-            return (outputs[0] if len(outputs) == 1 else torch.cat(outputs)).cpu()
+            return ((outputs[0] if len(outputs) == 1 else torch.cat(outputs)).cpu(),)
 
     def backward(
         self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
@@ -123,7 +123,7 @@ class ServedBlocks:
         return self._piece_tokens * len(self.span)
 
     def _block_groups(self, hidden: Tensor, span: Span, budget: int) -> Generator[Span, None, None]:
-        """Consecutive groups of blocks, each within `budget` token-blocks for these rows; equal in size but the last."""
+        """Consecutive groups of blocks, each within `budget` token-blocks for these rows, or single blocks."""
         size = min(max(budget // max(hidden.shape[0] * hidden.shape[1], 1), 1), len(span))
         for start in range(span.start, span.end, size):
             yield Span(start, min(start + size, span.end))
@@ -175,8 +175,9 @@ def part_of(whole: BlockSpan, span: Span) -> BlockSpan:
     for layer in layers:
         del layer.forward  # the wrapper that belongs to `whole`
         for module in layer.modules():
-            if isinstance(getattr(module, "layer_idx", None), int):
-                module.layer_idx -= first
+            index = getattr(module, "layer_idx", None)
+            if isinstance(index, int):
+                setattr(module, "layer_idx", index - first)  # noqa: B010 (nn.Module types its attributes as modules)
     setattr(decoder, name, layers)
     decoder.config = slice_config(decoder.config, first, last)
     return BlockSpan(decoder, layers, span, whole.digests[first:last])

@@ -1,7 +1,7 @@
 """How much KV cache there is, and who holds how much of it. Counts only; the tensors belong to the sessions.
 
-The unit is the token-block: one token of one row in one block. Sessions take what they use as they grow, so `max_length`
-reserves nothing. A large waiter never blocks a small request that fits.
+The unit is the token-block: one token of one row in one block. Sessions take what they use as they grow, so
+`max_length` reserves nothing. A large waiter never blocks a small request that fits.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Timing
 from potluck_daemon.engine.scheduler import Job, Pieces, Priority, Scheduler
@@ -85,7 +86,9 @@ class ComputeThread:
                 value = await future
         except TimeoutError:
             self._drop(job)
-            raise RemoteError(Code.BUSY, f"not done within {timeout_s:g} s", retry_after_s=self._retry_after_s()) from None
+            raise RemoteError(
+                Code.BUSY, f"not done within {timeout_s:g} s", retry_after_s=self._retry_after_s()
+            ) from None
         except asyncio.CancelledError:
             self._drop(job)
             raise
@@ -138,7 +141,7 @@ class ComputeThread:
             job.compute_s += self._clock() - begin
             self._tps += _TPS_SMOOTHING * (job.tokens / max(job.compute_s, 1e-6) - self._tps)
             self._settle(job, value=done.value)
-        except RemoteError as error:
+        except PotluckError as error:
             self._settle(job, error=error)
         except (MemoryError, torch.OutOfMemoryError):
             log.warning("out of memory in a %s job of %d tokens", job.priority.name.lower(), job.tokens)
@@ -157,7 +160,7 @@ class ComputeThread:
                 return
         job.running = None  # closes the generator here, on the thread that ran it
 
-    def _settle(self, job: Job, *, value: Any = None, error: RemoteError | None = None) -> None:
+    def _settle(self, job: Job, *, value: Any = None, error: PotluckError | None = None) -> None:
         with self._lock:
             waiting = self._waiting.pop(id(job), None)
         job.running = None
@@ -166,7 +169,7 @@ class ComputeThread:
                 waiting.loop.call_soon_threadsafe(_resolve, waiting.future, value, error)
 
 
-def _resolve(future: asyncio.Future[Any], value: Any, error: RemoteError | None) -> None:
+def _resolve(future: asyncio.Future[Any], value: Any, error: PotluckError | None) -> None:
     if future.done():
         return
     if error is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from potluck_daemon.engine.scheduler import Job, Priority, Scheduler
 
 from potluck.protocol.codes import Code, RemoteError
-from potluck_daemon.engine.scheduler import Job, Priority, Scheduler
 
 
 def job(priority: Priority, tokens: int = 1) -> Job:

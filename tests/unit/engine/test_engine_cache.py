@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from potluck_daemon.engine.cache import CacheBudget
 
 from potluck.protocol.codes import Code, RemoteError
-from potluck_daemon.engine.cache import CacheBudget
 
 
 def budget(tokens: int = 10) -> CacheBudget:

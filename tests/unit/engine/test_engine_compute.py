@@ -7,10 +7,10 @@ import threading
 from collections.abc import AsyncIterator, Callable, Generator
 
 import pytest
-
-from potluck.protocol.codes import Code, RemoteError
 from potluck_daemon.engine.compute import ComputeThread
 from potluck_daemon.engine.scheduler import Priority, Scheduler
+
+from potluck.protocol.codes import Code, RemoteError
 
 
 @pytest.fixture
@@ -47,7 +47,9 @@ def noting(name: str, notes: list[str], pieces: int = 1) -> Callable[[], Generat
     return run
 
 
-def submit(compute: ComputeThread, priority: Priority, pieces: Callable[[], Generator[None, None, str]]) -> asyncio.Task:
+def submit(
+    compute: ComputeThread, priority: Priority, pieces: Callable[[], Generator[None, None, str]]
+) -> asyncio.Task:
     return asyncio.create_task(compute.run(priority, pieces, tokens=1, timeout_s=60))
 
 

@@ -1,0 +1,50 @@
+"""Who may ask for what: the checks that every compute call passes before anything is computed.
+
+Pure but for one flag: once `leaving` is set, nothing new is admitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.membership import is_call_allowed
+from potluck.protocol.messages import Caller
+from potluck.protocol.records import span_digest
+from potluck.protocol.swarm import Swarm
+
+
+class Admission:
+    """What this engine serves, and to whom."""
+
+    def __init__(self, swarm: Swarm, peer_id: PeerId, span: Span, block_digests: Sequence[str]) -> None:
+        self._swarm = swarm
+        self._peer_id = peer_id
+        self._span = span
+        self._digests = tuple(block_digests)
+        self.leaving = False
+
+    def check(self, prefix: str, span: Span, caller: Caller, peer: PeerId) -> None:
+        """Raises RemoteError: DRAINING, NOT_A_MEMBER, NOT_SERVED (also for other weights) or BAD_REQUEST."""
+        if self.leaving:
+            raise RemoteError(Code.DRAINING, "this server is leaving")
+        self.check_member(caller, peer)
+        self.check_served(prefix, span)
+        if caller.adapter is not None:
+            raise RemoteError(Code.BAD_REQUEST, "this server has no adapters")
+        if caller.revision_digest is not None and caller.revision_digest != self._digest_of(span):
+            raise RemoteError(Code.NOT_SERVED, f"blocks {span} have other weights here")
+
+    def check_member(self, caller: Caller, peer: PeerId) -> None:
+        """Raises RemoteError NOT_A_MEMBER."""
+        if not is_call_allowed(self._swarm, caller=peer, callee=self._peer_id, proof=caller.membership):
+            raise RemoteError(Code.NOT_A_MEMBER, "a private swarm: the proof of membership is missing or wrong")
+
+    def check_served(self, prefix: str, span: Span) -> None:
+        """Raises RemoteError NOT_SERVED."""
+        if prefix != self._swarm.prefix or not self._span.covers(span):
+            raise RemoteError(Code.NOT_SERVED, f"blocks {span} are not served here, blocks {self._span} are")
+
+    def _digest_of(self, span: Span) -> str:
+        return span_digest(self._digests[span.start - self._span.start : span.end - self._span.start])

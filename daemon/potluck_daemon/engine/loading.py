@@ -1,0 +1,75 @@
+"""From a checkpoint's name to blocks that are known to work. Everything here blocks; it runs in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import torch
+
+from potluck.checkpoint import BlockSpan, Checkpoint, load_span, open_checkpoint
+from potluck.errors import CheckpointError, UsageError
+from potluck.protocol.blocks import Span
+from potluck_daemon.engine.config import EngineConfig
+from potluck_daemon.engine.measure import Speed, measure_speed
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Blocks and how fast they are here."""
+
+    blocks: BlockSpan
+    speed: Speed
+
+
+def open_for_swarm(config: EngineConfig) -> Checkpoint:
+    """Open the checkpoint and check that it is the swarm's model as far as that can be seen.
+
+    Raises:
+        CheckpointError: missing, damaged, or of another depth than the swarm's model.
+        UsageError: the span does not exist.
+    """
+    swarm = config.swarm
+    revision = None if swarm.revision in ("main", "local") else swarm.revision
+    checkpoint = open_checkpoint(str(config.checkpoint), revision=revision)
+    if checkpoint.num_blocks != swarm.num_blocks:
+        raise CheckpointError(
+            f"{config.checkpoint} has {checkpoint.num_blocks} blocks, the swarm's model {swarm.num_blocks}",
+            hint=f"serve the checkpoint of {swarm.model}",
+        )
+    if config.span is not None and config.span.end > checkpoint.num_blocks:
+        raise UsageError(f"blocks {config.span} do not exist: the model has blocks 0:{checkpoint.num_blocks}")
+    return checkpoint
+
+
+def load(checkpoint: Checkpoint, span: Span, config: EngineConfig) -> BlockSpan:
+    """Load the span. Raises CheckpointError, UsageError for a dtype or device that is not there."""
+    dtype = _DTYPES.get(config.dtype)
+    if dtype is None:
+        raise UsageError(f"unknown number format {config.dtype!r}", hint=f"one of {', '.join(_DTYPES)}")
+    try:
+        torch.empty(0, device=config.device)
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(f"the device {config.device!r} cannot be used", hint="try --device cpu") from error
+    torch.set_num_threads(config.threads)
+    return load_span(checkpoint, span, dtype=dtype, device=config.device)
+
+
+def check_and_measure(blocks: BlockSpan) -> Callable[[], Generator[None, None, Loaded]]:
+    """A job for the compute thread: a real token through all blocks has to come out finite, then the measurement.
+
+    The job raises CheckpointError if it does not.
+    """
+
+    def pieces() -> Generator[None, None, Loaded]:
+        token = torch.ones((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
+        with torch.inference_mode():
+            output = blocks.forward(token, blocks.new_cache())
+            if not bool(torch.isfinite(output).all()):
+                raise CheckpointError("the blocks do not compute finite numbers", hint="download the checkpoint again")
+        yield
+        return Loaded(blocks, measure_speed(blocks))
+
+    return pieces

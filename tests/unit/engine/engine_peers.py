@@ -1,0 +1,124 @@
+"""An engine's handlers on the fake network, and the client's side of its calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from potluck import wire
+from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.p2p.network import Stream
+from potluck.protocol.blocks import Span
+from potluck.protocol.membership import call_proof
+from potluck.protocol.messages import Caller, SessionOpening, StepReply, StepRequest
+from potluck.protocol.swarm import Swarm
+from potluck_daemon.engine.compute import ComputeThread
+from potluck_daemon.engine.config import Limits
+from potluck_daemon.engine.handlers import Handlers
+from potluck_daemon.engine.scheduler import Scheduler
+from potluck_daemon.engine.serving import Serving
+
+CHECKPOINT = Path(__file__).parents[2] / "golden" / "petals" / "checkpoint"
+HIDDEN = 64
+SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")
+KEY = bytes(range(32))
+PRIVATE = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", membership_key=KEY)
+
+
+def load(span: Span, dtype: torch.dtype = torch.float32, attention: str | None = None) -> BlockSpan:
+    return load_span(open_checkpoint(str(CHECKPOINT)), span, dtype=dtype, attention=attention)
+
+
+@dataclass(slots=True)
+class Server:
+    """Handlers of one span on a node of the fake network."""
+
+    host: FakeHost
+    serving: Serving
+    handlers: Handlers
+
+    def proof(self, client: FakeHost) -> bytes | None:
+        return call_proof(PRIVATE, caller=client.peer_id, callee=self.host.peer_id)
+
+
+@asynccontextmanager
+async def serve(
+    network: FakeNetwork,
+    span: Span = Span(0, 2),  # noqa: B008 (frozen)
+    *,
+    blocks: BlockSpan | None = None,
+    swarm: Swarm = SWARM,
+    limits: Limits | None = None,
+) -> AsyncIterator[Server]:
+    limits = limits or Limits()
+    scheduler = Scheduler(max_queued_jobs=limits.max_queued_jobs, max_queued_tokens=limits.max_queued_tokens)
+    compute = ComputeThread(scheduler, threads=1)
+    host = network.start()
+    serving = Serving.of(blocks or load(span), swarm, host.peer_id, limits, compute)
+    handlers = Handlers(serving, host, version="0")
+    compute.start()
+    await handlers.register()
+    try:
+        yield Server(host, serving, handlers)
+    finally:
+        await host.close()
+        await compute.stop()
+
+
+class Client:
+    """One inference stream, spoken to in typed messages."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    @classmethod
+    async def open(cls, host: FakeHost, server: Server) -> Client:
+        stream = await host.open_stream(server.host.peer_id, wire.INFERENCE, timeout_s=5, max_frame_bytes=1 << 26)
+        return cls(stream)
+
+    async def send(self, request: StepRequest) -> None:
+        await self.stream.send(*wire.encode_step(request))
+
+    async def answer(self, like: tuple[int, ...]) -> StepReply:
+        body = await self.stream.receive(timeout_s=30)
+        assert body is not None, "the server closed the stream"
+        return wire.decode_step_reply(body, like=like)
+
+    async def step(self, request: StepRequest) -> StepReply:
+        await self.send(request)
+        assert request.hidden is not None
+        return await self.answer(tuple(request.hidden.shape))
+
+    async def close(self) -> None:
+        """Say goodbye; the server closes, and only then its cache is known to be free."""
+        await self.send(StepRequest(hidden=None))
+        assert await self.stream.receive(timeout_s=30) is None
+
+
+def opening(
+    span: Span = Span(0, 2),  # noqa: B008 (frozen)
+    *,
+    max_length: int = 64,
+    session_id: str | None = None,
+    alloc_timeout_s: float = 0.0,
+    caller: Caller | None = None,
+    prefix: str = "golden",
+) -> SessionOpening:
+    return SessionOpening(prefix, span, max_length, session_id, alloc_timeout_s, caller or Caller())
+
+
+def hidden_states(batch: int, tokens: int, seed: int = 0) -> torch.Tensor:
+    """[batch, tokens, HIDDEN] float32."""
+    return torch.randn((batch, tokens, HIDDEN), generator=torch.Generator().manual_seed(seed))
+
+
+async def settle(turns: int = 50) -> None:
+    """Let everything that is ready to run, run."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
