@@ -1,0 +1,16 @@
+"""What the DHT holds about a swarm: who serves which blocks, signed by each server itself."""
+
+from potluck.directory.announcer import Announcer
+from potluck.directory.directory import HEARTBEAT_INTERVAL_S, RECORD_INTERVAL_S, Directory, SwarmView
+from potluck.directory.seal import HEARTBEAT_TTL_S, RECORD_TTL_S, record_checks
+
+__all__ = [
+    "HEARTBEAT_INTERVAL_S",
+    "HEARTBEAT_TTL_S",
+    "RECORD_INTERVAL_S",
+    "RECORD_TTL_S",
+    "Announcer",
+    "Directory",
+    "SwarmView",
+    "record_checks",
+]

@@ -6,10 +6,10 @@ record needs no certificate beside it. Imports neither hivemind nor torch.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -28,6 +28,8 @@ _PUBLIC_HEADER = bytes.fromhex(
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _BASE58_DIGITS = {letter: digit for digit, letter in enumerate(_BASE58)}
 _MAX_PEER_ID_LETTERS = 64  # Ed25519 ids have 52, RSA ones 46
+_MAX_VERDICTS = 8192  # about 1 MB
+_verdicts: dict[bytes, bool] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,21 @@ class Identity:
         return cls(PeerId(base58_encode(_PUBLIC_HEADER + public)), key)
 
 
-@lru_cache(maxsize=4096)  # the same record comes from several replicas, and again at every reading
-def is_signed_by(peer_id: PeerId, data: bytes, signature: bytes) -> bool:
-    """Whether `signature` over `data` is by the key inside `peer_id`; False for ids that hold no Ed25519 key."""
+def is_signed_by(peer_id: str, data: bytes, signature: bytes) -> bool:
+    """Whether `signature` over `data` is by the key inside `peer_id`; False for ids that hold no Ed25519 key.
+
+    Verdicts are remembered: the same record comes from several replicas, and again at every reading.
+    """
+    question = hashlib.sha256(b"%d:%b%b%b" % (len(data), data, signature, peer_id.encode())).digest()
+    verdict = _verdicts.get(question)
+    if verdict is None:
+        if len(_verdicts) >= _MAX_VERDICTS:
+            _verdicts.clear()
+        verdict = _verdicts[question] = _verify(peer_id, data, signature)
+    return verdict
+
+
+def _verify(peer_id: str, data: bytes, signature: bytes) -> bool:
     key = public_key_of(peer_id)
     if key is None or len(signature) != SIGNATURE_BYTES:
         return False
