@@ -1,0 +1,64 @@
+"""`potluck bootstrap`: a DHT node that serves nothing but is always there, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+from potluck_daemon.cli.options import add_node, listen_address, log_to_stderr
+
+DESCRIPTION = """\
+Run a meeting point: members of a swarm find each other through it. It holds the directory of who serves what, never
+a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts."""
+EXAMPLES = """\
+  potluck bootstrap
+  potluck bootstrap --port 31337 --announce /ip4/203.0.113.7/tcp/31337
+  potluck swarm create friends ./model --bootstrap ADDRESS    (with an address that it printed)"""
+
+DEFAULT_PORT = 31337
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_node(parser, port=DEFAULT_PORT)
+    parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: one in your state folder)")
+    parser.add_argument("--json", action="store_true", help="print the addresses as one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    log_to_stderr(args.verbose)
+    if args.exit_with_parent:
+        from potluck_daemon.engine.parent import exit_with_parent
+
+        exit_with_parent(os.getppid())
+    return asyncio.run(_serve(args))
+
+
+async def _serve(args: argparse.Namespace) -> int:
+    from potluck.p2p.config import HostConfig
+    from potluck.p2p.libp2p import Libp2pHost
+    from potluck_daemon.settings.places import user_places
+
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    config = HostConfig(
+        identity_path=args.identity or user_places().state / "bootstrap.key",
+        listen_addrs=(listen_address(args.host, args.port),),
+        announce_addrs=tuple(args.announce),
+    )
+    host = await Libp2pHost.start(config)
+    try:
+        addresses = await host.addresses()
+        if args.json:
+            print(json.dumps({"event": "online", "addresses": addresses}), flush=True)
+        else:
+            print("A swarm is found here by:", *addresses, sep="\n  ", flush=True)
+            print("Use it with: potluck swarm create NAME MODEL --bootstrap ADDRESS   (Ctrl-C stops)", flush=True)
+        await stop.wait()
+    finally:
+        await host.close()
+    return 0

@@ -1,0 +1,124 @@
+"""The command `potluck`: finds the subcommand, runs it, and turns errors into one line.
+
+Subcommands are modules with the parts of `Command`. They are imported only when they are called, and import what is
+heavy only when they run, so help and `--version` answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Protocol, cast
+
+from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
+from potluck.protocol.codes import RemoteError
+
+COMMANDS = {
+    "serve": "serve blocks of a model to a swarm",
+    "generate": "let a swarm complete a prompt",
+    "swarm": "create, join and look at swarms",
+    "bootstrap": "run a meeting point that a swarm is found by",
+    "convert": "turn an old .bin checkpoint into safetensors",
+    "demo": "a private swarm on this machine, start to end",
+}
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_NETWORK = 3
+EXIT_INTERNAL = 70
+EXIT_INTERRUPTED = 130
+
+_EXIT_CODES_HELP = """\
+exit codes: 0 done; 1 it failed; 2 wrong usage; 3 the network or the swarm cannot do it now; 70 a fault of Potluck's;
+130 interrupted. POTLUCK_DEBUG=1 shows the whole traceback of an error."""
+
+
+class Command(Protocol):
+    """What a module of a subcommand has."""
+
+    DESCRIPTION: str
+    EXAMPLES: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it; returns the exit code. Raises PotluckError."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `potluck ARGV`; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        name = _top_parser().parse_args(arguments[:1] or ["--help"]).command
+        return _run(name, arguments[1:])
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # the reader of our output left, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except Exception as error:
+        if os.environ.get("POTLUCK_DEBUG"):
+            raise
+        print(describe(error), file=sys.stderr)
+        return exit_code(error)
+
+
+def describe(error: BaseException) -> str:
+    """One line for people: what went wrong, and what to do about it."""
+    if isinstance(error, PotluckError):
+        hint = f" ({error.hint})" if error.hint else ""
+        return " ".join(f"potluck: {error}{hint}".split())
+    kind = type(error).__name__
+    return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
+
+
+def exit_code(error: BaseException) -> int:
+    match error:
+        case UsageError():
+            return EXIT_USAGE
+        case NetworkError() | SwarmError() | RemoteError():
+            return EXIT_NETWORK
+        case PotluckError():
+            return EXIT_FAILED
+        case _:
+            return EXIT_INTERNAL
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    command = cast(Command, importlib.import_module(f"potluck_daemon.cli.{name}"))
+    parser = argparse.ArgumentParser(
+        prog=f"potluck {name}",
+        description=command.DESCRIPTION,
+        epilog=f"examples:\n{command.EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(arguments))
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    width = max(map(len, COMMANDS))
+    table = "\n".join(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="potluck",
+        usage="potluck COMMAND [OPTIONS]",
+        description="Everyone brings a few blocks; together they serve a model that fits on nobody's machine.\n\n"
+        f"commands:\n{table}",
+        epilog=f"`potluck COMMAND --help` explains one, with examples.\n\n{_EXIT_CODES_HELP}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="version", version=f"potluck {version('potluck')}")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Options that several commands share, so that they are called and explained the same everywhere."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+from potluck.protocol.blocks import Span
+
+
+def add_swarm(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--swarm",
+        metavar="INVITE|NAME",
+        help="an invite, or the name of a swarm you joined (left out: the only one you joined)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON, for scripts")
+
+
+def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
+    """Options of a process that others connect to."""
+    parser.add_argument(
+        "--port", type=port_number, default=port, help="TCP port to listen on; 0: any free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--host", default="0.0.0.0", metavar="IP", help="address to listen on; 127.0.0.1: this machine only"
+    )
+    parser.add_argument(
+        "--announce",
+        action="append",
+        default=[],
+        metavar="MULTIADDR",
+        help="address to tell others instead of all that this machine has; repeatable",
+    )
+    parser.add_argument(
+        "--exit-with-parent", action="store_true", help="end when the process that started this one ends (Linux)"
+    )
+    parser.add_argument("--verbose", action="store_true", help="log what happens to standard error")
+
+
+def span(text: str) -> Span:
+    """For argparse: `0:4`."""
+    try:
+        return Span.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def port_number(text: str) -> int:
+    if not text.isdecimal() or not 0 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, not {text!r}")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, not {text!r}")
+    return value
+
+
+def listen_address(host: str, port: int) -> str:
+    """The multiaddr of a TCP port."""
+    family = "ip6" if ":" in host else "ip4"
+    return f"/{family}/{host}/tcp/{port}"
+
+
+def log_to_stderr(verbose: bool) -> None:
+    """Warnings always, what happens only if asked."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )

@@ -1,0 +1,109 @@
+"""`potluck serve`: an engine in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+from potluck.p2p.runtime_dir import default_parent
+from potluck_daemon.cli.options import add_node, add_swarm, listen_address, log_to_stderr, positive, seconds, span
+from potluck_daemon.cli.terminal import Style, Terminal
+from potluck_daemon.codec import to_json
+from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.events import EngineEvent, Failed, Joining, Loading, Offline, Online, Starting
+from potluck_daemon.joined import JoinedSwarms
+
+DESCRIPTION = """\
+Serve blocks of a model to a swarm until Ctrl-C. The weights are read from a local checkpoint or fetched from the hub,
+only the files that hold these blocks. Without --blocks, the blocks that the swarm lacks most are chosen."""
+EXAMPLES = """\
+  potluck serve ./llama-70b --swarm friends
+  potluck serve ./llama-70b --swarm INVITE --blocks 0:4
+  potluck serve owner/model --num-blocks 8 --port 31338 --name attic"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="a folder or hub name (default: the swarm's model)")
+    add_swarm(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--blocks", type=span, metavar="START:END", help="serve these blocks, counted from 0")
+    which.add_argument("--num-blocks", type=positive, metavar="N", help="how many blocks (default: all)")
+    add_node(parser, port=0)
+    parser.add_argument("--name", help="public name, shown to the swarm")
+    parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: a new identity each time)")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, mps, ... (default: %(default)s)")
+    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"), help="number format")
+    parser.add_argument("--threads", type=positive, default=max(1, (os.cpu_count() or 2) // 2), help="CPU threads")
+    parser.add_argument("--cache-tokens", type=positive, default=Limits().cache_tokens, help="room for sessions")
+    parser.add_argument("--heartbeat", type=seconds, default=5.0, metavar="SECONDS", help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="print one JSON object an event, for scripts")
+
+
+def run(args: argparse.Namespace) -> int:
+    log_to_stderr(args.verbose)
+    config = engine_config(args)
+    from potluck_daemon.engine.main import run_engine
+
+    report = _report_json if args.json else _Reporter(Terminal(sys.stdout)).report
+    return asyncio.run(run_engine(config, report))
+
+
+def engine_config(args: argparse.Namespace) -> EngineConfig:
+    """What the engine is told; raises UsageError for a swarm that is not known."""
+    swarm = JoinedSwarms().find(args.swarm)
+    return EngineConfig(
+        swarm=swarm,
+        checkpoint=args.model or swarm.model,
+        runtime_dir=default_parent(),
+        span=args.blocks,
+        num_blocks=args.num_blocks,
+        dtype=args.dtype,
+        device=args.device,
+        threads=args.threads,
+        listen=(listen_address(args.host, args.port),),
+        announce=tuple(args.announce),
+        identity_path=args.identity,
+        public_name=args.name,
+        heartbeat_s=args.heartbeat,
+        exit_with_parent=args.exit_with_parent,
+        limits=Limits(cache_tokens=args.cache_tokens),
+    )
+
+
+def event_to_json(event: EngineEvent) -> str:
+    """`{"event": "online", ...}` with the fields of the event."""
+    return json.dumps({"event": type(event).__name__.lower(), **to_json(event)})
+
+
+def _report_json(event: EngineEvent) -> None:
+    print(event_to_json(event), flush=True)
+
+
+class _Reporter:
+    """Events as lines for people; the progress of loading stays on one line of a terminal."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def report(self, event: EngineEvent) -> None:
+        terminal = self._terminal
+        match event:
+            case Starting(model):
+                terminal.line(f"Starting to serve {model}")
+            case Joining(peer_id, span):
+                terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
+            case Loading(done, total) if total and terminal.is_interactive:
+                terminal.write(f"\r  {done / 2**20:,.0f} of {total / 2**20:,.0f} MiB" + ("\n" if done >= total else ""))
+            case Online(_, _, span, seconds):
+                online = terminal.styled("Online", Style.BOLD, Style.GREEN)
+                terminal.line(f"{online} after {seconds:.1f} s: blocks {span} answer. Ctrl-C leaves the swarm.")
+            case Offline():
+                terminal.line("Left the swarm.")
+            case Failed(message, hint):
+                terminal.line(
+                    terminal.styled("Failed", Style.BOLD, Style.RED) + f": {message}" + (f" ({hint})" if hint else "")
+                )

@@ -1,0 +1,143 @@
+"""`potluck swarm`: create, join, invite, show, leave."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import replace
+
+from potluck.errors import UsageError
+from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
+from potluck_daemon.cli.options import add_json
+from potluck_daemon.cli.overview import live_servers, overview, page
+from potluck_daemon.cli.terminal import Terminal
+from potluck_daemon.joined import JoinedSwarms
+
+DESCRIPTION = """\
+A swarm is one model and the people who share it. It is private: whoever has the invite can serve, use and invite,
+nobody else. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the
+address it prints, serve some blocks, and send the invite to friends by a channel you trust; it contains the key."""
+EXAMPLES = """\
+  potluck swarm create friends ./llama-70b --bootstrap /ip4/203.0.113.7/tcp/31337/p2p/12D3...
+  potluck swarm join potluck1:...
+  potluck swarm show friends
+  potluck swarm invite friends
+  potluck swarm leave friends"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    create = actions.add_parser("create", help="make a swarm, join it, and print its invite", allow_abbrev=False)
+    create.add_argument("name", metavar="NAME", help="letters, digits, dashes and underscores")
+    create.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
+    create.add_argument("--revision", help="branch, tag or commit on the hub (default: what main is now)")
+    create.add_argument(
+        "--bootstrap",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="where the swarm is found: an address printed by `potluck bootstrap`; repeat it for several",
+    )
+    create.add_argument(
+        "--open", action="store_true", help="no key: anybody may serve and use it, also clients and servers of Petals"
+    )
+    add_json(create, "name, prefix and invite")
+    create.set_defaults(act=_create)
+
+    join = actions.add_parser("join", help="remember a swarm by its invite", allow_abbrev=False)
+    join.add_argument("invite", metavar="INVITE")
+    join.set_defaults(act=_join)
+
+    invite = actions.add_parser("invite", help="print the invite to a swarm you joined", allow_abbrev=False)
+    _add_name(invite)
+    invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add an address to it")
+    invite.set_defaults(act=_invite)
+
+    show = actions.add_parser("show", help="who serves what, how fast, and what is missing", allow_abbrev=False)
+    _add_name(show)
+    add_json(show, "servers and gaps")
+    show.set_defaults(act=_show)
+
+    leave = actions.add_parser("leave", help="forget a swarm and its key", allow_abbrev=False)
+    leave.add_argument("name", metavar="NAME")
+    leave.set_defaults(act=_leave)
+
+
+def run(args: argparse.Namespace) -> int:
+    args.act(args)
+    return 0
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name", metavar="NAME|INVITE", nargs="?", help="a swarm you joined, or an invite (default: the only one)"
+    )
+
+
+def _create(args: argparse.Namespace) -> None:
+    from potluck.checkpoint import open_checkpoint
+
+    if not args.bootstrap:
+        raise UsageError(
+            "a swarm needs an address where it is found", hint="run `potluck bootstrap`, then add --bootstrap ADDRESS"
+        )
+    joined = JoinedSwarms()
+    if args.name in joined.load():
+        raise UsageError(f"there is a swarm named {args.name} already", hint=f"potluck swarm leave {args.name}")
+    checkpoint = open_checkpoint(args.model, revision=args.revision, progress=True)
+    model = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
+    swarm = new_swarm(
+        args.name,
+        model,
+        checkpoint.num_blocks,
+        checkpoint.revision,
+        open=args.open,
+        prefix=checkpoint.default_prefix if args.open else None,
+    )
+    swarm = decode_invite(encode_invite(replace(swarm, bootstrap_peers=tuple(args.bootstrap))))  # checks the addresses
+    joined.add(swarm)
+    invite = encode_invite(swarm)
+    if args.json:
+        print(
+            json.dumps({"name": swarm.name, "prefix": swarm.prefix, "num_blocks": swarm.num_blocks, "invite": invite})
+        )
+        return
+    print(invite)
+    who = "anybody may join" if swarm.is_open else "this line contains the key, send it only to friends"
+    print(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
+    print(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
+
+
+def _join(args: argparse.Namespace) -> None:
+    swarm = decode_invite(args.invite)
+    JoinedSwarms().add(swarm)
+    print(
+        f"Joined {swarm.name}: {swarm.model}, {swarm.num_blocks} blocks. See it with: potluck swarm show {swarm.name}"
+    )
+
+
+def _leave(args: argparse.Namespace) -> None:
+    JoinedSwarms().remove(args.name)
+    print(f"Left {args.name}.")
+
+
+def _invite(args: argparse.Namespace) -> None:
+    swarm = JoinedSwarms().find(args.name)
+    peers = tuple(dict.fromkeys((*swarm.bootstrap_peers, *args.bootstrap)))
+    invite = encode_invite(replace(swarm, bootstrap_peers=peers))
+    decode_invite(invite)  # checks the addresses
+    print(invite)
+
+
+def _show(args: argparse.Namespace) -> None:
+    swarm = JoinedSwarms().find(args.name)
+    servers = asyncio.run(live_servers(swarm))
+    if args.json:
+        print(json.dumps(overview(swarm, servers)))
+        return
+    terminal = Terminal(sys.stdout)
+    for line in page(swarm, servers, terminal):
+        terminal.line(line)

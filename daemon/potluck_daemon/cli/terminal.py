@@ -1,0 +1,88 @@
+"""What commands print: tables, the strip of blocks, and colours where a person looks.
+
+Knows nothing of swarms or networks; everything is a function from values to text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import Enum
+from typing import TextIO
+
+_GAP, _ONE, _MORE = "·", "▒", "█"  # nobody, one server, several
+_ASCII = str.maketrans({_GAP: ".", _ONE: "+", _MORE: "#", "✓": "+", "✗": "x", "→": ">"})
+
+
+class Style(Enum):
+    """An SGR number; see ECMA-48."""
+
+    BOLD = "1"
+    FAINT = "2"
+    RED = "31"
+    GREEN = "32"
+    YELLOW = "33"
+
+
+class Terminal:
+    """Writes lines to `out`; plain text unless it is a terminal that wants colours."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self.is_interactive = out.isatty()
+        self._has_colour = self.is_interactive and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._has_unicode = "utf" in (out.encoding or "").lower()
+
+    def line(self, text: str = "") -> None:
+        self.write(text + "\n")
+
+    def write(self, text: str) -> None:
+        """Write at once. Characters that the terminal cannot show are replaced."""
+        if not self._has_unicode:
+            text = (
+                text.translate(_ASCII)
+                .encode(self._out.encoding or "ascii", "replace")
+                .decode(self._out.encoding or "ascii")
+            )
+        self._out.write(text)
+        self._out.flush()
+
+    def styled(self, text: str, *styles: Style) -> str:
+        if not self._has_colour or not text:
+            return text
+        return f"\x1b[{';'.join(style.value for style in styles)}m{text}\x1b[0m"
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table; columns of numbers are aligned to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(headers, *rows, strict=True)]
+    right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(headers))]
+
+    def join(cells: Sequence[str]) -> str:
+        padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True))
+        return "  ".join(padded).rstrip()
+
+    return [join(headers), *(join(row) for row in rows)]
+
+
+def strip(replicas: Sequence[int]) -> str:
+    """One character a block: nobody, one server, or several serve it."""
+    return "".join(_GAP if count == 0 else _ONE if count == 1 else _MORE for count in replicas)
+
+
+STRIP_LEGEND = f"{_GAP} nobody  {_ONE} one server  {_MORE} two or more"
+
+
+def ranges(blocks: Sequence[int]) -> str:
+    """Sorted block numbers as `0:4, 6:7`."""
+    parts: list[list[int]] = []
+    for block in blocks:
+        if parts and parts[-1][1] == block:
+            parts[-1][1] += 1
+        else:
+            parts.append([block, block + 1])
+    return ", ".join(f"{start}:{end}" for start, end in parts)
+
+
+def _is_number(cell: str) -> bool:
+    return cell == "" or cell == "-" or cell.replace(".", "", 1).replace(",", "").isdecimal()
