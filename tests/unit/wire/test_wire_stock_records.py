@@ -1,0 +1,176 @@
+"""Values of the DHT that stock peers write and read."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from petals_recordings import GOLDEN, plain
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.wire import MODELS_KEY, StockServer, model_value, parse_stock_server_value, stock_server_value
+from potluck.wire.packing import DictionaryRecord, pack, unpack
+
+LINES = [json.loads(line) for line in (GOLDEN / "dht_records.jsonl").read_text().splitlines()]
+BLOCK_LINES = [line for line in LINES if line["key"] != MODELS_KEY]
+PEER = PeerId("QmS3YW6xhnxAU2NsF9SF7JqaNzwptmwJ8bgYBM3Ghf3fuS")
+OTHER = PeerId("Qmd9iMaXN2W6Y6xpyg2WboaVAR51kK3zoCayCE2x8bqFEA")
+RECORD = ServerRecord(
+    peer_id=PEER,
+    span=Span(2, 6),
+    revision="main",
+    format=NumberFormat("bfloat16", "none"),
+    block_digests=("00",) * 4,
+    max_batch_tokens=100,
+    max_length=200,
+    inference_tps=30.0,
+    forward_tps=400.0,
+    network_tps=50.0,
+    throughput_tps=25.0,
+    version="1.2",
+    public_name="me",
+    adapters=("a/b",),
+)
+BEAT = Heartbeat(PEER, ServerState.ONLINE, cache_tokens_left=1000, pings_s={OTHER: 0.25})
+
+
+@pytest.mark.parametrize("line", BLOCK_LINES, ids=lambda line: f"{line['swarm']}-{line['asked']}-{line['key']}")
+def test_a_recorded_value_is_understood(line: dict[str, object]) -> None:
+    value = unpack(bytes.fromhex(str(line["value_msgpack_hex"])))
+    assert plain(value) == line["value"]
+    server = parse_stock_server_value(value)
+    assert server is not None
+    start, end = (0, 4) if line["swarm"] == "bf16" else (0, 2) if line["key"] in ("golden.0", "golden.1") else (2, 4)
+    assert server.span == Span(start, end)
+    assert (server.state, server.throughput_tps) == (ServerState.ONLINE, 100.0)
+    assert server.dtype == ("bfloat16" if line["swarm"] == "bf16" else "float32")
+    raw = line["value"]["tuple"][2]["cache_tokens_left"]  # type: ignore[index]
+    assert server.cache_tokens_left == raw // (2 * (end - start))
+
+
+@pytest.mark.parametrize("line", LINES[:6], ids=lambda line: line["key"])
+def test_a_recorded_dictionary_holds_the_recorded_value(line: dict[str, str]) -> None:
+    record = unpack(bytes.fromhex(line["dictionary_value_hex"]))
+    assert isinstance(record, DictionaryRecord)
+    packed = {subkey: value.hex() for subkey, value, _ in record.entries}
+    assert packed[line["subkey"]] == line["value_msgpack_hex"]
+    assert pack(record).hex() == line["dictionary_value_hex"]
+
+
+def test_our_value_has_the_recorded_layout_and_types() -> None:
+    recorded = unpack(bytes.fromhex(str(BLOCK_LINES[0]["value_msgpack_hex"])))
+    ours = stock_server_value(RECORD, BEAT)
+    assert isinstance(recorded, tuple)
+    assert isinstance(ours, tuple)
+    assert list(ours[2]) == list(recorded[2])
+    assert type(ours[0]) is int
+    assert type(ours[1]) is float
+    assert all(type(ours[2][key]) is float for key in ("network_rps", "forward_rps", "inference_rps"))
+    assert ours[2]["cache_tokens_left"] == 2 * 1000 * 4
+
+
+def test_our_value_comes_back_through_msgpack() -> None:
+    server = parse_stock_server_value(unpack(pack(stock_server_value(RECORD, BEAT))))
+    assert server == StockServer(
+        state=ServerState.ONLINE,
+        throughput_tps=25.0,
+        span=Span(2, 6),
+        public_name="me",
+        version="1.2",
+        network_tps=50.0,
+        forward_tps=400.0,
+        inference_tps=30.0,
+        adapters=("a/b",),
+        dtype="bfloat16",
+        quantization="none",
+        using_relay=False,
+        cache_tokens_left=1000,
+        pings_s={OTHER: 0.25},
+    )
+
+
+def test_a_leaving_server_says_so_without_pings() -> None:
+    value = stock_server_value(RECORD, Heartbeat(PEER, ServerState.OFFLINE, 0, pings_s={OTHER: 0.1}))
+    assert isinstance(value, tuple)
+    assert (value[0], value[2]["next_pings"]) == (0, None)
+
+
+def test_numbers_that_stock_readers_would_drop_are_never_written() -> None:
+    odd = ServerRecord(**{**fields(RECORD), "throughput_tps": math.inf, "network_tps": math.nan, "forward_tps": 3})
+    beat = Heartbeat(PEER, ServerState.ONLINE, 0, pings_s={OTHER: math.inf, PEER: math.nan})
+    server = parse_stock_server_value(stock_server_value(odd, beat))
+    assert server is not None
+    assert (server.throughput_tps, server.network_tps, server.forward_tps) == (0.0, 0.0, 3.0)
+    assert server.pings_s == {OTHER: math.inf}
+
+
+def fields(record: ServerRecord) -> dict[str, object]:
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+
+
+def test_the_smallest_record_and_unknown_items_are_fine() -> None:
+    assert parse_stock_server_value((1, 0.0)) == StockServer(ServerState.JOINING, 0.0)
+    assert parse_stock_server_value([2, 5.0, {"new": object}, "more"]) == StockServer(ServerState.ONLINE, 5.0)
+    assert parse_stock_server_value((2, 5.0, {"version": 3})) == StockServer(ServerState.ONLINE, 5.0, version="3")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        7,
+        "2",
+        {},
+        (),
+        (2,),
+        (3, 1.0),
+        (-1, 1.0),
+        (True, 1.0),
+        (2.0, 1.0),
+        (2, 1),
+        (2, -1.0),
+        (2, math.inf),
+        (2, math.nan),
+        (2, 1.0, None),
+        (2, 1.0, []),
+        (2, 1.0, {"state": 1}),
+        (2, 1.0, {"throughput": 1.0}),
+        (2, 1.0, {5: 1}),
+        (2, 1.0, {"start_block": 0.0}),
+        (2, 1.0, {"start_block": -1, "end_block": 2}),
+        (2, 1.0, {"start_block": "0", "end_block": 2}),
+        (2, 1.0, {"start_block": 2, "end_block": 2}),
+        (2, 1.0, {"start_block": 0, "end_block": 1 << 40}),
+        (2, 1.0, {"public_name": 5}),
+        (2, 1.0, {"public_name": "x" * 10_000}),
+        (2, 1.0, {"version": []}),
+        (2, 1.0, {"network_rps": 5}),
+        (2, 1.0, {"forward_rps": math.inf}),
+        (2, 1.0, {"inference_rps": math.nan}),
+        (2, 1.0, {"adapters": None}),
+        (2, 1.0, {"adapters": "a"}),
+        (2, 1.0, {"adapters": [1]}),
+        (2, 1.0, {"adapters": ["a"] * 1000}),
+        (2, 1.0, {"torch_dtype": 1}),
+        (2, 1.0, {"quant_type": b"none"}),
+        (2, 1.0, {"using_relay": 0}),
+        (2, 1.0, {"cache_tokens_left": 1.0}),
+        (2, 1.0, {"cache_tokens_left": -1}),
+        (2, 1.0, {"next_pings": {"peer": 1}}),
+        (2, 1.0, {"next_pings": {"peer": math.nan}}),
+        (2, 1.0, {"next_pings": {"peer": -0.1}}),
+        (2, 1.0, {"next_pings": {7: 0.1}}),
+        (2, 1.0, {"next_pings": []}),
+        (2, 1.0, {"next_pings": {str(i): 0.1 for i in range(5000)}}),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_a_value_that_stock_readers_drop_or_that_makes_no_sense_is_none(value: object) -> None:
+    assert parse_stock_server_value(value) is None
+
+
+def test_our_entry_in_the_list_of_models_is_like_the_recorded_one() -> None:
+    (line, *_) = [line for line in LINES if line["key"] == MODELS_KEY]
+    assert pack(model_value(num_blocks=4, repository=None)).hex() == line["value_msgpack_hex"]
