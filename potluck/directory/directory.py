@@ -86,16 +86,12 @@ class Directory:
         wanted = [*keys.values(), *(stock_keys(self._swarm) if self._swarm.is_open else ())]
         found = await self._host.get(wanted)
         num_dropped = sum(self._take(kind, found.get(key, {})) for kind, key in keys.items())
-        beats = self._newest(Kind.HEARTBEAT, Heartbeat)
-        servers = {
-            peer: LiveServer(record, beats[peer])
-            for peer, record in self._newest(Kind.RECORD, ServerRecord).items()
-            if peer in beats
-        }
-        if self._swarm.is_open:
-            for server in read_stock_servers(self._swarm, found, now=self._clock()):
-                servers.setdefault(server.peer_id, server)  # our own record says more, and is signed
-        live = [server for server in servers.values() if server.heartbeat.state is not ServerState.OFFLINE]
+        records, beats = self._newest(Kind.RECORD, ServerRecord), self._newest(Kind.HEARTBEAT, Heartbeat)
+        servers = [LiveServer(record, beats[peer]) for peer, record in records.items() if peer in beats]
+        if self._swarm.is_open:  # a server with a signed record needs a live heartbeat, whatever its block keys say
+            stock = read_stock_servers(self._swarm, found, now=self._clock())
+            servers += [server for server in stock if server.peer_id not in records]
+        live = [server for server in servers if server.heartbeat.state is not ServerState.OFFLINE]
         return SwarmView(tuple(sorted(live, key=lambda server: server.peer_id)), self._clock(), num_dropped)
 
     def _take(self, kind: Kind, found: Mapping[DhtSubkey, DhtValue]) -> int:
