@@ -1,0 +1,29 @@
+"""Run and fine-tune large language models over a swarm of volunteers' computers.
+
+The names below are loaded on first use, so that light programs can import the parts of this package that need no torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from potluck.client import AutoDistributedModelForCausalLM, ClientConfig, PromptTuning
+    from potluck.errors import PotluckError, SwarmError
+
+_HOMES = {
+    "AutoDistributedModelForCausalLM": "potluck.client",
+    "ClientConfig": "potluck.client",
+    "PotluckError": "potluck.errors",
+    "PromptTuning": "potluck.client",
+    "SwarmError": "potluck.errors",
+}
+
+__all__ = ["AutoDistributedModelForCausalLM", "ClientConfig", "PotluckError", "PromptTuning", "SwarmError"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,15 @@
+"""Models whose blocks are in a swarm: generation, gradients, prompt tuning."""
+
+from potluck.client.config import ClientConfig
+from potluck.client.model import AutoDistributedModelForCausalLM, Session
+from potluck.client.report import HopReport, RouteReport
+from potluck.client.tuning import PromptTuning
+
+__all__ = [
+    "AutoDistributedModelForCausalLM",
+    "ClientConfig",
+    "HopReport",
+    "PromptTuning",
+    "RouteReport",
+    "Session",
+]

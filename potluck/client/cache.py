@@ -1,0 +1,170 @@
+"""The cache that `generate()` carries about: it holds no keys and values, but the sessions at the servers that do.
+
+One session a group of rows that are padded alike. The methods are those that transformers calls on a cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from transformers import Cache
+
+from potluck.client.report import RouteReport
+from potluck.client.rows import RowGroup, group_rows, put_back, refuse_right_padding
+from potluck.client.session import InferenceSession
+from potluck.errors import UsageError
+
+if TYPE_CHECKING:
+    from potluck.client.swarm_client import SwarmClient
+
+
+class RemoteCache(Cache):  # type: ignore[misc]
+    """What the servers remember of one batch. Its sessions end with `close`, or when nobody refers to it any more."""
+
+    def __init__(self, client: SwarmClient, max_length: int) -> None:
+        super().__init__(layers=[])
+        self.max_length = max_length  # tokens a row, padding included
+        self._client = client
+        self._length = 0  # tokens a row so far, padding included
+        self._batch = 0
+        self._groups: tuple[RowGroup, ...] = ()
+        self._sessions: list[InferenceSession] = []
+        self.routes: list[RouteReport] = []  # of the sessions; they outlive these
+        self._order: Tensor | None = None  # [batch] int64: a reorder that goes with the next step
+        # Holds the list, not the cache: it must not keep alive what it waits to see die.
+        self._end = weakref.finalize(self, _end_sessions, client, self._sessions)
+
+    def step(self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None) -> Tensor:
+        """Run new tokens through the swarm.
+
+        Args:
+            hidden: [batch, tokens, hidden_size].
+            mask: [batch, tokens so far and new] with zeros for padding on the left, or None.
+            prompts: deep prompts [blocks, batch or 1, prompt_tokens, hidden_size]; used with the first tokens only.
+        """
+        batch, tokens, _ = hidden.shape
+        if not self._end.alive:
+            raise UsageError("this session is closed")
+        if self._length == 0:
+            self._begin(batch, tokens, mask)
+        else:
+            self._check_goes_on(batch, tokens, mask)
+        order, self._order = self._order, None  # sessions keep it from here on, also if the step fails
+        parts = self._client.run(self._step_all(hidden, order, prompts if self._length == 0 else None))
+        self._length += tokens
+        return put_back(parts, hidden)
+
+    def close(self) -> None:
+        """End the sessions at the servers. Idempotent."""
+        self._end()
+
+    # What transformers asks of a cache.
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return self._length
+
+    def get_max_length(self, layer_idx: int | None = None) -> int:
+        return self.max_length
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
+        return self._length + query_length, 0
+
+    def has_previous_state(self, layer_idx: int | None = None, state_idx: int | None = None) -> bool:
+        return self._length > 0
+
+    @property
+    def batch_size(self) -> int:
+        return self._batch or -1
+
+    @property
+    def is_initialized(self) -> bool:
+        return self._length > 0
+
+    def crop(self, tokens_to_remove: int) -> None:
+        """Forget the last tokens (given as a negative number, as transformers does)."""
+        if tokens_to_remove > 0:
+            raise ValueError("give the number of tokens to remove as a negative number")
+        self._length = max(0, self._length + tokens_to_remove)
+
+    def reset(self) -> None:
+        self._length = 0
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """Row i goes on as what was row `beam_idx[i]`."""
+        beam_idx = beam_idx.to("cpu", torch.int64)
+        self._order = beam_idx if self._order is None else self._order.index_select(0, beam_idx)
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        """Keep these rows only; the servers are given them anew."""
+        if len(self._groups) > 1:
+            raise UsageError("rows of a batch with padding cannot be selected in mid-generation")
+        self.reorder_cache(torch.arange(self._batch)[indices.to("cpu")])
+        assert self._order is not None
+        self._batch = self._order.shape[0]
+
+    def batch_repeat_interleave(self, repeats: int) -> None:
+        self.batch_select_indices(torch.arange(self._batch).repeat_interleave(repeats))
+
+    def _begin(self, batch: int, tokens: int, mask: Tensor | None) -> None:
+        groups = group_rows(mask, batch, tokens)
+        refuse_right_padding(groups, tokens)
+        if self._sessions:
+            self._client.run(_close_all(self._sessions))
+        self._batch, self._groups, self._order = batch, groups, None
+        self._sessions += [self._client.new_session(self.max_length - group.start) for group in groups]
+        self.routes[:] = [session.route for session in self._sessions]
+
+    def _check_goes_on(self, batch: int, tokens: int, mask: Tensor | None) -> None:
+        if batch != self._batch:
+            raise UsageError(f"this session has {self._batch} rows, not {batch}")
+        if mask is None:
+            return
+        groups = group_rows(mask, batch, self._length + tokens)
+        refuse_right_padding(groups, self._length + tokens)
+        if [(g.start, g.rows is None) for g in groups] != [(g.start, g.rows is None) for g in self._groups]:
+            raise UsageError("the padding of this batch is not what it was when its session began")
+
+    async def _step_all(
+        self, hidden: Tensor, order: Tensor | None, prompts: Tensor | None
+    ) -> list[tuple[RowGroup, Tensor, int]]:
+        if len(self._sessions) == 1:
+            return [await self._step_group(0, hidden, order, prompts)]
+        steps = (self._step_group(index, hidden, order, prompts) for index in range(len(self._sessions)))
+        return await asyncio.gather(*steps)
+
+    async def _step_group(
+        self, index: int, hidden: Tensor, order: Tensor | None, prompts: Tensor | None
+    ) -> tuple[RowGroup, Tensor, int]:
+        group = self._groups[index]
+        column = max(group.start - self._length, 0)  # padding comes before it
+        if order is not None:
+            order = _order_within(group, order)
+        if prompts is not None and prompts.shape[1] > 1 and group.rows is not None:
+            prompts = prompts.index_select(1, group.rows)
+        part = group.take(hidden, column, hidden.shape[1])
+        position = self._length + column - group.start
+        return group, await self._sessions[index].step(part, position, order=order, prompts=prompts), column
+
+
+def _order_within(group: RowGroup, order: Tensor) -> Tensor:
+    """A reorder of the whole batch as one of the group's rows; beams never leave the rows of their own prompt."""
+    if group.rows is None:
+        return order
+    places = torch.searchsorted(group.rows, order.index_select(0, group.rows))
+    if not torch.equal(group.rows[places.clamp(max=len(group.rows) - 1)], order.index_select(0, group.rows)):
+        raise UsageError("rows with different padding cannot be exchanged")
+    return places
+
+
+async def _close_all(sessions: list[InferenceSession]) -> None:
+    leaving = sessions[:]
+    sessions.clear()
+    await asyncio.gather(*(session.close() for session in leaving))
+
+
+def _end_sessions(client: SwarmClient, sessions: list[InferenceSession]) -> None:
+    client.run_soon(lambda: _close_all(sessions))

@@ -1,0 +1,186 @@
+"""The calls a client makes, typed: bytes and streams below, requests and replies above.
+
+Also tells a slow server from a frozen one: while an answer is late, the server is pinged; an engine answers pings even
+while it computes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+
+from potluck import wire
+from potluck.client.config import ClientConfig
+from potluck.p2p.network import Buffer, Host, Stream
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepReply, StepRequest, TensorReply
+from potluck.protocol.records import ServerRecord
+
+T = TypeVar("T")
+
+_MAX_FRAME_BYTES = 512 << 20
+"""Of an answer. Its shape is known and checked before it is decoded; this only bounds what a peer makes us hold."""
+
+
+class Calls:
+    """Speaks to servers over `host`; `caller_for` says what we tell a server about ourselves."""
+
+    def __init__(self, host: Host, config: ClientConfig, caller_for: Callable[[ServerRecord, Span], Caller]) -> None:
+        self.caller_for = caller_for
+        self._host = host
+        self._config = config
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def open_steps(self, peer: PeerId) -> StepStream:
+        """A stream for one session. Raises RemoteError UNREACHABLE."""
+        return StepStream(self, peer, await self._open(peer, wire.INFERENCE))
+
+    async def forward(self, peer: PeerId, request: ForwardRequest) -> TensorReply:
+        """One tensor, shaped like `request.hidden`. Raises RemoteError."""
+        if wire.fits_unary(request):
+            return await self._unary(peer, wire.FORWARD, wire.encode_forward(request), request)
+        return await self._streamed(peer, wire.FORWARD_STREAM, wire.split_forward(request), request)
+
+    async def backward(self, peer: PeerId, request: BackwardRequest) -> TensorReply:
+        """Gradients of hidden and, if given, of prompts. Raises RemoteError."""
+        if wire.fits_unary(request):
+            return await self._unary(peer, wire.BACKWARD, wire.encode_backward(request), request)
+        return await self._streamed(peer, wire.BACKWARD_STREAM, wire.split_backward(request), request)
+
+    @property
+    def silence_before_ping_s(self) -> float:
+        return self._config.silence_before_ping_s
+
+    async def patiently(self, peer: PeerId, answer: Awaitable[T], *, is_late: bool = False) -> T:
+        """Wait for `answer` of `peer` as long as it answers pings, at most `request_timeout_s`.
+
+        Args:
+            is_late: it was waited for already, so ping at once.
+
+        Raises:
+            RemoteError: UNREACHABLE if it is silent, or what `answer` raises.
+        """
+        task = asyncio.ensure_future(answer)
+        try:
+            async with asyncio.timeout(self._config.request_timeout_s):
+                await self._watch(peer, task, 0.0 if is_late else self._config.silence_before_ping_s)
+            return task.result()
+        except TimeoutError:
+            seconds = f"{self._config.request_timeout_s:g}"
+            raise RemoteError(Code.UNREACHABLE, f"the server did not answer within {seconds} s") from None
+        finally:
+            task.cancel()
+
+    def close_soon(self, stream: Stream) -> None:
+        """Close without waiting for it."""
+        task = asyncio.get_running_loop().create_task(stream.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _watch(self, peer: PeerId, task: asyncio.Future[T], silence_s: float) -> None:
+        failed_pings = 0
+        while not task.done():
+            await asyncio.wait({task}, timeout=silence_s)
+            if task.done():
+                return
+            ping = asyncio.ensure_future(self._host.ping(peer, timeout_s=self._config.ping_timeout_s))
+            await asyncio.wait({task, ping}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                ping.add_done_callback(_take_note)
+                ping.cancel()
+                return
+            if ping.exception() is None:
+                failed_pings, silence_s = 0, self._config.silence_before_ping_s
+                continue
+            failed_pings, silence_s = failed_pings + 1, 0.0
+            if failed_pings >= self._config.failed_pings_to_give_up:
+                raise RemoteError(Code.UNREACHABLE, "the server neither answers nor reacts to pings")
+
+    async def _open(self, peer: PeerId, protocol: str) -> Stream:
+        return await self._host.open_stream(
+            peer, protocol, timeout_s=self._config.connect_timeout_s, max_frame_bytes=_MAX_FRAME_BYTES
+        )
+
+    async def _unary(
+        self, peer: PeerId, protocol: str, body: bytes, request: ForwardRequest | BackwardRequest
+    ) -> TensorReply:
+        answer = self._host.call(peer, protocol, body, timeout_s=self._config.request_timeout_s)
+        return wire.decode_tensor_reply(await self.patiently(peer, answer), like=wire.reply_shapes(request))
+
+    async def _streamed(
+        self,
+        peer: PeerId,
+        protocol: str,
+        parts: Iterator[tuple[Buffer, ...]],
+        request: ForwardRequest | BackwardRequest,
+    ) -> TensorReply:
+        stream = await self._open(peer, protocol)
+        joiner = wire.reply_joiner(wire.reply_shapes(request))
+
+        async def exchange() -> TensorReply:
+            for part in parts:
+                await stream.send(*part)
+            await stream.end()
+            while (body := await stream.receive()) is not None:
+                joiner.add(body)
+            return joiner.finish()
+
+        try:
+            return await self.patiently(peer, exchange())
+        finally:
+            self.close_soon(stream)
+
+
+class StepStream:
+    """The stream of one session at one server."""
+
+    def __init__(self, calls: Calls, peer: PeerId, stream: Stream) -> None:
+        self._calls = calls
+        self._peer = peer
+        self._stream = stream
+
+    async def exchange(self, request: StepRequest) -> StepReply | None:
+        """Send a step and wait for its answer; None if the server ended the stream instead.
+
+        Raises:
+            RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
+        """
+        assert request.hidden is not None
+        pieces = wire.encode_step(request)
+        sending = self._stream.send(*pieces)
+        if sum(map(len, pieces)) <= _SMALL_BYTES:
+            await sending
+        else:  # a frozen server does not read either
+            await self._calls.patiently(self._peer, sending)
+        try:
+            body = await self._stream.receive(timeout_s=self._calls.silence_before_ping_s)
+        except TimeoutError:
+            body = await self._calls.patiently(self._peer, self._stream.receive(), is_late=True)
+        return None if body is None else wire.decode_step_reply(body, like=tuple(request.hidden.shape))
+
+    async def finish(self) -> None:
+        """End the session on purpose: the closing message frees the server's cache at once. Never raises."""
+        try:
+            async with asyncio.timeout(_CLOSING_S):
+                await self._stream.send(*wire.encode_step(StepRequest(hidden=None)))
+                await self._stream.end()
+                while await self._stream.receive() is not None:
+                    pass
+        except (RemoteError, TimeoutError):
+            pass
+        await self._stream.close()
+
+    def drop(self) -> None:
+        """Let go of the stream without waiting for anything."""
+        self._calls.close_soon(self._stream)
+
+
+_SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or not the server reads
+_CLOSING_S = 2.0  # for the server's side of a goodbye
+
+
+def _take_note(task: asyncio.Future[float]) -> None:
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,31 @@
+"""The settings of a client, each declared once with its unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """How patient a client is, and how much it sends at once. The defaults suit the internet and a loopback alike."""
+
+    connect_timeout_s: float = 5.0  # to open a stream; what stock clients use
+    request_timeout_s: float = 180.0  # for an answer of a server that still answers pings; what stock servers allow
+    start_timeout_s: float = 30.0  # to join the swarm
+    no_route_timeout_s: float = 30.0  # how long to wait for servers of blocks that nobody serves
+    refresh_period_s: float = 15.0  # between two readings of the directory
+    silence_before_ping_s: float = 1.0  # a step that takes longer makes the client ping the server meanwhile
+    ping_timeout_s: float = 1.0
+    failed_pings_to_give_up: int = 2  # in a row; then a silent server counts as frozen
+    max_recoveries: int = 10  # servers replaced within one step before the client gives up
+    ban_s: float = 15.0  # after the first failure of a server; doubled by each further one in a row
+    max_ban_s: float = 600.0
+    alloc_timeout_s: float = 10.0  # how long a full server may keep a new session waiting
+    micro_batch_tokens: int = (
+        1024  # rows of a forward and backward without a cache are sent in pieces of about this size
+    )
+    max_parallel_calls: int = 8  # such pieces in flight at the same time
+
+    def ban_after(self, failures: int) -> float:
+        """Seconds to keep away from a server that failed `failures` times in a row."""
+        return min(self.ban_s * 2.0 ** min(failures - 1, 16), self.max_ban_s)

@@ -1,0 +1,113 @@
+"""What one server of a session was given so far, so that another can be given the same.
+
+Appending is a list append, because it happens once a token and server; beam reorders are only noted, and applied when
+the history is read. Knows nothing of servers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_CHUNKS_TO_MERGE = 256  # keeps a long generation from holding one small tensor a token
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    hidden: Tensor  # [batch, tokens, hidden_size]
+    order_count: int  # reorders that had happened when it came
+
+
+class History:
+    """The inputs of one span, in order, of all rows of a session."""
+
+    def __init__(self, prompts: Tensor | None = None) -> None:
+        """`prompts`: deep prompts [blocks, batch or 1, prompt_tokens, hidden_size], to be sent with the first tokens."""
+        self._chunks: list[_Chunk] = []
+        self._orders: list[Tensor] = []  # [batch] int64 each: row i continues what was row order[i]
+        self._merged = 0  # leading chunks that were merged already
+        self._prompts = prompts
+        self.length = 0  # tokens
+
+    @property
+    def prompts(self) -> Tensor | None:
+        """The deep prompts as they have to be sent now: cut and reordered like the rest."""
+        return self._prompts
+
+    @property
+    def prompt_tokens(self) -> int:
+        return 0 if self._prompts is None else self._prompts.shape[2]
+
+    @property
+    def batch(self) -> int:
+        """Rows; 0 before the first tokens came."""
+        if self._orders:
+            return self._orders[-1].shape[0]
+        return self._chunks[0].hidden.shape[0] if self._chunks else 0
+
+    def append(self, hidden: Tensor) -> None:
+        """Add [batch, tokens, hidden_size], in the present order of rows."""
+        if hidden.shape[1]:
+            self._chunks.append(_Chunk(hidden, len(self._orders)))
+            self.length += hidden.shape[1]
+        if len(self._chunks) - self._merged >= _CHUNKS_TO_MERGE:
+            self._chunks[self._merged :] = [_Chunk(self._joined(self._chunks[self._merged :]), len(self._orders))]
+            self._merged += 1
+
+    def keep_prompts(self, num_blocks: int) -> None:
+        """Only the prompts of the first blocks: the rest are another server's now."""
+        if self._prompts is not None:
+            self._prompts = self._prompts[:num_blocks]
+
+    def truncate(self, length: int) -> None:
+        """Forget everything after the first `length` tokens."""
+        excess = self.length - length
+        while excess > 0:
+            last = self._chunks[-1]
+            tokens = last.hidden.shape[1]
+            if tokens <= excess:
+                self._chunks.pop()
+            else:
+                self._chunks[-1] = _Chunk(last.hidden[:, : tokens - excess], last.order_count)
+            excess -= tokens
+        self._merged = min(self._merged, len(self._chunks))
+        self.length = min(self.length, length)
+        if self._prompts is not None and length < self.prompt_tokens:
+            self._prompts = self._prompts[:, :, :length] if length else None
+
+    def reorder(self, order: Tensor) -> None:
+        """From now on row i continues what was row `order[i]`."""
+        self._orders.append(order)
+        if self._prompts is not None and self._prompts.shape[1] > 1:
+            self._prompts = self._prompts.index_select(1, order)
+
+    def since(self, start: int) -> Tensor:
+        """The tokens from `start` on, rows in their present order: [batch, length - start, hidden_size]."""
+        wanted: list[_Chunk] = []
+        position = self.length
+        while position > start:
+            chunk = self._chunks[len(self._chunks) - 1 - len(wanted)]
+            wanted.append(chunk)
+            position -= chunk.hidden.shape[1]
+        if not wanted:
+            raise ValueError(f"nothing after token {start} of {self.length}")
+        wanted.reverse()
+        return self._joined(wanted)[:, start - position :]
+
+    def _joined(self, chunks: list[_Chunk]) -> Tensor:
+        """One tensor of `chunks`, each reordered by what happened after it came."""
+        if len(chunks) == 1 and chunks[0].order_count == len(self._orders):
+            return chunks[0].hidden
+        rows: Tensor | None = None  # None: as they are
+        applied = len(self._orders)
+        parts: list[Tensor] = []
+        for chunk in reversed(chunks):
+            while applied > chunk.order_count:
+                applied -= 1
+                order = self._orders[applied]
+                rows = order if rows is None else order.index_select(0, rows)
+            parts.append(chunk.hidden if rows is None else chunk.hidden.index_select(0, rows))
+        parts.reverse()
+        return torch.cat(parts, dim=1)

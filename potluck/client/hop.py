@@ -1,0 +1,147 @@
+"""One server of one session: its stream, what it has in its cache, and what it was given so far.
+
+A hop feeds its server whatever the history has and the server's cache has not. That one rule is the normal step, the
+prefill in pieces, the rollback and the replay to a replacement. Which server comes next is the session's business.
+"""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from torch import Tensor
+
+from potluck.client.calls import Calls, StepStream
+from potluck.client.history import History
+from potluck.client.report import HopReport
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
+from potluck.protocol.records import ServerRecord
+
+_IDLE_S = 60.0  # a stream that was closed after a pause this long was closed for being idle, which is no failure
+
+
+class Hop:
+    """Blocks `span` of a session at one server."""
+
+    def __init__(
+        self, calls: Calls, record: ServerRecord, span: Span, opening: SessionOpening, history: History
+    ) -> None:
+        self.record = record
+        self.span = span
+        self.history = history
+        self.report = HopReport(record.peer_id, span, record.public_name)
+        self._calls = calls
+        self._opening = opening
+        self._stream: StepStream | None = None
+        self._is_opened = False  # the opening was sent on this stream
+        self._cached = 0  # tokens of the history that the server has
+        self._order: Tensor | None = None  # beam reorder that the server has yet to apply
+        self._last_used_s = 0.0
+
+    @property
+    def peer_id(self) -> PeerId:
+        return self.record.peer_id
+
+    async def open(self) -> None:
+        """Open the stream if there is none. Raises RemoteError UNREACHABLE."""
+        if self._stream is None:
+            self._stream = await self._calls.open_steps(self.peer_id)
+            self._last_used_s = time.monotonic()
+
+    def restart(self, prompts: Tensor | None) -> None:
+        """Begin again at position 0, in the same session at the server."""
+        self.history = History(prompts)
+        self._cached = 0
+        self._order = None
+
+    def roll_back(self, position: int) -> None:
+        """Forget the tokens from `position` on, here and, with the next step, at the server."""
+        if position < self.history.length:
+            self.history.truncate(position)
+            self._cached = min(self._cached, position)
+
+    def reorder(self, order: Tensor) -> None:
+        """Row i goes on as what was row `order[i]`; a new number of rows means a new session at the server."""
+        if self.history.length == 0:
+            return
+        is_same_size = self.history.batch == order.shape[0]
+        self.history.reorder(order)
+        if not is_same_size:
+            self.abandon()
+        elif self._cached:
+            self._order = order if self._order is None else self._order.index_select(0, order)
+
+    async def catch_up(self, start: int) -> Tensor:
+        """Give the server what it lacks; the outputs of tokens [start, history.length).
+
+        Returns: [batch, history.length - start, hidden_size], in the dtype of the history.
+        Raises:
+            RemoteError: the session at this server is gone; the history is intact.
+        """
+        if self._cached > start:  # those outputs went by already: compute them again
+            self.abandon()
+        try:
+            await self.open()
+            outputs = await self._feed(start)
+        except BaseException:
+            self.abandon()
+            raise
+        return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)
+
+    def abandon(self) -> None:
+        """Let go of the stream without a word; the next `catch_up` replays the history."""
+        if self._stream is not None:
+            self._stream.drop()
+            self._stream = None
+        self._is_opened = False
+        self._cached = 0
+        self._order = None
+
+    async def close(self) -> None:
+        """End the session at the server, so that it frees the cache at once."""
+        if self._stream is not None:
+            await self._stream.finish()
+            self._stream = None
+
+    async def _feed(self, start: int) -> list[Tensor]:
+        """Send the rest of the history in pieces that the server takes; what comes back for the tokens from `start`."""
+        outputs: list[Tensor] = []
+        rest = self.history.since(self._cached)
+        while rest.shape[1]:
+            piece = rest[:, : self._piece_tokens(rest.shape[0])]
+            rest = rest[:, piece.shape[1] :]
+            request = StepRequest(
+                hidden=piece,
+                opening=None if self._is_opened else self._opening,
+                prompts=self.history.prompts if self._cached == 0 else None,
+                hypo_ids=self._order,
+                start_from_position=self._cached,
+            )
+            reply = await self._exchange(request)
+            self._is_opened = True
+            self._order = None
+            self._cached += piece.shape[1]
+            if self._cached > start:
+                outputs.append(reply.hidden[:, max(start - self._cached, -piece.shape[1]) :].to(piece.dtype))
+        return outputs
+
+    def _piece_tokens(self, batch: int) -> int:
+        """Tokens a row that one message may hold; deep prompts have to fit into the first."""
+        return max(self.record.max_batch_tokens // batch, 1 if self._cached else max(self.history.prompt_tokens, 1))
+
+    async def _exchange(self, request: StepRequest) -> StepReply:
+        assert self._stream is not None
+        began_s = time.monotonic()
+        idle_s = began_s - self._last_used_s
+        reply = await self._stream.exchange(request)
+        self._last_used_s = time.monotonic()
+        if reply is None:
+            if idle_s > _IDLE_S:
+                raise RemoteError(Code.ROLLBACK, "the server closed the session after a pause")
+            raise RemoteError(Code.UNREACHABLE, "the server closed the session")
+        self.report.add(
+            tokens=request.hidden.shape[1], wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing
+        )
+        return reply

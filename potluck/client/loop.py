@@ -1,0 +1,140 @@
+"""One background thread with an event loop, and the way into it from ordinary code.
+
+Models are called from the user's threads, the network lives here. A call is handed over with one lock instead of a
+future of each library, because it happens once a generated token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from potluck.errors import NetworkError
+
+T = TypeVar("T")
+
+_JOIN_TIMEOUT_S = 5.0
+
+
+class LoopThread:
+    """Owns a thread that runs an event loop; `start` and `stop` are idempotent."""
+
+    def __init__(self, name: str = "potluck-client") -> None:
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._errands: set[_Errand[Any]] = set()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller is in the loop's own thread."""
+        return threading.current_thread() is self._thread
+
+    def start(self) -> None:
+        """Start the thread; returns when its loop runs."""
+        if self._thread is not None:
+            return
+        ready = threading.Event()
+        # Daemon: the interpreter joins other threads before it runs exit handlers, and `stop` is called from one.
+        self._thread = threading.Thread(target=self._main, args=(ready,), name=self._name, daemon=True)
+        self._thread.start()
+        ready.wait()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` in the loop and wait for its result; Ctrl-C cancels it.
+
+        Raises:
+            NetworkError: the loop is stopped.
+            RuntimeError: called from the loop's own thread, which would wait for itself.
+        """
+        loop = self._loop
+        if loop is None or self.is_current:
+            work.close()
+            if loop is None:
+                raise NetworkError("this model is closed", hint="load it again with from_pretrained")
+            raise RuntimeError("a blocking call from within the client's own event loop")
+        errand = _Errand(work)
+        self._errands.add(errand)
+        try:
+            loop.call_soon_threadsafe(errand.begin, loop)
+            return errand.wait()
+        except BaseException:
+            if not errand.is_done and not loop.is_closed():  # Ctrl-C in the waiting thread
+                loop.call_soon_threadsafe(errand.cancel)
+                errand.wait_quietly(_JOIN_TIMEOUT_S)
+            raise
+        finally:
+            self._errands.discard(errand)
+
+    def post(self, function: Callable[[], object]) -> None:
+        """Call `function` in the loop, soon; nothing happens once it is stopped."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(function)
+
+    def stop(self) -> None:
+        """Cancel what still runs, stop the loop and join the thread."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None:
+            return
+        self._loop = None
+        loop.call_soon_threadsafe(loop.stop)
+        if not self.is_current:  # a finaliser may run anywhere
+            thread.join(_JOIN_TIMEOUT_S)
+
+    def _main(self, ready: threading.Event) -> None:
+        with asyncio.Runner(loop_factory=_new_loop) as runner:  # cancels leftover tasks on the way out
+            self._loop = runner.get_loop()
+            self._loop.call_soon(ready.set)
+            self._loop.run_forever()
+        for errand in list(self._errands):  # those that came too late to be cancelled
+            errand.abandon()
+
+
+class _Errand(Generic[T]):
+    """One call on its way into the loop and back."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+        self._task: asyncio.Task[T] | None = None
+        self._returned = threading.Lock()
+        self._returned.acquire()
+        self.is_done = False
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._task = loop.create_task(self._work)
+        self._task.add_done_callback(self._end)
+
+    def cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def abandon(self) -> None:
+        if not self.is_done:
+            self.is_done = True
+            self._returned.release()
+
+    def wait(self) -> T:
+        self._returned.acquire()
+        if self._task is None or not self._task.done() or self._task.cancelled():
+            raise NetworkError("the model was closed while it worked")
+        return self._task.result()
+
+    def wait_quietly(self, timeout_s: float) -> None:
+        self._returned.acquire(timeout=timeout_s)
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        self.is_done = True
+        if not task.cancelled():
+            task.exception()  # taken note of, also if nobody waits any more
+        self._returned.release()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    if sys.platform == "win32":
+        return asyncio.new_event_loop()
+    import uvloop
+
+    return uvloop.new_event_loop()

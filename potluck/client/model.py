@@ -1,0 +1,214 @@
+"""A Hugging Face causal model whose blocks are in a swarm.
+
+The model is the family's own class with one module in place of its layers, and a few methods added by `SwarmModel`:
+`generate()` and everything else of transformers works on it unchanged.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.client.cache import RemoteCache
+from potluck.client.config import ClientConfig
+from potluck.client.remote import RemoteBlocks
+from potluck.client.report import RouteReport
+from potluck.client.swarm_client import SwarmClient
+from potluck.errors import CheckpointError, UsageError
+from potluck.protocol.invite import decode_invite
+from potluck.protocol.swarm import Swarm
+
+if TYPE_CHECKING:
+    from potluck.checkpoint import Checkpoint
+
+
+class AutoDistributedModelForCausalLM:
+    """Loads the two ends of a model here and finds its blocks in a swarm."""
+
+    def __init__(self) -> None:
+        raise UsageError(
+            "this class is not instantiated", hint="call AutoDistributedModelForCausalLM.from_pretrained()"
+        )
+
+    @staticmethod
+    def from_pretrained(
+        model: str | None = None,
+        *,
+        swarm: str | Swarm,
+        dtype: torch.dtype | None = None,
+        token: str | None = None,
+        revision: str | None = None,
+        config: ClientConfig | None = None,
+    ) -> Any:
+        """The model, ready to generate and to be trained through; close it, or use it as a context manager.
+
+        Args:
+            model: a hub name or a folder with the checkpoint; None takes the swarm's own model.
+            swarm: an invite, or a swarm read from one.
+            dtype: of the ends and of what is sent; None takes the checkpoint's.
+            token: for gated models of the hub.
+            revision: of the checkpoint; None takes the swarm's.
+
+        Raises:
+            UsageError: a damaged invite, or a checkpoint that is not the swarm's model.
+            CheckpointError: the ends cannot be loaded.
+            NetworkError: nobody of the swarm answers.
+        """
+        swarm = decode_invite(swarm) if isinstance(swarm, str) else swarm
+        checkpoint = open_checkpoint(model or swarm.model, revision=revision or swarm.revision, token=token)
+        _check_fits(checkpoint, swarm)
+        client = SwarmClient(swarm, config or ClientConfig())
+        client.start()
+        try:
+            return attach(checkpoint, client, dtype)
+        except BaseException:
+            client.close()
+            raise
+
+
+class Session:
+    """What `model.session()` gives: one conversation with the servers, over several calls."""
+
+    def __init__(self, cache: RemoteCache) -> None:
+        self.cache = cache
+
+    @property
+    def position(self) -> int:
+        """Tokens a row that the servers have seen, padding included."""
+        return self.cache.get_seq_length()
+
+    def rewind(self, position: int) -> None:
+        """Forget everything after the first `position` tokens."""
+        if not 0 <= position <= self.position:
+            raise UsageError(f"cannot go back to token {position} of {self.position}")
+        self.cache.crop(position - self.position)
+
+    def route(self) -> tuple[RouteReport, ...]:
+        """Who serves it, one report a group of rows with equal padding."""
+        return tuple(route.copy() for route in self.cache.routes)
+
+
+class SwarmModel:
+    """What a swarm adds to a transformers model; mixed into the family's own class."""
+
+    _client: SwarmClient
+    _routes: list[RouteReport]
+
+    @property
+    def blocks(self) -> RemoteBlocks:
+        """The module in place of the layers."""
+        return next(module for module in self.modules() if isinstance(module, RemoteBlocks))  # type: ignore[attr-defined]
+
+    def generate(self, *args: Any, session: Session | None = None, **kwargs: Any) -> Any:
+        """As transformers' own `generate`. With `session`, give the whole text so far: what it has seen is not sent again."""
+        if session is not None:
+            kwargs["past_key_values"] = session.cache
+        return super().generate(*args, **kwargs)  # type: ignore[misc]
+
+    @contextmanager
+    def session(self, *, max_length: int) -> Iterator[Session]:
+        """A session that goes on over several calls of `generate` or `forward`, of at most `max_length` tokens a row."""
+        made = self.new_cache(max_length)
+        try:
+            yield Session(made)
+        finally:
+            made.close()
+
+    def new_cache(self, max_length: int) -> RemoteCache:
+        """For `past_key_values=`; its sessions end when it is closed or forgotten."""
+        made = RemoteCache(self._client, max_length)
+        self._routes = made.routes
+        return made
+
+    def last_route(self) -> tuple[RouteReport, ...]:
+        """Who served the latest session, one report a group of rows with equal padding."""
+        return tuple(route.copy() for route in self._routes)
+
+    def close(self) -> None:
+        """Leave the swarm. Idempotent; also happens when the model is forgotten or the interpreter exits."""
+        self._client.close()
+
+    def __enter__(self) -> SwarmModel:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _prepare_cache_for_generation(
+        self,
+        generation_config: Any,
+        model_kwargs: dict[str, Any],
+        generation_mode: Any,
+        batch_size: int,
+        max_cache_length: int,
+    ) -> None:
+        """Called by `generate` to put a cache into `model_kwargs` before its first step."""
+        given = model_kwargs.get("past_key_values")
+        if given is not None:
+            super()._prepare_cache_for_generation(  # type: ignore[misc]
+                generation_config, model_kwargs, generation_mode, batch_size, max_cache_length
+            )
+            _check_continues(given, model_kwargs.get("attention_mask"), generation_config)
+        elif generation_config.cache_implementation is not None:
+            raise UsageError(
+                f"cache_implementation={generation_config.cache_implementation!r} is for local models",
+                hint="leave it out: the servers hold the cache",
+            )
+        elif generation_config.use_cache is not False:
+            model_kwargs["past_key_values"] = self.new_cache(max_cache_length + 1)
+
+
+def attach(checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | None = None) -> Any:
+    """The model of `checkpoint` with its blocks at the servers that `client` finds."""
+    blocks = RemoteBlocks(client)
+    model = load_ends(checkpoint, blocks, dtype=dtype)
+    model.__class__ = _swarm_class(type(model))
+    model._client, model._routes = client, []
+    model.eval()
+    _decoder_around(model, blocks).register_forward_pre_hook(blocks.note_inputs, with_kwargs=True)
+    weakref.finalize(model, client.close)
+    return model
+
+
+@cache
+def _swarm_class(family_class: type) -> type:
+    return type(f"Swarm{family_class.__name__}", (SwarmModel, family_class), {})
+
+
+def _decoder_around(model: nn.Module, blocks: RemoteBlocks) -> nn.Module:
+    """The family's decoder, which is given the mask and the cache: it holds the stack that holds `blocks`."""
+    for module in model.modules():
+        for child in module.children():
+            if isinstance(child, nn.ModuleList) and any(blocks in stack.children() for stack in child):
+                return module
+    raise CheckpointError(f"cannot find the blocks of {type(model).__name__}")
+
+
+def _check_fits(checkpoint: Checkpoint, swarm: Swarm) -> None:
+    if checkpoint.num_blocks != swarm.num_blocks:
+        raise UsageError(
+            f"{checkpoint.name} has {checkpoint.num_blocks} blocks, the swarm {swarm.name!r} serves a model of "
+            f"{swarm.num_blocks}",
+            hint=f"leave the model out, or name a copy of {swarm.model}",
+        )
+
+
+def _check_continues(cache: Any, mask: Tensor | None, generation_config: Any) -> None:
+    """Transformers tells new tokens from old ones by their number, and goes astray if there are no new ones."""
+    length = generation_config._mask_length if mask is None else mask.shape[1]
+    seen = cache.get_seq_length()
+    if length <= seen:
+        raise UsageError(
+            f"this session has seen {seen} tokens and was given {length}",
+            hint="give the whole text so far, not only its end; or go back with session.rewind()",
+        )

@@ -1,0 +1,49 @@
+"""Who served what, and how fast: the numbers behind `model.last_route()`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.messages import Timing
+
+
+@dataclass(slots=True)
+class HopReport:
+    """One server's part in a session. `wall_ms` is seen from here, the rest is what the server says."""
+
+    peer_id: PeerId
+    span: Span
+    public_name: str | None = None
+    steps: int = 0
+    tokens: int = 0  # a row
+    wall_ms: float = 0.0
+    queue_ms: float = 0.0
+    compute_ms: float = 0.0
+    replayed_tokens: int = 0  # of these, given to it because another server was lost
+    replaced_because: str | None = None  # why it had to be left
+
+    @property
+    def mean_step_ms(self) -> float:
+        return self.wall_ms / self.steps if self.steps else 0.0
+
+    def add(self, *, tokens: int, wall_ms: float, timing: Timing) -> None:
+        self.steps += 1
+        self.tokens += tokens
+        self.wall_ms += wall_ms
+        self.queue_ms += timing.queue_ms
+        self.compute_ms += timing.compute_ms
+
+    def copy(self) -> HopReport:
+        return replace(self)
+
+
+@dataclass(slots=True)
+class RouteReport:
+    """The servers of a session in the order of the blocks, and those that were replaced on the way."""
+
+    hops: list[HopReport] = field(default_factory=list)
+    replaced: list[HopReport] = field(default_factory=list)
+
+    def copy(self) -> RouteReport:
+        return RouteReport([hop.copy() for hop in self.hops], [hop.copy() for hop in self.replaced])

@@ -1,0 +1,193 @@
+"""What a client knows of the servers of its swarm: who is live, how far away, who failed lately; and routes from that.
+
+Reads the directory in the background and whenever somebody is missing. Which route is best is `potluck.routing`'s
+decision, what a failure means `recovery`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from potluck.client.config import ClientConfig
+from potluck.client.recovery import Bans, Verdict
+from potluck.directory import Directory
+from potluck.errors import NetworkError, SwarmError
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import RemoteError
+from potluck.protocol.records import LiveServer, ServerRecord, ServerState
+from potluck.protocol.swarm import Swarm
+
+_log = logging.getLogger(__name__)
+
+_FIRST_PINGS_S = 0.5  # how long the first route waits for the distances of servers
+_MAX_PINGS = 32  # at a time
+_RTT_LIVES_S = 300.0
+_RETRY_S = (0.2, 0.5, 1.0, 2.0)  # pauses while blocks are missing; the last one repeats
+
+
+@dataclass(frozen=True, slots=True)
+class RoutePart:
+    """Blocks `span` at the server of `record`, which may hold more."""
+
+    record: ServerRecord
+    span: Span
+
+
+class Servers:
+    """Lives in the client's event loop."""
+
+    def __init__(self, host: Host, swarm: Swarm, config: ClientConfig) -> None:
+        self._host = host
+        self._swarm = swarm
+        self._config = config
+        self._directory = Directory(host, swarm)
+        self._live: tuple[LiveServer, ...] = ()
+        self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds, and when measured
+        self._bans = Bans(config)
+        self._watching: asyncio.Task[None] | None = None
+        self._pinging: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Read the directory for the first time, and from then on in the background."""
+        await self._refresh()
+        self._watching = asyncio.create_task(self._watch())
+        assert self._pinging is not None
+        await asyncio.wait({self._pinging}, timeout=_FIRST_PINGS_S)
+
+    async def stop(self) -> None:
+        for task in (self._watching, self._pinging):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def find_route(
+        self,
+        span: Span,
+        *,
+        like: ServerRecord | None = None,
+        max_length: int = 0,
+        unwanted: Collection[PeerId] = (),
+        why: RemoteError | None = None,
+    ) -> Sequence[RoutePart]:
+        """Servers for all blocks of `span`; waits for missing ones, at most `no_route_timeout_s`.
+
+        Args:
+            like: take only servers that hold the same weights in the same format as this one.
+            max_length: tokens of the session that they are for; 0 if there is none.
+            unwanted: peers to leave out, besides those that failed lately.
+            why: what made a new route necessary, for the message.
+        Raises:
+            SwarmError: names the missing blocks.
+        """
+        began_s = time.monotonic()
+        attempt = 0
+        while True:
+            route, missing = self._choose(span, like, max_length, unwanted)
+            if route:
+                return route
+            waited_s = time.monotonic() - began_s
+            left_s = self._config.no_route_timeout_s - waited_s
+            if left_s <= 0:
+                raise _no_route(missing, why, waited_s, len(self._live))
+            if attempt == 0:
+                _log.warning("nobody serves blocks %s now, looking for others", ", ".join(map(str, missing)))
+            await self._look_again(_RETRY_S[min(attempt, len(_RETRY_S) - 1)], left_s)
+            attempt += 1
+
+    def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
+        self._bans.record(peer, verdict, time.monotonic())
+        if verdict.is_fault:
+            self._rtts.pop(peer, None)
+
+    def note_success(self, peer: PeerId) -> None:
+        self._bans.clear(peer)
+
+    async def _look_again(self, pause_s: float, left_s: float) -> None:
+        """Read the directory and ask those who failed whether they are back; then pause."""
+        faulty = self._bans.faulty(time.monotonic())
+        work = asyncio.gather(self._refresh(), *(self._ping(peer) for peer in faulty))
+        try:
+            async with asyncio.timeout(min(left_s, self._config.refresh_period_s)):
+                _, *answers = await work
+                self._bans.forgive(peer for peer, is_back in zip(faulty, answers, strict=True) if is_back)
+        except TimeoutError:
+            pass
+        await asyncio.sleep(min(pause_s, left_s))
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.refresh_period_s)
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        """Read the directory; keeps what was known if nobody answers. Starts measuring distances."""
+        try:
+            self._live = (await self._directory.fetch()).servers
+        except NetworkError as error:
+            _log.warning("the directory does not answer: %s", error)
+        if self._pinging is None or self._pinging.done():
+            self._pinging = asyncio.create_task(self._measure_distances())
+
+    async def _measure_distances(self) -> None:
+        now = time.monotonic()
+        known = {peer for peer, (_, when) in self._rtts.items() if now - when < _RTT_LIVES_S}
+        avoided = self._bans.current(now)
+        unknown = [peer for server in self._live if (peer := server.peer_id) not in known and peer not in avoided]
+        await asyncio.gather(*(self._ping(peer) for peer in random.sample(unknown, min(len(unknown), _MAX_PINGS))))
+
+    async def _ping(self, peer: PeerId) -> bool:
+        try:
+            rtt_s = await self._host.ping(peer, timeout_s=self._config.ping_timeout_s)
+        except RemoteError:
+            self._rtts.pop(peer, None)
+            return False
+        self._rtts[peer] = (rtt_s, time.monotonic())
+        return True
+
+    def _choose(
+        self, span: Span, like: ServerRecord | None, max_length: int, unwanted: Collection[PeerId]
+    ) -> tuple[Sequence[RoutePart], Sequence[Span]]:
+        avoided = self._bans.current(time.monotonic()) | set(unwanted)
+        candidates = [
+            server
+            for server in self._live
+            if server.heartbeat.state is ServerState.ONLINE
+            and server.peer_id not in avoided
+            and server.record.max_length >= max_length
+            and (like is None or _is_equal(server.record, like, span))
+        ]
+        parts = []
+        block = span.start
+        while block < span.end:
+            here = [s for s in candidates if block in s.span]
+            if not here:
+                return (), [Span(block, span.end)]
+            best = max(here, key=lambda s: s.span.end)
+            end = min(best.span.end, span.end)
+            parts.append(RoutePart(best.record, Span(block, end)))
+            block = end
+        return parts, ()
+
+
+def _is_equal(record: ServerRecord, like: ServerRecord, span: Span) -> bool:
+    """Whether both would compute the same for the blocks of `span` that `record` holds."""
+    start, end = max(record.span.start, span.start), min(record.span.end, span.end)
+    if start >= end:
+        return False
+    shared = Span(start, end)
+    return record.format == like.format and record.digests_of(shared) == like.digests_of(shared)
+
+
+def _no_route(missing: Sequence[Span], why: RemoteError | None, waited_s: float, num_live: int) -> SwarmError:
+    blocks = ", ".join(map(str, missing))
+    because = f" ({why.message})" if why is not None else ""
+    return SwarmError(
+        f"nobody serves blocks {blocks} of this model{because}; waited {waited_s:.0f} s",
+        hint=f"{num_live} servers of the swarm are known; `potluck swarm show` lists them and what is missing",
+    )

@@ -1,0 +1,143 @@
+"""Forward and backward through the swarm without a cache, for training and scoring.
+
+Servers keep nothing between the two: the client remembers what each server was given, and gives it again with the
+gradient. A server that fails is replaced: in the forward by a route for the rest, in the backward by recomputing that
+part elsewhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from potluck.client.calls import Calls
+from potluck.client.config import ClientConfig
+from potluck.client.recovery import Action, judge
+from potluck.client.servers import Servers
+from potluck.errors import SwarmError
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import RemoteError
+from potluck.protocol.messages import BackwardRequest, ForwardRequest
+from potluck.protocol.records import ServerRecord
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One server's part of a forward and what it was given: hidden [batch, tokens, hidden_size]."""
+
+    record: ServerRecord
+    span: Span
+    hidden: Tensor
+
+
+class StatelessCalls:
+    """Lives in the client's event loop; calls may run side by side."""
+
+    def __init__(self, servers: Servers, calls: Calls, config: ClientConfig, prefix: str) -> None:
+        self._servers = servers
+        self._calls = calls
+        self._config = config
+        self._prefix = prefix
+
+    async def forward(
+        self, hidden: Tensor, prompts: Tensor | None, span: Span, *, like: ServerRecord | None = None
+    ) -> tuple[Tensor, list[Leg]]:
+        """Run [batch, tokens, hidden_size] through `span`.
+
+        Args:
+            prompts: deep prompts [blocks of the span, batch or 1, prompt_tokens, hidden_size] or None.
+            like: take only servers that hold the same weights in the same format.
+        Returns: the output, and what `backward` needs.
+        Raises:
+            SwarmError: nobody could be found to do it. RemoteError: the request itself is wrong.
+        """
+        legs: list[Leg] = []
+        failures = _Failures(self._servers, self._config)
+        route = list(await self._servers.find_route(span, like=like))
+        while route:
+            part = route.pop(0)
+            request = ForwardRequest(
+                self._prefix,
+                part.span,
+                hidden,
+                prompts=None if prompts is None else _cut(prompts, part.span, span),
+                caller=self._calls.caller_for(part.record, part.span),
+            )
+            try:
+                reply = await self._calls.forward(part.record.peer_id, request)
+            except RemoteError as error:
+                failures.note(part.record, part.span, error)
+                rest = Span(part.span.start, span.end)
+                route = list(await self._servers.find_route(rest, like=like, unwanted=failures.unwanted, why=error))
+                continue
+            self._servers.note_success(part.record.peer_id)
+            legs.append(Leg(part.record, part.span, hidden))
+            hidden = reply.tensors[0].to(hidden.dtype)
+        return hidden, legs
+
+    async def backward(
+        self, grad: Tensor, legs: list[Leg], prompts: Tensor | None, span: Span
+    ) -> tuple[Tensor, Tensor | None]:
+        """Gradients with respect to the input and the prompts of the forward that left `legs`.
+
+        Args:
+            grad: of the output, [batch, tokens, hidden_size].
+            prompts: as they were given to `forward`.
+        Raises: as `forward`.
+        """
+        failures = _Failures(self._servers, self._config)
+        todo = list(legs)
+        prompt_grads: list[Tensor] = []
+        while todo:
+            leg = todo.pop()
+            own_prompts = None if prompts is None else _cut(prompts, leg.span, span)
+            request = BackwardRequest(
+                self._prefix,
+                leg.span,
+                leg.hidden,
+                grad,
+                prompts=own_prompts,
+                caller=self._calls.caller_for(leg.record, leg.span),
+            )
+            try:
+                reply = await self._calls.backward(leg.record.peer_id, request)
+            except RemoteError as error:
+                failures.note(leg.record, leg.span, error)
+                _, again = await self.forward(leg.hidden, own_prompts, leg.span, like=leg.record)
+                todo += again
+                continue
+            self._servers.note_success(leg.record.peer_id)
+            grad = reply.tensors[0].to(leg.hidden.dtype)
+            if own_prompts is not None:
+                prompt_grads.append(reply.tensors[1].to(own_prompts.dtype))
+        return grad, torch.cat(prompt_grads[::-1]) if prompt_grads else None
+
+
+class _Failures:
+    """Counts what went wrong in one pass, and ends it when there is no point in going on."""
+
+    def __init__(self, servers: Servers, config: ClientConfig) -> None:
+        self.unwanted: frozenset[PeerId] = frozenset()
+        self._servers = servers
+        self._left = config.max_recoveries
+
+    def note(self, record: ServerRecord, span: Span, error: RemoteError) -> None:
+        verdict = judge(error)
+        _log.warning("blocks %s: %s (%s)", span, error.message, error.code)
+        self._servers.note_failure(record.peer_id, verdict)
+        if verdict.action is Action.GIVE_UP:
+            raise error
+        self._left -= 1
+        if self._left < 0:
+            raise SwarmError(f"blocks {span} failed again and again, at last: {error.message}")
+        if verdict.for_this_session:
+            self.unwanted |= {record.peer_id}
+
+
+def _cut(prompts: Tensor, span: Span, whole: Span) -> Tensor:
+    return prompts[span.start - whole.start : span.end - whole.start]

@@ -1,0 +1,123 @@
+"""A client of one swarm: its thread, its node of the network, and what it knows of the servers.
+
+Starts and stops everything in order: loop, node, directory and measurements; and back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from potluck.client.calls import Calls
+from potluck.client.config import ClientConfig
+from potluck.client.loop import LoopThread
+from potluck.client.servers import Servers
+from potluck.client.session import InferenceSession
+from potluck.client.stateless import StatelessCalls
+from potluck.errors import NetworkError
+from potluck.p2p.config import HostConfig
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import Span
+from potluck.protocol.membership import call_proof
+from potluck.protocol.messages import Caller
+from potluck.protocol.records import ServerRecord, span_digest
+from potluck.protocol.swarm import Swarm
+
+T = TypeVar("T")
+HostFactory = Callable[[Swarm, ClientConfig], Coroutine[Any, Any, Host]]
+
+_GOODBYE_S = 3.0  # for the servers to be told that sessions end
+
+
+class SwarmClient:
+    """Made once a model; `start` and `close` may be called from any thread, in this order."""
+
+    servers: Servers
+    calls: Calls
+    stateless: StatelessCalls
+
+    def __init__(self, swarm: Swarm, config: ClientConfig, start_host: HostFactory | None = None) -> None:
+        self.swarm = swarm
+        self.config = config
+        self._start_host = start_host or _start_libp2p
+        self._loop = LoopThread()
+        self._host: Host | None = None
+        self._errands: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    def start(self) -> None:
+        """Join the swarm. Raises NetworkError if nobody of it answers."""
+        self._loop.start()
+        self._loop.run(self._start())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` in the client's loop and wait for it; Ctrl-C cancels it."""
+        return self._loop.run(work)
+
+    def run_soon(self, make_work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run work in the client's loop without waiting; callable from finalisers, in any thread."""
+
+        def begin() -> None:
+            task = asyncio.get_running_loop().create_task(make_work())
+            self._errands.add(task)
+            task.add_done_callback(self._errands.discard)
+
+        self._loop.post(begin)
+
+    def new_session(self, max_length: int) -> InferenceSession:
+        """An inference session through all blocks, of at most `max_length` tokens; opened by its first step."""
+        whole = Span(0, self.swarm.num_blocks)
+        return InferenceSession(self.servers, self.calls, self.config, self.swarm.prefix, whole, max_length)
+
+    def close(self) -> None:
+        """End what is open, leave the swarm, stop the thread. Idempotent."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._loop.is_current:  # a finaliser that the garbage collector ran here
+            self.run_soon(self._stop_and_leave)
+            return
+        try:
+            self._loop.run(self._stop())
+        except NetworkError:
+            pass  # never started
+        finally:
+            self._loop.stop()
+
+    async def _start(self) -> None:
+        self._host = await self._start_host(self.swarm, self.config)
+        self.servers = Servers(self._host, self.swarm, self.config)
+        self.calls = Calls(self._host, self.config, self._caller_for)
+        self.stateless = StatelessCalls(self.servers, self.calls, self.config, self.swarm.prefix)
+        await self.servers.start()
+
+    async def _stop(self) -> None:
+        errands = self._errands - {asyncio.current_task()}
+        if errands:
+            await asyncio.wait(errands, timeout=_GOODBYE_S)
+        if self._host is None:
+            return
+        if hasattr(self, "servers"):
+            await self.servers.stop()
+        await self._host.close()
+
+    async def _stop_and_leave(self) -> None:
+        await self._stop()
+        self._loop.stop()
+
+    def _caller_for(self, record: ServerRecord, span: Span) -> Caller:
+        assert self._host is not None
+        digests = record.digests_of(span)
+        return Caller(
+            membership=call_proof(self.swarm, caller=self._host.peer_id, callee=record.peer_id),
+            revision_digest=span_digest(digests) if digests else None,
+        )
+
+
+async def _start_libp2p(swarm: Swarm, config: ClientConfig) -> Host:
+    from potluck.p2p.libp2p import Libp2pHost
+
+    return await Libp2pHost.start(
+        HostConfig(bootstrap_peers=swarm.bootstrap_peers, dht_client=True, start_timeout_s=config.start_timeout_s)
+    )

@@ -1,0 +1,70 @@
+"""Prompt tuning: trainable embeddings before the text, and optionally trainable additions inside the blocks.
+
+The model stays as it is; a user's own torch optimiser trains this module's parameters through the swarm.
+Source: Lester et al. 2021 (prompt tuning); Li and Liang 2021, Liu et al. 2021 (deep prompts).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from potluck.errors import UsageError
+
+_IGNORED_LABEL = -100  # transformers' losses skip it
+
+
+class PromptTuning(nn.Module):
+    """Soft prompts for a model of `AutoDistributedModelForCausalLM`.
+
+    Parameters: `prompt` [prompt_tokens, hidden_size], starting as embeddings of random tokens; `deep_prompts` [num_blocks, 1,
+    prompt_tokens, hidden_size], starting as zeros, added to the input of each block at the prompt's places.
+    """
+
+    def __init__(self, model: Any, prompt_tokens: int, *, deep: bool = False, seed: int = 0) -> None:
+        super().__init__()
+        if prompt_tokens < 1:
+            raise UsageError("a prompt needs at least one token")
+        self.__dict__["model"] = model  # not a submodule: its weights are not trained, saved or moved with ours
+        embeddings = model.get_input_embeddings()
+        generator = torch.Generator().manual_seed(seed)
+        tokens = torch.randint(model.config.get_text_config().vocab_size, (prompt_tokens,), generator=generator)
+        with torch.no_grad():
+            start = embeddings(tokens.to(embeddings.weight.device))
+        self.prompt = nn.Parameter(start.detach().clone())
+        num_blocks = model.blocks.client.swarm.num_blocks
+        shape = (num_blocks, 1, prompt_tokens, start.shape[-1])
+        self.deep_prompts = nn.Parameter(torch.zeros(shape, dtype=start.dtype)) if deep else None
+
+    def forward(self, input_ids: Tensor, labels: Tensor | None = None, **kwargs: Any) -> Any:
+        """The model's own output for prompt and text; `labels` [batch, tokens] are those of the text.
+
+        Logits cover the prompt's places too: [batch, prompt_tokens + tokens, vocabulary].
+        """
+        if labels is not None:
+            ignored = labels.new_full((labels.shape[0], self.prompt.shape[0]), _IGNORED_LABEL)
+            labels = torch.cat([ignored, labels], dim=1)
+        with self.model.blocks.deep_prompts(self.deep_prompts):
+            return self.model(inputs_embeds=self._embed(input_ids), labels=labels, **self._widened(kwargs))
+
+    def generate(self, input_ids: Tensor, **kwargs: Any) -> Tensor:
+        """New tokens after prompt and text, [batch, new tokens]; options as in transformers' `generate`."""
+        with torch.no_grad(), self.model.blocks.deep_prompts(self.deep_prompts):
+            embeddings = self._embed(input_ids)
+            kwargs.setdefault("attention_mask", input_ids.new_ones(input_ids.shape))
+            return self.model.generate(inputs_embeds=embeddings, **self._widened(kwargs))  # type: ignore[no-any-return]
+
+    def _embed(self, input_ids: Tensor) -> Tensor:
+        text = self.model.get_input_embeddings()(input_ids)
+        return torch.cat([self.prompt.to(text.dtype).expand(len(text), -1, -1), text], dim=1)
+
+    def _widened(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The same options with an attention mask that covers the prompt."""
+        mask = kwargs.get("attention_mask")
+        if mask is None:
+            return kwargs
+        if not bool(mask[:, 0].all()):
+            raise UsageError("the prompt stands directly before the text: pad on the right")
+        return {**kwargs, "attention_mask": torch.cat([mask.new_ones(len(mask), len(self.prompt)), mask], dim=1)}

@@ -1,0 +1,177 @@
+"""A small server of blocks on the fake network: it computes for real, and misbehaves when it is told to.
+
+Speaks `potluck.wire` with nothing of the engine, so that the client is tested against the protocol and not against one
+implementation of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from potluck import wire
+from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
+from potluck.directory import Directory
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.p2p.network import Stream
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import BackwardRequest, ForwardRequest, StepReply, StepRequest, TensorReply, Timing
+from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.protocol.swarm import Swarm
+
+_MAX_FRAME_BYTES = 64 << 20
+_spans: dict[tuple[Path, Span], BlockSpan] = {}
+
+
+@dataclass
+class BlockServer:
+    """Blocks `span` of a checkpoint; `on_step` and `on_call` may raise, or kill or freeze `host`, before the work."""
+
+    host: FakeHost
+    swarm: Swarm
+    folder: Path
+    blocks: BlockSpan
+    max_batch_tokens: int = 2048
+    max_length: int = 512
+    steps: list[StepRequest] = field(default_factory=list)  # all that came, of all sessions
+    forwards: list[ForwardRequest] = field(default_factory=list)
+    backwards: list[BackwardRequest] = field(default_factory=list)
+    open_sessions: int = 0
+    on_step: Callable[[BlockServer, StepRequest], None] = lambda server, request: None
+    on_call: Callable[[BlockServer, object], None] = lambda server, request: None
+    tamper: Callable[[Tensor], Tensor] = lambda output: output
+
+    @classmethod
+    async def start(
+        cls, network: FakeNetwork, swarm: Swarm, folder: Path, span: Span, **options: object
+    ) -> BlockServer:
+        server = cls(network.start(), swarm, folder, _load(folder, span), **options)  # type: ignore[arg-type]
+        await server.host.serve_stream(wire.INFERENCE, server._session, max_frame_bytes=_MAX_FRAME_BYTES)
+        await server.host.serve_unary(wire.FORWARD, server._forward)
+        await server.host.serve_unary(wire.BACKWARD, server._backward)
+        await server.host.serve_stream(wire.FORWARD_STREAM, server._forward_stream, max_frame_bytes=_MAX_FRAME_BYTES)
+        await server.host.serve_stream(wire.BACKWARD_STREAM, server._backward_stream, max_frame_bytes=_MAX_FRAME_BYTES)
+        await server.announce()
+        return server
+
+    @property
+    def peer_id(self) -> PeerId:
+        return self.host.peer_id
+
+    @property
+    def record(self) -> ServerRecord:
+        return ServerRecord(
+            peer_id=self.peer_id,
+            span=self.blocks.span,
+            revision="main",
+            format=NumberFormat("float32"),
+            block_digests=self.blocks.digests,
+            max_batch_tokens=self.max_batch_tokens,
+            max_length=self.max_length,
+            inference_tps=100.0,
+            forward_tps=1000.0,
+            network_tps=1000.0,
+            throughput_tps=100.0,
+            version="test",
+        )
+
+    async def announce(self, state: ServerState = ServerState.ONLINE) -> None:
+        directory = Directory(self.host, self.swarm, self.host.identity)
+        await directory.announce(self.record)
+        await directory.heartbeat(Heartbeat(self.peer_id, state, cache_tokens_left=100_000))
+
+    @property
+    def _limits(self) -> wire.Limits:
+        return wire.Limits(
+            hidden_size=self.blocks.hidden_size,
+            num_blocks=self.swarm.num_blocks,
+            max_batch_tokens=self.max_batch_tokens,
+            max_length=self.max_length,
+            max_frame_bytes=_MAX_FRAME_BYTES,
+        )
+
+    async def _session(self, stream: Stream, peer: PeerId) -> None:
+        self.open_sessions += 1
+        try:
+            await self._steps(stream)
+        finally:
+            self.open_sessions -= 1
+
+    async def _steps(self, stream: Stream) -> None:
+        opening = blocks = cache = None
+        while (body := await stream.receive()) is not None:
+            request = wire.decode_step(body, limits=self._limits, first=opening is None)
+            if request.hidden is None:
+                return
+            opening = opening or request.opening
+            assert opening is not None
+            blocks = blocks or self._part(opening.span)
+            cache = cache or blocks.new_cache()
+            self.steps.append(request)
+            self.on_step(self, request)
+            await self.host.thawed()
+            if request.start_from_position is not None and request.start_from_position < cache.length:
+                cache.crop(request.start_from_position)
+            if request.hypo_ids is not None:
+                cache.reorder(request.hypo_ids)
+            with torch.inference_mode():
+                output = blocks.forward(request.hidden, cache, request.prompts)
+            await stream.send(*wire.encode_step_reply(StepReply(self.tamper(output), Timing(compute_ms=0.5))))
+
+    async def _forward(self, body: bytes, peer: PeerId) -> bytes:
+        return wire.encode_tensor_reply(self._run_forward(wire.decode_forward(body, limits=self._limits)))
+
+    async def _backward(self, body: bytes, peer: PeerId) -> bytes:
+        return wire.encode_tensor_reply(self._run_backward(wire.decode_backward(body, limits=self._limits)))
+
+    async def _forward_stream(self, stream: Stream, peer: PeerId) -> None:
+        joiner = wire.forward_joiner(self._limits)
+        while (body := await stream.receive()) is not None:
+            joiner.add(body)
+        for part in wire.split_tensor_reply(self._run_forward(joiner.finish())):
+            await stream.send(*part)
+
+    async def _backward_stream(self, stream: Stream, peer: PeerId) -> None:
+        joiner = wire.backward_joiner(self._limits)
+        while (body := await stream.receive()) is not None:
+            joiner.add(body)
+        for part in wire.split_tensor_reply(self._run_backward(joiner.finish())):
+            await stream.send(*part)
+
+    def _run_forward(self, request: ForwardRequest) -> TensorReply:
+        self.forwards.append(request)
+        self.on_call(self, request)
+        with torch.no_grad():
+            output = self._part(request.span).forward(request.hidden, None, request.prompts)
+        return TensorReply((self.tamper(output),))
+
+    def _run_backward(self, request: BackwardRequest) -> TensorReply:
+        self.backwards.append(request)
+        self.on_call(self, request)
+        inputs = [request.hidden.requires_grad_()]
+        if request.prompts is not None:
+            inputs.append(request.prompts.requires_grad_())
+        with torch.enable_grad():
+            output = self._part(request.span).forward(request.hidden, None, request.prompts)
+            return TensorReply(torch.autograd.grad(output, inputs, request.grad))
+
+    def _part(self, span: Span) -> BlockSpan:
+        if not self.blocks.span.covers(span):
+            raise RemoteError(Code.NOT_SERVED, f"only {self.blocks.span} is served here")
+        return _load(self.folder, span)
+
+
+def _load(folder: Path, span: Span) -> BlockSpan:
+    if (folder, span) not in _spans:
+        _spans[folder, span] = load_span(open_checkpoint(str(folder)), span)
+    return _spans[folder, span]
+
+
+def make_swarm(num_blocks: int, *, key: bytes | None = bytes(32)) -> Swarm:
+    """A swarm for tests; a private one unless the key is None."""
+    return Swarm(name="test", model="test", num_blocks=num_blocks, prefix="test", membership_key=key)

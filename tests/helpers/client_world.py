@@ -1,0 +1,86 @@
+"""A model whose blocks are at servers on the fake network, all in the client's own event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from helpers.block_server import BlockServer, make_swarm
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from potluck.checkpoint import open_checkpoint
+from potluck.client.config import ClientConfig
+from potluck.client.model import attach
+from potluck.client.swarm_client import SwarmClient
+from potluck.p2p.fake import FakeNetwork
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.swarm import Swarm
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
+
+QUICK = ClientConfig(
+    request_timeout_s=5.0,
+    no_route_timeout_s=0.5,
+    refresh_period_s=60.0,
+    silence_before_ping_s=0.05,
+    ping_timeout_s=0.05,
+)
+
+
+class World:
+    """`model` in a swarm of `servers`; `run` does something in the loop they share."""
+
+    def __init__(self, folder: Path, swarm: Swarm, spans: Sequence[Span], config: ClientConfig, **options: Any) -> None:
+        self.folder = folder
+        self.swarm = swarm
+        self.servers: list[BlockServer] = []
+        self.client = SwarmClient(swarm, config, self._start)
+        self._spans = spans
+        self._options = options
+        self.client.start()
+        self.model: Any = attach(open_checkpoint(str(folder)), self.client)
+
+    def add_server(self, span: Span, **options: Any) -> BlockServer:
+        server = self.client.run(BlockServer.start(self.network, self.swarm, self.folder, span, **options))
+        self.servers.append(server)
+        return server
+
+    def servers_of(self, peers: Sequence[PeerId]) -> list[BlockServer]:
+        by_id = {server.peer_id: server for server in self.servers}
+        return [by_id[peer] for peer in peers]
+
+    def serving(self) -> list[BlockServer]:
+        """Those that serve the latest session, in the order of the blocks."""
+        (route,) = self.model.last_route()
+        return self.servers_of([hop.peer_id for hop in route.hops])
+
+    async def _start(self, swarm: Swarm, config: ClientConfig) -> Host:
+        self.network = FakeNetwork()
+        for span in self._spans:
+            self.servers.append(await BlockServer.start(self.network, swarm, self.folder, span, **self._options))
+        return self.network.start()
+
+
+@contextmanager
+def world(
+    *spans: str, folder: Path = GOLDEN, num_blocks: int = 4, config: ClientConfig = QUICK, **options: Any
+) -> Iterator[World]:
+    """A world with one server for each of `spans`, such as "0:2"."""
+    made = World(folder, make_swarm(num_blocks), [Span.parse(span) for span in spans], config, **options)
+    try:
+        yield made
+    finally:
+        made.client.close()
+
+
+def local_model(folder: Path = GOLDEN) -> PreTrainedModel:
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+def prompt(batch: int = 1, tokens: int = 7, seed: int = 0, vocab: int = 256) -> torch.Tensor:
+    """Token ids [batch, tokens] without the special ones."""
+    return torch.randint(3, vocab, (batch, tokens), generator=torch.Generator().manual_seed(seed))
