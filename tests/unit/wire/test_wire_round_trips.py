@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -148,6 +151,17 @@ def test_a_later_step_and_its_push() -> None:
     assert push.pushed
     assert push.session_id == "s"
     assert push.next_servers == request.next_servers
+    assert push.pusher is None
+
+
+def test_a_push_says_who_pushes() -> None:
+    request = StepRequest(hidden=floats(1, 1, 8), session_id="s", pushed=True, pusher=Caller(membership=b"proof"))
+    assert_same(decode_push(encode_push(request, prefix="m", span=SPAN), limits=LIMITS), request)
+
+
+def test_the_package_does_not_load_the_network_library() -> None:
+    code = "import sys, potluck.wire; sys.exit('hivemind' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
