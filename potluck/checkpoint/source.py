@@ -18,10 +18,10 @@ import torch
 from potluck.checkpoint.hub import HubFiles
 from potluck.checkpoint.tensors import names_in
 from potluck.errors import CheckpointError
+from potluck.protocol.swarm import LOCAL_REVISION
 
 INDEX_FILE = "model.safetensors.index.json"
 SINGLE_FILE = "model.safetensors"
-LOCAL_REVISION = "local"
 
 
 @dataclass(frozen=True)

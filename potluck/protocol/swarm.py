@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+LOCAL_REVISION = "local"  # of a checkpoint in a folder, which is on no hub
+
 
 @dataclass(frozen=True, slots=True)
 class Swarm:

@@ -229,9 +229,8 @@ class LocalSwarm:
     def leftovers(self) -> list[str]:
         """What is left of a closed swarm, a line each: processes, listening and Unix sockets, files."""
         found = [f"process {process.pid} ({process.name()})" for process in self._processes_of_folder()]
-        for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr[1] in self._ports:
-                found.append(f"port {connection.laddr[1]} in use")
+        listening = {item.laddr for item in psutil.net_connections("tcp") if item.status == psutil.CONN_LISTEN}
+        found += [f"port {port} in use" for _, port in filter(None, listening) if port in self._ports]
         unix = Path("/proc/net/unix")
         if unix.exists():
             found += [

@@ -6,7 +6,9 @@ import argparse
 import logging
 import sys
 
+from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
+from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 
 
 def add_swarm(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +42,17 @@ def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
         "--exit-with-parent", action="store_true", help="end when the process that started this one ends (Linux)"
     )
     parser.add_argument("--verbose", action="store_true", help="log what happens to standard error")
+
+
+def model_of(given: str | None, swarm: Swarm) -> str:
+    """The folder or hub name of the swarm's model; a checkpoint that is on no hub must be given.
+
+    Raises:
+        UsageError: it was not given.
+    """
+    if given is None and swarm.revision == LOCAL_REVISION:
+        raise UsageError(f"{swarm.name} serves {swarm.model}, which is on no hub", hint="give the folder of your copy")
+    return given or swarm.model
 
 
 def span(text: str) -> Span:

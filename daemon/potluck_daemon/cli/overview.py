@@ -53,15 +53,15 @@ def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> lis
     return lines
 
 
-async def live_servers(swarm: Swarm) -> list[LiveServer]:
+async def live_servers(swarm: Swarm) -> tuple[LiveServer, ...]:
     """Ask the swarm's directory. Raises NetworkError if nobody of the swarm answers."""
-    from potluck.directory import read_directory
+    from potluck.directory import Directory
     from potluck.p2p.config import HostConfig
     from potluck.p2p.libp2p import Libp2pHost
 
     host = await Libp2pHost.start(HostConfig(bootstrap_peers=swarm.bootstrap_peers, dht_client=True))
     try:
-        return await read_directory(host, swarm)
+        return (await Directory(host, swarm).fetch()).servers
     finally:
         await host.close()
 

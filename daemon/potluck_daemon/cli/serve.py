@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import sys
 from pathlib import Path
 
 from potluck.p2p.runtime_dir import default_parent
-from potluck_daemon.cli.options import add_node, add_swarm, listen_address, log_to_stderr, positive, seconds, span
+from potluck_daemon.cli.options import (
+    add_node,
+    add_swarm,
+    listen_address,
+    log_to_stderr,
+    model_of,
+    positive,
+    seconds,
+    span,
+)
 from potluck_daemon.cli.terminal import Style, Terminal
 from potluck_daemon.codec import to_json
 from potluck_daemon.engine.config import EngineConfig, Limits
@@ -49,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from potluck_daemon.engine.main import run_engine
 
     report = _report_json if args.json else _Reporter(Terminal(sys.stdout)).report
-    return asyncio.run(run_engine(config, report))
+    return run_engine(config, report)
 
 
 def engine_config(args: argparse.Namespace) -> EngineConfig:
@@ -57,7 +65,7 @@ def engine_config(args: argparse.Namespace) -> EngineConfig:
     swarm = JoinedSwarms().find(args.swarm)
     return EngineConfig(
         swarm=swarm,
-        checkpoint=args.model or swarm.model,
+        checkpoint=model_of(args.model, swarm),
         runtime_dir=default_parent(),
         span=args.blocks,
         num_blocks=args.num_blocks,

@@ -1,0 +1,129 @@
+"""One completion of a prompt, through any Transformers causal model: a swarm's or a local one.
+
+Imports torch and transformers, so commands import it when they run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers.generation.streamers import BaseStreamer
+
+from potluck.errors import CheckpointError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to continue a prompt; `temperature` 0 is greedy."""
+
+    max_new_tokens: int
+    min_new_tokens: int = 0
+    temperature: float = 0.0
+    seed: int | None = None
+
+    def generate_options(self) -> dict[str, Any]:
+        """For transformers' `generate`."""
+        options: dict[str, Any] = {
+            "max_new_tokens": self.max_new_tokens,
+            "min_new_tokens": self.min_new_tokens,
+            "do_sample": self.temperature > 0,
+        }
+        if self.temperature > 0:
+            options["temperature"] = self.temperature
+        return options
+
+
+@dataclass(slots=True)
+class Completion:
+    """New tokens, without the prompt; times are seconds since the start of the call."""
+
+    tokens: list[int] = field(default_factory=list)
+    times_s: list[float] = field(default_factory=list)
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Of decoding: the first token is the prefill's."""
+        return (len(self.tokens) - 1) / (self.times_s[-1] - self.times_s[0]) if len(self.tokens) > 1 else 0.0
+
+    @property
+    def longest_wait_s(self) -> float:
+        """For one token after the first."""
+        return max((b - a for a, b in zip(self.times_s, self.times_s[1:], strict=False)), default=0.0)
+
+
+class Text:
+    """A tokenizer that gives text as it becomes certain: a letter may take several tokens."""
+
+    def __init__(self, folder: str | Path) -> None:
+        """Raises CheckpointError if there is no tokenizer."""
+        try:
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        except (OSError, ValueError, KeyError) as error:
+            raise CheckpointError(
+                f"{folder} has no tokenizer that can be used", hint="copy the tokenizer files too"
+            ) from error
+
+    def encode(self, prompt: str) -> torch.Tensor:
+        """Token ids [1, tokens], int64. Raises UsageError for an empty prompt."""
+        tokens: torch.Tensor = self._tokenizer(prompt, return_tensors="pt").input_ids
+        if not tokens.numel():
+            raise UsageError("the prompt is empty")
+        return tokens
+
+    def decode(self, tokens: list[int]) -> str:
+        return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
+
+    def new_part(self, tokens: list[int], shown: str) -> str:
+        """What `tokens` add to the text `shown` so far; empty while the last letter is incomplete."""
+        text = self.decode(tokens)
+        return "" if text.endswith("�") else text[len(shown) :]
+
+
+def complete(model: Any, prompt: torch.Tensor, options: Options, on_token: Callable[[Completion], None]) -> Completion:
+    """Generate; `on_token` is called after each new token with the completion so far.
+
+    Shapes: prompt [1, tokens] int64.
+    """
+    completion = Completion()
+    if options.seed is not None:
+        torch.manual_seed(options.seed)
+    started = time.perf_counter()
+
+    def note(token: int) -> None:
+        completion.tokens.append(token)
+        completion.times_s.append(time.perf_counter() - started)
+        on_token(completion)
+
+    with torch.inference_mode():
+        model.generate(
+            prompt, attention_mask=torch.ones_like(prompt), streamer=_Streamer(note), **options.generate_options()
+        )
+    return completion
+
+
+def quiet() -> None:
+    """Keep the progress bars and warnings of transformers out of a command's output."""
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+
+
+class _Streamer(BaseStreamer):  # type: ignore[misc]
+    """transformers calls `put` with the prompt first, then with each new token."""
+
+    def __init__(self, on_token: Callable[[int], None]) -> None:
+        self._on_token = on_token
+        self._has_prompt = False
+
+    def put(self, value: torch.Tensor) -> None:
+        if self._has_prompt:
+            self._on_token(int(value))
+        self._has_prompt = True
+
+    def end(self) -> None:
+        """Nothing is held back."""

@@ -1,0 +1,86 @@
+"""`potluck generate`: a swarm completes a prompt."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from potluck_daemon.cli.options import add_swarm, model_of, positive
+from potluck_daemon.cli.overview import short_id
+from potluck_daemon.joined import JoinedSwarms
+
+DESCRIPTION = """\
+Let a swarm complete a prompt. Embeddings and head of the model run here, its blocks in the swarm, and the servers that
+you use can read what you write: never send secrets through people you do not trust."""
+EXAMPLES = """\
+  potluck generate --swarm friends "Once upon a time"
+  potluck generate --swarm friends --model ./llama-70b --temperature 0.8 --max-new-tokens 200 "Dear diary,"
+  potluck generate --json "1, 2, 3," | jq -r .completion
+  potluck generate -- "-1 is less than"                     (a prompt that starts with a dash)
+  potluck generate - < prompt.txt"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("prompt", metavar="PROMPT", help="the text to go on from; - reads standard input")
+    add_swarm(parser)
+    parser.add_argument("--model", help="folder or hub name of the swarm's model (default: as the swarm names it)")
+    parser.add_argument("--max-new-tokens", type=positive, default=64, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0: greedy (default)")
+    parser.add_argument("--seed", type=int, help="of sampling, to get the same text again")
+    parser.add_argument(
+        "--stream",
+        action=argparse.BooleanOptionalAction,
+        default=sys.stdout.isatty(),
+        help="show words as they come (default: on a terminal)",
+    )
+    parser.add_argument("--json", action="store_true", help="print prompt, completion, tokens and route as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    swarm = JoinedSwarms().find(args.swarm)
+    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
+
+    name = model_of(args.model, swarm)
+
+    from potluck.checkpoint import open_checkpoint
+    from potluck.client import AutoDistributedModelForCausalLM
+    from potluck_daemon.cli.completion import Completion, Options, Text, complete, quiet
+
+    quiet()
+    text = Text(open_checkpoint(name, revision=swarm.revision, progress=True).folder)
+    with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=swarm) as model:
+        shown = ""
+
+        def show(completion: Completion) -> None:
+            nonlocal shown
+            part = text.new_part(completion.tokens, shown)
+            shown += part
+            print(part, end="", flush=True)
+
+        options = Options(args.max_new_tokens, temperature=args.temperature, seed=args.seed)
+        streams = args.stream and not args.json
+        completion = complete(model, text.encode(prompt), options, show if streams else lambda _: None)
+        route = model.last_route()
+    full = text.decode(completion.tokens)
+    if not args.json:
+        print(full[len(shown) :])
+        return 0
+    hops = [
+        {"peer_id": hop.peer_id, "name": hop.public_name or short_id(hop.peer_id), "blocks": str(hop.span)}
+        for report in route
+        for hop in report.hops
+    ]
+    fields = {"prompt": prompt, "completion": full, "tokens": completion.tokens}
+    print(json.dumps({**fields, "tokens_per_s": round(completion.tokens_per_s, 2), "route": hops}))
+    return 0
+
+
+def _temperature(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 100, not {text!r}")
+    return value
