@@ -57,7 +57,7 @@ class HubFiles:
     ) -> HubFiles:
         """Ask the hub for the list of files; if the hub cannot be reached, use what the cache holds."""
         try:
-            with hub_errors(name, "config.json"):
+            with hub_errors(name, "config.json", cache_dir):
                 info = HfApi(endpoint=_endpoint(), token=token).model_info(
                     name, revision=revision, timeout=_SEARCH_TIMEOUT_S
                 )
@@ -68,9 +68,9 @@ class HubFiles:
         files = {sibling.rfilename for sibling in info.siblings or () if "/" not in sibling.rfilename}
         if "config.json" not in files:
             raise CheckpointError(f"{name} is not a checkpoint: it has no config.json", hint="look for another name")
-        commit = info.sha or revision or "main"
-        path = _download(name, "config.json", commit, token, cache_dir, progress)
-        return cls(name, commit, path.parent, files, token, cache_dir, progress)
+        # Asked for by branch, so that the cache remembers which commit the branch was when the hub is away.
+        path = _download(name, "config.json", revision or constants.DEFAULT_REVISION, token, cache_dir, progress)
+        return cls(name, path.parent.name, path.parent, files, token, cache_dir, progress)
 
     @classmethod
     def _from_cache(cls, name: str, revision: str | None, cache_dir: Path | None, why: CheckpointError) -> HubFiles:
@@ -92,7 +92,7 @@ class HubFiles:
         if file.endswith(_SMALL):
             return _download(self.name, file, self.revision, self.token, self.cache_dir, self.progress)
         pointer = self.folder / file
-        with hub_errors(self.name, file):
+        with hub_errors(self.name, file, self.cache_dir):
             if not pointer.exists():
                 self._resume(file, pointer)
         return pointer
@@ -131,7 +131,7 @@ class HubUnreachableError(CheckpointError):
 
 
 def _download(name: str, file: str, revision: str, token: str | None, cache_dir: Path | None, progress: bool) -> Path:
-    with hub_errors(name, file):
+    with hub_errors(name, file, cache_dir):
         path = hf_hub_download(
             name,
             file,
@@ -155,7 +155,7 @@ def link_or_copy(blob: Path, pointer: Path) -> None:
 
 
 @contextmanager
-def hub_errors(name: str, file: str) -> Iterator[None]:
+def hub_errors(name: str, file: str, cache_dir: Path | None) -> Iterator[None]:
     """Turns what huggingface_hub raises into a CheckpointError."""
     try:
         yield
@@ -188,7 +188,7 @@ def hub_errors(name: str, file: str) -> Iterator[None]:
         raise HubUnreachableError(f"the hub answered {status} for {name}", hint="try again later") from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise disk_full(Path(constants.HF_HUB_CACHE) / file) from error
+            raise disk_full((cache_dir or Path(constants.HF_HUB_CACHE)) / file) from error
         raise _offline(name) from error
     except Exception as error:
         if type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2"):

@@ -29,7 +29,7 @@ def file_errors(path: Path) -> Iterator[None]:
             raise CheckpointError(
                 f"{path.name} lacks a tensor that the index promises: {text}", hint="download the checkpoint again"
             ) from error
-        if "IncompleteBuffer" in text or "invalid header length" in text.lower() or "HeaderTooLarge" in text:
+        if "incomplete metadata" in text or "header too" in text or "invalid header length" in text:
             raise CheckpointError(
                 f"{path.name} is cut short or damaged", hint=f"delete {path} and download it again"
             ) from error

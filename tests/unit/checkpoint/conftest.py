@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers.utils import logging
 from tiny_models import save_random
+from transformers.utils import logging
 
 
 @pytest.fixture(scope="session")

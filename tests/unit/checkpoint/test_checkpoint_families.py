@@ -127,9 +127,7 @@ def test_without_a_cache_output_equals_and_gradients_agree(family: str, family_f
 
 @pytest.mark.parametrize("family", FAMILIES)
 @torch.inference_mode()
-def test_ends_around_spans_generate_the_whole_models_tokens(
-    family: str, family_folder: Callable[[str], Path]
-) -> None:
+def test_ends_around_spans_generate_the_whole_models_tokens(family: str, family_folder: Callable[[str], Path]) -> None:
     folder = family_folder(family)
     model = whole_model(folder)
     ends = load_ends(open_checkpoint(str(folder)), LocalBlocks(load_all(folder)))

@@ -98,9 +98,7 @@ def test_reordered_rows_continue_as_the_rows_they_were(family: str, family_folde
     blocks.forward(prompt[rows], fresh)
     for seed in (5, 6):
         then = hidden_of(1, batch=3, seed=seed)
-        torch.testing.assert_close(
-            blocks.forward(then, reordered), blocks.forward(then, fresh), rtol=1e-5, atol=1e-5
-        )
+        torch.testing.assert_close(blocks.forward(then, reordered), blocks.forward(then, fresh), rtol=1e-5, atol=1e-5)
 
 
 @torch.inference_mode()

@@ -1,0 +1,280 @@
+"""Bad checkpoints: each gets its own sentence, and none is half loaded, unpickled or run."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from potluck.checkpoint import building, convert_checkpoint, load_ends, load_span, open_checkpoint, source, span
+from potluck.checkpoint.families import NOT_SPLITTABLE
+from potluck.errors import CheckpointError, UsageError
+from potluck.protocol.blocks import Span
+
+SHARD = "model.layers.1.mlp.up_proj.weight"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, family_folder: Callable[[str], Path]) -> Path:
+    """A copy that a test may damage."""
+    return Path(shutil.copytree(family_folder("llama"), tmp_path / "my model.v1"))
+
+
+def shard_of(folder: Path, name: str = SHARD) -> Path:
+    return folder / json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"][name]
+
+
+def rewrite(path: Path, change: Callable[[dict[str, torch.Tensor]], None]) -> None:
+    tensors = dict(load_file(path))
+    change(tensors)
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def edit_config(folder: Path, **changes: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def load(folder: Path) -> None:
+    load_span(open_checkpoint(str(folder)), Span(0, 3))
+
+
+def test_a_folders_default_prefix_has_neither_dots_nor_spaces(folder: Path) -> None:
+    assert open_checkpoint(str(folder)).default_prefix == "mymodel-v1"
+
+
+def test_a_truncated_shard_is_named(folder: Path) -> None:
+    shard = shard_of(folder)
+    os.truncate(shard, shard.stat().st_size - 100)
+    with pytest.raises(CheckpointError, match=f"{shard.name} is cut short or damaged"):
+        load(folder)
+
+
+def test_a_shard_that_is_something_else_is_named(folder: Path) -> None:
+    shard = shard_of(folder)
+    shard.write_bytes(b"<html>not found</html>" * 20)
+    with pytest.raises(CheckpointError, match=shard.name):
+        load(folder)
+
+
+def test_a_missing_shard_is_named(folder: Path) -> None:
+    shard = shard_of(folder)
+    shard.unlink()
+    with pytest.raises(CheckpointError, match=f"{shard.name} is missing"):
+        load(folder)
+
+
+def test_a_tensor_missing_from_its_shard_is_named(folder: Path) -> None:
+    rewrite(shard_of(folder), lambda tensors: tensors.pop(SHARD))
+    with pytest.raises(CheckpointError, match="lacks a tensor that the index promises.*up_proj"):
+        load(folder)
+
+
+def test_a_tensor_missing_from_the_index_is_named(folder: Path) -> None:
+    path = folder / "model.safetensors.index.json"
+    index = json.loads(path.read_text())
+    del index["weight_map"][SHARD]
+    path.write_text(json.dumps(index))
+    with pytest.raises(CheckpointError, match=r"lacks layers\.1\.mlp\.up_proj\.weight"):
+        load(folder)
+
+
+def test_a_block_missing_altogether_is_told(folder: Path) -> None:
+    edit_config(folder, num_hidden_layers=9)
+    with pytest.raises(CheckpointError, match="lacks tensors of the blocks 5:9"):
+        load_span(open_checkpoint(str(folder)), Span(5, 9))
+
+
+def test_a_tensor_that_the_model_does_not_know_is_named(folder: Path) -> None:
+    edit_config(folder, attention_bias=False, model_type="qwen3", head_dim=16)
+    with pytest.raises(CheckpointError, match="q_norm|k_norm"):
+        load(folder)
+
+
+def test_a_wrong_shape_is_told_with_both_shapes(folder: Path) -> None:
+    rewrite(shard_of(folder), lambda tensors: tensors.update({SHARD: torch.zeros(96, 32)}))
+    with pytest.raises(CheckpointError, match=r"up_proj.*\[96, 32\].*\[96, 64\]"):
+        load(folder)
+
+
+def test_a_missing_embedding_is_named(folder: Path) -> None:
+    path = folder / "model.safetensors.index.json"
+    index = json.loads(path.read_text())
+    del index["weight_map"]["model.embed_tokens.weight"]
+    path.write_text(json.dumps(index))
+    with pytest.raises(CheckpointError, match="lacks .*embed_tokens"):
+        load_ends(open_checkpoint(str(folder)), nn.Identity())
+
+
+def test_a_buffer_that_nothing_computes_is_refused_not_served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers import LlamaModel
+
+    monkeypatch.setattr(LlamaModel, "_init_weights", lambda self, module: None)
+    monkeypatch.setattr(building, "_take_from_fresh", lambda *args: None)
+    with pytest.raises(CheckpointError, match="rotary_emb.inv_freq cannot be computed"):
+        load(folder)
+
+
+def test_a_damaged_index_is_refused(folder: Path) -> None:
+    path = folder / "model.safetensors.index.json"
+    for text in ("{", "[]", '{"weight_map": {"a": 1}}', '{"weight_map": {"a": "../../etc/x.safetensors"}}'):
+        path.write_text(text)
+        with pytest.raises(CheckpointError, match="index"):
+            load(folder)
+
+
+def test_folders_that_are_no_checkpoints_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no config.json"):
+        open_checkpoint(str(tmp_path))
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(CheckpointError, match="no safetensors weights"):
+        open_checkpoint(str(tmp_path))
+
+
+def test_pickled_weights_are_refused_with_the_command_that_converts_them(folder: Path) -> None:
+    for path in folder.glob("*.safetensors*"):
+        path.unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(CheckpointError, match="pickles") as refusal:
+        open_checkpoint(str(folder))
+    assert refusal.value.hint == f"convert it first: potluck convert {folder} OUT_DIR"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "llama99"}, "unknown to the installed transformers"),
+        ({"model_type": "own", "auto_map": {"AutoConfig": "evil.Config"}}, "needs code from the checkpoint"),
+        ({"model_type": None}, "does not say its model_type"),
+        ({"hidden_size": "many"}, "not a valid configuration"),
+    ],
+)
+def test_configurations_that_cannot_be_used_are_refused(folder: Path, changes: dict[str, Any], message: str) -> None:
+    edit_config(folder, **changes)
+    (folder / "evil.py").write_text(f"open({str(folder / 'ran')!r}, 'w')")
+    with pytest.raises(CheckpointError, match=message):
+        open_checkpoint(str(folder))
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "t5"}, "t5 cannot be split: .* encoder"),
+        ({"quantization_config": {"quant_method": "mxfp4"}}, "quantised .mxfp4"),
+        *(({"model_type": family}, f"{family} cannot be split") for family in ("gemma3n_text", "minimax", "zamba2")),
+    ],
+)
+def test_families_that_cannot_be_split_are_refused_by_name(folder: Path, changes: dict[str, Any], message: str) -> None:
+    path = folder / "config.json"
+    kept = json.loads(path.read_text()) if "quantization_config" in changes else {}
+    path.write_text(json.dumps({**kept, **changes}))
+    checkpoint = open_checkpoint(str(folder))
+    for attempt in (lambda: load_span(checkpoint, Span(0, 1)), lambda: load_ends(checkpoint, nn.Identity())):
+        with pytest.raises(CheckpointError, match=message):
+            attempt()
+
+
+def test_every_refused_family_exists() -> None:
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    assert [family for family in NOT_SPLITTABLE if family not in CONFIG_MAPPING] == []
+
+
+def test_weights_are_never_unpickled_by_the_modules_that_serve() -> None:
+    for module in (source, span, building):
+        text = Path(str(module.__file__)).read_text()
+        assert "torch.load" not in text
+        assert "pickle.load" not in text
+
+
+# convert
+
+
+def to_bin(folder: Path) -> dict[str, torch.Tensor]:
+    """Replace the safetensors shards of a checkpoint by .bin shards."""
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    everything: dict[str, torch.Tensor] = {}
+    for file in sorted(set(index["weight_map"].values())):
+        tensors = load_file(folder / file)
+        everything.update(tensors)
+        torch.save(tensors, folder / file.replace(".safetensors", ".bin"))
+        (folder / file).unlink()
+    weight_map = {name: file.replace(".safetensors", ".bin") for name, file in index["weight_map"].items()}
+    (folder / "model.safetensors.index.json").unlink()
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    return everything
+
+
+class Marker:
+    """Runs code when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (open, (str(self.path), "w"))
+
+
+def test_converted_blocks_are_the_same_blocks(folder: Path, tmp_path: Path) -> None:
+    wanted = load_span(open_checkpoint(str(folder)), Span(0, 6)).digests
+    to_bin(folder)
+    out = convert_checkpoint(str(folder), tmp_path / "out")
+    assert load_span(open_checkpoint(str(out)), Span(0, 6)).digests == wanted
+    assert (out / "generation_config.json").is_file()
+    assert not list(out.glob("*.bin*"))
+
+
+def test_one_bin_file_becomes_one_safetensors_file_and_tied_tensors_are_separated(folder: Path, tmp_path: Path) -> None:
+    everything = to_bin(folder)
+    for path in folder.glob("*.bin*"):
+        path.unlink()
+    everything["lm_head.weight"] = everything["model.embed_tokens.weight"]
+    torch.save(everything, folder / "pytorch_model.bin")
+    out = convert_checkpoint(str(folder), tmp_path / "out")
+    assert {path.name for path in out.glob("model*")} == {"model.safetensors"}
+    converted = load_file(out / "model.safetensors")
+    assert torch.equal(converted["lm_head.weight"], everything["model.embed_tokens.weight"])
+
+
+def test_a_malicious_pickle_is_refused_and_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    to_bin(folder)
+    for name in ("a.bin", "b.bin"):
+        (folder / name).write_bytes(pickle.dumps({"weight": Marker(tmp_path / "ran")}))
+    torch.save({"weight": Marker(tmp_path / "ran")}, folder / "b.bin")
+    for name in ("a.bin", "b.bin"):
+        (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": {"weight": name}}))
+        with pytest.raises(CheckpointError, match="more than tensors") as refusal:
+            convert_checkpoint(str(folder), tmp_path / "out")
+        assert "do not use" in (refusal.value.hint or "")
+    assert not (tmp_path / "ran").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def test_bin_files_that_cannot_be_converted_are_told_apart(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="nothing to convert"):
+        convert_checkpoint(str(folder), tmp_path / "out")
+    to_bin(folder)
+    shard = sorted(folder.glob("*.bin"))[0]
+    os.truncate(shard, 1000)
+    with pytest.raises(CheckpointError, match=f"{shard.name} is damaged"):
+        convert_checkpoint(str(folder), tmp_path / "out")
+    shard.unlink()
+    with pytest.raises(CheckpointError, match=f"{shard.name} is missing"):
+        convert_checkpoint(str(folder), tmp_path / "out")
+    (folder / "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "../x.bin"}}')
+    with pytest.raises(CheckpointError, match="outside of the checkpoint"):
+        convert_checkpoint(str(folder), tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "precious").touch()
+    with pytest.raises(UsageError, match="exists already"):
+        convert_checkpoint(str(folder), tmp_path / "out")

@@ -1,0 +1,175 @@
+"""Checkpoints by hub name, against a hub on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from helpers.hub_server import HubRepo, HubServer
+from torch import nn
+from transformers.utils import logging
+
+from potluck.checkpoint import hub as hub_module
+from potluck.checkpoint import load_ends, load_span, open_checkpoint
+from potluck.checkpoint.source import default_prefix
+from potluck.errors import CheckpointError
+from potluck.protocol.blocks import Span
+
+NAME = "someone/Tiny-1.5"
+
+
+@pytest.fixture
+def repo(family_folder: Callable[[str], Path]) -> HubRepo:
+    return HubRepo(family_folder("llama"))
+
+
+@pytest.fixture
+def hub(repo: HubRepo, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    for variable in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.delenv(variable, raising=False)
+    with HubServer({NAME: repo}) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
+
+
+def shards_of(folder: Path, *keys: str) -> set[str]:
+    weight_map = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
+    return {file for name, file in weight_map.items() if any(key in name for key in keys)}
+
+
+def test_opening_fetches_no_shard_and_a_span_only_its_own(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path)
+    assert hub.fetched() == {"config.json", "generation_config.json", "model.safetensors.index.json"}
+    assert checkpoint.revision == repo.commit
+    span = load_span(checkpoint, Span(2, 4))
+    shards = {file for file in hub.fetched() if file.endswith(".safetensors")}
+    assert shards == shards_of(repo.folder, "layers.2.", "layers.3.")
+    assert span.digests == load_span(open_checkpoint(str(repo.folder)), Span(2, 4)).digests
+
+
+def test_ends_fetch_only_the_shards_of_the_ends(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
+    load_ends(open_checkpoint(NAME, cache_dir=tmp_path), nn.Identity())
+    shards = {file for file in hub.fetched() if file.endswith(".safetensors")}
+    assert shards == shards_of(repo.folder, "embed_tokens", "lm_head", "model.norm.")
+
+
+def test_files_are_fetched_once(hub: HubServer, tmp_path: Path) -> None:
+    load_span(open_checkpoint(NAME, cache_dir=tmp_path), Span(0, 1))
+    before = len([request for request in hub.requests if request.method == "GET"])
+    load_span(open_checkpoint(NAME, cache_dir=tmp_path), Span(0, 1))
+    assert len([request for request in hub.requests if request.method == "GET"]) == before
+
+
+def test_other_programs_find_the_shards_in_the_cache(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
+    from huggingface_hub import hf_hub_download
+
+    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path)
+    (shard, *_) = sorted(shards_of(repo.folder, "layers.0."))
+    checkpoint.fetch([shard])
+    found = hf_hub_download(NAME, shard, cache_dir=tmp_path, local_files_only=True)
+    assert Path(found).read_bytes() == (repo.folder / shard).read_bytes()
+
+
+_KILLED_DOWNLOAD = """
+import os, sys
+from pathlib import Path
+from huggingface_hub import file_download
+from potluck.checkpoint import open_checkpoint
+checkpoint = open_checkpoint(sys.argv[1], cache_dir=Path(sys.argv[2]))
+file_download.constants.DOWNLOAD_CHUNK_SIZE = 10_000
+file_download.time.sleep = lambda seconds: os._exit(9)  # die where the library would wait and retry
+checkpoint.fetch([sys.argv[3]])
+"""
+
+
+def test_a_download_that_died_goes_on_where_it_broke_off(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
+    (shard, *_) = sorted(shards_of(repo.folder, "layers.0."))
+    repo.break_after[shard] = 20_000
+    arguments = [sys.executable, "-c", _KILLED_DOWNLOAD, NAME, str(tmp_path), shard]
+    assert subprocess.run(arguments, env={**os.environ, "HF_ENDPOINT": hub.url}, check=False).returncode == 9
+    repo.break_after.clear()
+    hub.requests.clear()
+    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path)
+    checkpoint.fetch([shard])
+    (again,) = [request for request in hub.requests if request.method == "GET" and request.file == shard]
+    assert again.range is not None
+    assert int(again.range.removeprefix("bytes=").rstrip("-")) > 0
+    assert checkpoint.path_of(shard).read_bytes() == (repo.folder / shard).read_bytes()
+
+
+def test_progress_is_shown_only_when_asked_for(
+    hub: HubServer, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TQDM_POSITION", "-1")  # bars are for terminals; this asks for them elsewhere
+    logging.enable_progress_bar()
+    load_span(open_checkpoint(NAME, cache_dir=tmp_path / "quiet"), Span(0, 1))
+    assert capfd.readouterr().err == ""
+    load_span(open_checkpoint(NAME, cache_dir=tmp_path / "shown", progress=True), Span(0, 1))
+    assert "model-00001" in capfd.readouterr().err
+
+
+def test_a_gated_model_needs_its_token(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
+    repo.token = "hf_right"
+    for token in (None, "hf_wrong"):
+        with pytest.raises(CheckpointError, match="gated") as refusal:
+            open_checkpoint(NAME, cache_dir=tmp_path, token=token)
+        assert "hf auth login" in (refusal.value.hint or "")
+    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path, token="hf_right")
+    assert load_span(checkpoint, Span(0, 1)).digests
+
+
+def test_unknown_names_are_told_apart(hub: HubServer, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no model someone/else on the hub"):
+        open_checkpoint("someone/else", cache_dir=tmp_path)
+    with pytest.raises(CheckpointError, match="no such revision"):
+        open_checkpoint(NAME, cache_dir=tmp_path, revision="v9")
+    with pytest.raises(CheckpointError, match="neither a folder nor a hub name"):
+        open_checkpoint("what is this", cache_dir=tmp_path)
+    with pytest.raises(CheckpointError, match="there is no folder"):
+        open_checkpoint("./nowhere", cache_dir=tmp_path)
+
+
+def test_offline_says_so_unless_the_cache_has_the_model(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = load_span(open_checkpoint(NAME, cache_dir=tmp_path / "cache"), Span(0, 1)).digests
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(CheckpointError, match="cannot reach the hub"):
+        open_checkpoint(NAME, cache_dir=tmp_path / "empty")
+    cached = open_checkpoint(NAME, cache_dir=tmp_path / "cache")
+    assert load_span(cached, Span(0, 1)).digests == digests
+    with pytest.raises(CheckpointError, match="cannot reach the hub"):
+        load_span(cached, Span(5, 6))
+
+
+def test_a_full_disk_is_named(hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path)
+
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(hub_module, "http_get", full)
+    with pytest.raises(CheckpointError, match="disk is full") as refusal:
+        load_span(checkpoint, Span(0, 1))
+    assert str(tmp_path) in (refusal.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "model_type", "prefix"),
+    [
+        ("meta-llama/Meta-Llama-3.1-405B-Instruct", "llama", "Meta-Llama-3-1-405B-Instruct-hf"),
+        ("someone/llama-hf", "llama", "llama-hf"),
+        ("tiiuae/falcon-180B-chat", "falcon", "falcon-180B-chat"),
+        ("bigscience/bloom", "bloom", "bigscience/bloom-petals"),
+        ("bigscience/bloom-petals", "bloom", "bigscience/bloom-petals"),
+        ("mistralai/Mixtral-8x22B-Instruct-v0.1", "mixtral", "mistralai/Mixtral-8x22B-Instruct-v0-1"),
+        ("Qwen/Qwen3-0.6B", "qwen3", "Qwen3-0-6B"),
+    ],
+)
+def test_default_prefixes_are_the_stock_ones(name: str, model_type: str, prefix: str) -> None:
+    assert default_prefix(name, model_type) == prefix
