@@ -1,7 +1,7 @@
 """The swarm's directory: announce this server, read who else serves what.
 
-One signed record a server and one heartbeat, each under one DHT key a swarm with the peer id as subkey: one store and one
-read for any number of blocks. Open swarms also get the block keys that stock peers read. Loops belong to the caller.
+One signed record a server and one heartbeat, each under one DHT key a swarm with the peer id as subkey: one store and
+one read for any number of blocks. Open swarms also get the block keys that stock peers read. Loops are the caller's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Signed announcements: what is stored under a swarm's keys, and who may store it.
 
-An announcement is a msgpack map {body, signature, membership}. The body holds the author's clock as sequence number and the
-record's end, so that a copy stored again with a later end is recognised; the signature covers purpose, swarm and body.
+An announcement is a msgpack map {body, signature, membership}. The body holds the author's clock as sequence number and
+the record's end, so a copy stored again with a later end is recognised; the signature covers purpose, swarm and body.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def seal(
 ) -> bytes:
     body = msgpack.packb({**fields, "sequence": float(sequence), "expiration": float(expiration)})
     signed = _signed(swarm, kind, body)
-    return msgpack.packb({"body": body, "signature": identity.sign(signed), "membership": record_proof(swarm, signed)})
+    envelope = {"body": body, "signature": identity.sign(signed), "membership": record_proof(swarm, signed)}
+    return bytes(msgpack.packb(envelope))
 
 
 def unseal(swarm: Swarm, kind: Kind, subkey: object, value: object, expiration: float, *, now: float) -> Announcement:

@@ -1,7 +1,7 @@
 """p2pd's control protocol: unary calls over one lasting connection, streams over one connection each.
 
-hivemind has a client for it, which holds calls for ever when p2pd dies, stops reading after a cancelled call and leaks an
-entry a cancelled request; this one answers every call, bounds every wait and parses without a task switch a byte.
+hivemind has a client for it, which holds calls for ever when p2pd dies, may stop reading after a cancelled call and
+leaks an entry a cancelled request; this one answers every call, bounds every wait and parses without a task switch a byte.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from hivemind.proto import p2pd_pb2 as pb
 from hivemind.utils.multiaddr import Multiaddr
@@ -142,8 +142,8 @@ class ControlClient:
             async with asyncio.timeout(timeout_s):
                 await asyncio.get_running_loop().create_unix_connection(lambda: stream, self._control_path)
                 stream.write_raw(_delimited(message.SerializeToString()))
-                lost = stream.lost
-                await asyncio.wait({answered, lost}, return_when=asyncio.FIRST_COMPLETED)
+                either: tuple[asyncio.Future[Any], ...] = (answered, stream.lost)
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError as error:
             await stream.close()
             raise NetworkError(f"no answer within {timeout_s:g} s") from error
@@ -220,10 +220,11 @@ class UnaryConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         gone = RemoteError(Code.UNREACHABLE, "the peer-to-peer process is gone")
-        for future in (*self._calls.values(), self.ready):
+        waiting: list[asyncio.Future[Any]] = [*self._calls.values(), self.ready]
+        for future in waiting:
             if not future.done():
                 future.set_exception(gone)
-                future.exception()  # nobody may be waiting for `ready` any more
+                future.exception()  # nobody may be waiting for it any more
         self._calls.clear()
         for task in self._handling.values():
             task.cancel()
@@ -276,7 +277,7 @@ class UnaryConnection(asyncio.Protocol):
         self._send(request)
         try:
             async with asyncio.timeout(timeout_s):
-                return await future
+                return cast(bytes, await future)
         except (TimeoutError, asyncio.CancelledError):
             self._send(pb.PersistentConnectionRequest(callId=request.callId, cancel=pb.Cancel()))
             raise
@@ -287,7 +288,8 @@ class UnaryConnection(asyncio.Protocol):
         task = asyncio.create_task(self._run_handler(call_id, request))
         self.tasks.add(task)
         self._handling[call_id] = task
-        task.add_done_callback(lambda done: (self.tasks.discard(done), self._handling.pop(call_id, None)))
+        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(lambda _: self._handling.pop(call_id, None))
 
     async def _run_handler(self, call_id: bytes, request: pb.CallUnaryRequest) -> None:
         handler = self._handlers.get(request.proto)

@@ -1,7 +1,7 @@
 """hivemind's DHT node over our own connection to p2pd, with rules for what may be stored.
 
-Reads are lenient and stores strict: one bad record among a key's subkeys drops that record, not the key. Numbers follow the
-stock defaults unless a comment says otherwise.
+Reads are lenient and stores strict: one bad record among a key's subkeys drops that record, not the key. Numbers follow
+the stock defaults unless a comment says otherwise.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from google.protobuf.message import Message
+from google.protobuf.message import Message  # type: ignore[import-untyped]
 from hivemind.dht.node import DHTNode
 from hivemind.dht.routing import DHTID
 from hivemind.dht.storage import DictionaryDHTValue
@@ -40,6 +40,7 @@ _RPC_TIMEOUT_S = 3.0
 _OPERATION_TIMEOUT_S = 15.0  # a whole store or get: a few rounds of calls to silent nodes
 _MAX_KEYS = 20_000  # a node's storage; an 80-block model with 300 servers needs 82
 _HANDLER_TIMEOUT_S = 5.0
+NO_BOOTSTRAP_HINT = "check that one of them runs, and that its address is still the one in the invite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class DhtNode:
                 client_mode=client,
                 record_validator=_Validator(checks),
                 wait_timeout=_RPC_TIMEOUT_S,
-                cache_locally=False,  # readers want the newest record anyway, and a cache refreshes itself in the background
+                cache_locally=False,  # readers want the newest record, and a cache refreshes itself in the background
                 cache_nearest=0,
                 cache_on_store=False,
                 cache_refresh_before_expiry=0,
@@ -151,7 +152,7 @@ class _Transport:
             try:
                 async with asyncio.timeout(_HANDLER_TIMEOUT_S):
                     response = await handler(input_protobuf_type.FromString(body), context)
-                return response.SerializeToString()
+                return bytes(response.SerializeToString())
             except Exception as error:  # whatever a peer's bytes make hivemind raise is the peer's fault
                 log.debug("refused %s: %r", name, error)
                 raise RemoteError(Code.BAD_REQUEST, "not understood") from error
@@ -240,7 +241,4 @@ def _bootstrap_error(error: Exception) -> NetworkError:
             "the bootstrap peer cannot reach this node back",
             hint="open the port in the firewall, or join as a client",
         )
-    return NetworkError(
-        "no bootstrap peer answers",
-        hint="check that one of them runs, and that its address is still the one in the invite",
-    )
+    return NetworkError("no bootstrap peer answers", hint=NO_BOOTSTRAP_HINT)

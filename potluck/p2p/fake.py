@@ -1,7 +1,7 @@
 """An in-memory network with the semantics of the real one, for tests: no process, no socket, no waiting.
 
 Nodes of one `FakeNetwork` reach each other by peer id. A test may give links a latency, freeze a node (it keeps its
-connections and answers nothing) or kill it (its connections break). The clock is a parameter, so records can expire at will.
+connections and answers nothing) or kill it (its connections break). The clock is a parameter: records expire at will.
 """
 
 from __future__ import annotations

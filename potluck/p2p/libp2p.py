@@ -1,7 +1,7 @@
 """The real network: a node made of a p2pd process, streams and calls through it, and hivemind's DHT on top.
 
-Only this package's files touch hivemind. Starting takes about a quarter of a second on loopback; everything a node started
-ends with it, p2pd even when this process is killed.
+Only this package's files touch hivemind. Starting takes about a third of a second on loopback; everything a node
+started ends with it, p2pd even when this process is killed.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ async def _dial_any(control: ControlClient, peers: Sequence[tuple[PeerId, str]])
     if len(failures) == len(results):
         raise NetworkError(
             f"no bootstrap peer answers ({len(peers)} tried)",
-            hint="check that one of them runs, and that its address is still the one in the invite",
+            hint=dht_node.NO_BOOTSTRAP_HINT,
         ) from failures[0]
 
 

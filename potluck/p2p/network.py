@@ -14,7 +14,7 @@ from potluck.protocol.blocks import PeerId
 Buffer = bytes | bytearray | memoryview
 
 UnaryHandler = Callable[[bytes, PeerId], Awaitable[bytes]]
-"""body, authenticated caller -> answer. Raises `RemoteError`; anything else is answered as `INTERNAL` and logged once."""
+"""body, authenticated caller -> answer. Raises `RemoteError`; anything else is answered `INTERNAL` and logged once."""
 
 
 class Stream(Protocol):
@@ -56,8 +56,11 @@ DhtSubkey = str
 class DhtValue(Protocol):
     """A value read from the DHT: msgpack-decoded payload with its expiration (Unix seconds)."""
 
-    value: object
-    expiration: float
+    @property
+    def value(self) -> object: ...
+
+    @property
+    def expiration(self) -> float: ...
 
 
 class Host(Protocol):

@@ -1,7 +1,7 @@
 """A private folder for one node's Unix sockets, and the removal of what dead nodes left behind.
 
-p2pd's control socket obeys whoever can connect to it, so the folder is for its owner only. A node holds a lock inside its
-folder as long as it lives; the kernel releases the lock of a killed process, and the next node to start cleans up.
+p2pd's control socket obeys whoever can connect to it, so the folder is for its owner only. A node holds a lock inside
+its folder as long as it lives; the kernel releases a killed process's lock, and the next node to start cleans up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Making a swarm, and the one line of text with which others join it.
 
-An invite is `potluck1:` and base64url of a msgpack map with a checksum in front. It holds the membership key: whoever has
-it is a member. Light imports only, the daemon uses this.
+An invite is `potluck1:` and base64url of a msgpack map with a checksum in front. It holds the membership key: whoever
+has it is a member. Light imports only, the daemon uses this.
 """
 
 from __future__ import annotations

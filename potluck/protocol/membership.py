@@ -1,7 +1,7 @@
 """Proofs that a peer holds the membership key of a private swarm.
 
-A call's proof is bound to both ends: the transport authenticates the caller, so a server that sees the proof cannot use it
-anywhere else. A record's proof covers the bytes that its author signed.
+A call's proof is bound to both ends: the transport authenticates the caller, so a server that sees the proof cannot use
+it anywhere else. A record's proof covers the bytes that its author signed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The route of least latency, by dynamic programming over block boundaries: O(servers x blocks).
 
-Pure: servers and measurements in, route out. A hop may use any part of a server's span. The costs are the client's: in a star,
-where each hop is a round trip from the client, what servers measured between each other does not count.
+Pure: servers and measurements in, route out. A hop may use any part of a server's span. The costs are the client's: in
+a star, where each hop is a round trip from the client, what servers measured between each other does not count.
 """
 
 from __future__ import annotations
@@ -32,6 +32,29 @@ class Needs:
     pins: Mapping[int, Variant] = field(default_factory=dict)  # blocks that must be exactly these
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A usable server: seconds a decode step for the hop and for each block, and what it has of the wanted span."""
+
+    server: LiveServer
+    hop_s: float
+    block_s: float
+    variants: dict[int, Variant]
+
+    @classmethod
+    def of(cls, server: LiveServer, span: Span, rtt_s: float, needs: Needs) -> _Candidate:
+        record, beat = server.record, server.heartbeat
+        declared_s = 1.0 / record.inference_tps if record.inference_tps > 0 else _MAX_BLOCK_S
+        measured_s = beat.step_ms / 1000 / len(record.span)
+        queue_s = beat.queued_tokens * len(record.span) / record.forward_tps if record.forward_tps > 0 else 0.0
+        hop_s = rtt_s + HOP_OVERHEAD_S + min(queue_s, _MAX_QUEUE_S)
+        if beat.cache_tokens_left < needs.cache_tokens:
+            hop_s += FULL_CACHE_PENALTY_S
+        common = range(max(span.start, server.span.start), min(span.end, server.span.end))
+        variants = {block: Variant.of(server, block) for block in common}
+        return cls(server, hop_s, min(max(declared_s, measured_s), _MAX_BLOCK_S), variants)
+
+
 def find_route(
     servers: Iterable[LiveServer],
     span: Span,
@@ -51,14 +74,17 @@ def find_route(
     needs = needs or Needs()
     candidates = sorted(servers, key=lambda server: server.peer_id)
     excluded = {server.peer_id: why for server in candidates if (why := _exclusion(server, span, banned, needs))}
-    usable = [server for server in candidates if server.peer_id not in excluded and _overlaps(server.span, span)]
-    chosen = _choose_variants(usable, span, needs.pins)
+    rtts = rtts_s or {}
+    usable = [
+        _Candidate.of(server, span, rtts.get(server.peer_id, UNKNOWN_RTT_S), needs)
+        for server in candidates
+        if server.peer_id not in excluded and _overlaps(server.span, span)
+    ]
+    chosen = _choose_variants(usable, needs.pins)
     missing = _runs(block for block in span if block not in chosen)
     if missing:
         raise NoRouteError(missing, _why_not(candidates, missing, excluded))
-    rtts = rtts_s or {}
-    costs = [_hop_cost(server, rtts.get(server.peer_id, UNKNOWN_RTT_S), needs) for server in usable]
-    return _cheapest(usable, costs, span, chosen)
+    return _cheapest(usable, span, chosen)
 
 
 def replacement(
@@ -95,12 +121,12 @@ def _exclusion(server: LiveServer, span: Span, banned: Collection[PeerId], needs
     return None
 
 
-def _choose_variants(usable: list[LiveServer], span: Span, pins: Mapping[int, Variant]) -> dict[int, Variant]:
+def _choose_variants(usable: list[_Candidate], pins: Mapping[int, Variant]) -> dict[int, Variant]:
     """The variant of each block that somebody serves."""
     counts: dict[int, Counter[Variant]] = {}
-    for server in usable:
-        for block in range(max(span.start, server.span.start), min(span.end, server.span.end)):
-            counts.setdefault(block, Counter())[Variant.of(server, block)] += 1
+    for candidate in usable:
+        for block, variant in candidate.variants.items():
+            counts.setdefault(block, Counter())[variant] += 1
     chosen = {}
     for block, variants in counts.items():
         if block not in pins:
@@ -110,46 +136,31 @@ def _choose_variants(usable: list[LiveServer], span: Span, pins: Mapping[int, Va
     return chosen
 
 
-def _hop_cost(server: LiveServer, rtt_s: float, needs: Needs) -> tuple[float, float]:
-    """Seconds a decode step for the hop itself, and for each block."""
-    record, beat = server.record, server.heartbeat
-    declared_s = 1.0 / record.inference_tps if record.inference_tps > 0 else _MAX_BLOCK_S
-    measured_s = beat.step_ms / 1000 / len(record.span)
-    queue_s = beat.queued_tokens * len(record.span) / record.forward_tps if record.forward_tps > 0 else 0.0
-    hop_s = rtt_s + HOP_OVERHEAD_S + min(queue_s, _MAX_QUEUE_S)
-    if beat.cache_tokens_left < needs.cache_tokens:
-        hop_s += FULL_CACHE_PENALTY_S
-    return hop_s, min(max(declared_s, measured_s), _MAX_BLOCK_S)
-
-
-def _cheapest(
-    usable: list[LiveServer], costs: list[tuple[float, float]], span: Span, chosen: Mapping[int, Variant]
-) -> Route:
-    """`best[b]` is the least cost of everything before block b; `inside[s]` that of being in server s there."""
-    best: dict[int, tuple[float, int]] = {span.start: (0.0, 0)}  # seconds, hops: of equal ones the fewer hops
+def _cheapest(usable: list[_Candidate], span: Span, chosen: Mapping[int, Variant]) -> Route:
+    """`best` is the least cost of everything before a block, `inside[i]` that of being in server i since some block."""
+    best: tuple[float, int] = (0.0, 0)  # seconds, hops: of equal ones the fewer hops
     came_by: dict[int, tuple[int, int]] = {}  # block boundary -> index of the server before it, where it was entered
     inside: dict[int, tuple[float, int, int]] = {}  # index of a server -> seconds, hops, block where it was entered
     for block in span:
         winner: tuple[float, int] = (math.inf, 0)
-        for index, server in enumerate(usable):
-            if block not in server.span or Variant.of(server, block) != chosen[block]:
+        for index, candidate in enumerate(usable):
+            if candidate.variants.get(block) != chosen[block]:
                 inside.pop(index, None)
                 continue
-            hop_s, block_s = costs[index]
-            entering = (best[block][0] + hop_s, best[block][1] + 1, block)
+            entering = (best[0] + candidate.hop_s, best[1] + 1, block)
             seconds, hops, entered = min(inside.get(index, entering), entering)
-            inside[index] = (seconds + block_s, hops, entered)
+            inside[index] = (seconds + candidate.block_s, hops, entered)
             if inside[index][:2] < winner:
                 winner = inside[index][:2]
                 came_by[block + 1] = (index, entered)
-        best[block + 1] = winner
+        best = winner
     hops_backwards = []
     end = span.end
     while end > span.start:
         index, start = came_by[end]
-        hops_backwards.append(Hop(usable[index], Span(start, end)))
+        hops_backwards.append(Hop(usable[index].server, Span(start, end)))
         end = start
-    return Route(tuple(reversed(hops_backwards)), best[span.end][0])
+    return Route(tuple(reversed(hops_backwards)), best[0])
 
 
 def _why_not(
