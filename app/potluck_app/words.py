@@ -71,7 +71,11 @@ def coverage(counts: Sequence[int]) -> str:
     if not counts:
         return "coverage not known yet"
     gaps = [_range(start, end) for start, end in gaps_of(counts)]
-    return f"nobody serves {', '.join(gaps)}" if gaps else f"all covered, at least {min(counts)} times"
+    return f"nobody serves {', '.join(gaps)}" if gaps else f"each served at least {_times(min(counts))}"
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def gaps_of(counts: Sequence[int]) -> list[tuple[int, int]]:

@@ -1,0 +1,66 @@
+"""A desktop for tests: a virtual screen with its own session bus, and optionally a window manager.
+
+Everything is started by us, found by pid, and ended with the context, also when a test fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Desktop:
+    """Environment for programs that should appear on it."""
+
+    display: str
+    bus_address: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        hidden = ("WAYLAND_DISPLAY", "XDG_CURRENT_DESKTOP", "QT_QPA_PLATFORM")
+        kept = {name: value for name, value in os.environ.items() if name not in hidden}
+        return kept | {"DISPLAY": self.display, "DBUS_SESSION_BUS_ADDRESS": self.bus_address}
+
+
+@contextlib.contextmanager
+def desktop(*, window_manager: bool = False) -> Iterator[Desktop]:
+    """A fresh screen of 1280x800 and a fresh session bus."""
+    with contextlib.ExitStack() as running:
+        display = ":" + _start_and_read(
+            running, ["Xvfb", "-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
+        )
+        bus = _start_and_read(running, ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"])
+        made = Desktop(display, bus)
+        if window_manager:
+            running.enter_context(ended(subprocess.Popen(["openbox"], env=made.environment, stderr=subprocess.DEVNULL)))
+        yield made
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """`process` for as long as the context lasts: terminated after it, killed if it does not listen."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _start_and_read(running: contextlib.ExitStack, command: list[str]) -> str:
+    """Start a program that says on its first line where to find it."""
+    process = running.enter_context(ended(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)))
+    assert process.stdout is not None
+    line = process.stdout.readline().decode().strip()
+    assert line, f"{command[0]} did not start"
+    return line
