@@ -6,7 +6,6 @@ tensor twice and costs more than a decode step may. Source: the published protob
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Final
 
@@ -82,11 +81,6 @@ def read_text(data: Buffer, start: int, end: int, *, max_bytes: int) -> str:
         return str(data[start:end], "utf-8")
     except UnicodeDecodeError:
         raise WireError("protobuf: text is not UTF-8") from None
-
-
-def read_double(data: Buffer, start: int, end: int) -> float:
-    value: float = struct.unpack("<d", data[start:end])[0]
-    return value
 
 
 def varint(value: int) -> bytes:

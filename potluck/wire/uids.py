@@ -9,7 +9,6 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code
 from potluck.wire.errors import WireError, refusing
 
-MAX_UID_BYTES: Final = 256
 MAX_BLOCKS: Final = 4096
 """Far above any model's depth; bounds the work on a chain of names."""
 
