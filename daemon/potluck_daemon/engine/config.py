@@ -44,7 +44,7 @@ class EngineConfig:
     identity_path: Path | None = None  # None: a new identity each time
     public_name: str | None = None
     link_mbps: float = 100.0  # of the network link, until it is measured; the value stock servers assume
-    heartbeat_s: float = 5.0
+    heartbeat_s: float = 10.0
     stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves
     exit_with_parent: bool = False  # end when the process that started this one dies
     limits: Limits = field(default_factory=Limits)

@@ -41,7 +41,7 @@ class Online:
 
 @dataclass(frozen=True, slots=True)
 class Offline:
-    """Left on purpose, everything closed."""
+    """Out of the swarm, everything closed; follows a stop and a failed start alike."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 
 import torch
 
@@ -14,14 +13,6 @@ from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.measure import Speed, measure_speed
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """Blocks and how fast they are here."""
-
-    blocks: BlockSpan
-    speed: Speed
 
 
 def open_for_swarm(config: EngineConfig) -> Checkpoint:
@@ -57,19 +48,19 @@ def load(checkpoint: Checkpoint, span: Span, config: EngineConfig) -> BlockSpan:
     return load_span(checkpoint, span, dtype=dtype, device=config.device)
 
 
-def check_and_measure(blocks: BlockSpan) -> Callable[[], Generator[None, None, Loaded]]:
+def check_and_measure(blocks: BlockSpan) -> Callable[[], Generator[None, None, Speed]]:
     """A job for the compute thread: a real token through all blocks has to come out finite, then the measurement.
 
     The job raises CheckpointError if it does not.
     """
 
-    def pieces() -> Generator[None, None, Loaded]:
+    def pieces() -> Generator[None, None, Speed]:
         token = torch.ones((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
         with torch.inference_mode():
             output = blocks.forward(token, blocks.new_cache())
             if not bool(torch.isfinite(output).all()):
                 raise CheckpointError("the blocks do not compute finite numbers", hint="download the checkpoint again")
         yield
-        return Loaded(blocks, measure_speed(blocks))
+        return measure_speed(blocks)
 
     return pieces

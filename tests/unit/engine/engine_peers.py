@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from potluck_daemon.engine.compute import ComputeThread
+from potluck_daemon.engine.config import Limits
+from potluck_daemon.engine.handlers import Handlers
+from potluck_daemon.engine.scheduler import Scheduler
+from potluck_daemon.engine.serving import Serving
 
 from potluck import wire
 from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
@@ -18,11 +23,6 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller, SessionOpening, StepReply, StepRequest
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.engine.compute import ComputeThread
-from potluck_daemon.engine.config import Limits
-from potluck_daemon.engine.handlers import Handlers
-from potluck_daemon.engine.scheduler import Scheduler
-from potluck_daemon.engine.serving import Serving
 
 CHECKPOINT = Path(__file__).parents[2] / "golden" / "petals" / "checkpoint"
 HIDDEN = 64

@@ -1,29 +1,26 @@
 """Stock Petals clients' recorded messages, fed to our handlers: the answers must be those of the stock servers.
 
-Compared exactly: how many answers, of which shapes, dtypes and compression, in which order, and how a stream ends (an end or
-an error). Values within the tolerances that tests/golden/petals/README.md gives. DELIBERATE lists where we differ and why.
+Compared exactly: how many answers, of which shapes, dtypes and compression, in which order, and how a stream ends (an
+end or an error). Values within the tolerances that tests/golden/petals/README.md gives. DELIBERATE lists where we differ.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
 import torch
-from engine_peers import SWARM, Server, load, serve
+from engine_peers import Server, load, serve
+from potluck_daemon.engine.config import Limits
 
 from potluck import wire
 from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 from potluck.wire.envelopes import read_envelope
-from potluck.wire.packing import unpack_map
 from potluck.wire.tensors import float_tensor
-from potluck_daemon.engine.config import Limits
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "petals"
 SPANS = {"A": Span(0, 2), "B": Span(2, 4), "H": Span(0, 4)}

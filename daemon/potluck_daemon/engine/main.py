@@ -1,0 +1,74 @@
+"""The engine as a process: signals, the event loop, and an exit code. Prints nothing; whoever starts it gets events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+
+from potluck.errors import PotluckError
+from potluck_daemon.engine.config import EngineConfig
+from potluck_daemon.engine.events import Failed, OnEvent
+from potluck_daemon.engine.parent import exit_with_parent
+from potluck_daemon.engine.server import Engine
+
+log = logging.getLogger(__name__)
+
+
+def run_engine(config: EngineConfig, on_event: OnEvent) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code: 0 left on purpose, 1 failed (after a Failed event)."""
+    parent_pid = os.getppid()
+    try:
+        if config.exit_with_parent:
+            exit_with_parent(parent_pid)
+        with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+            runner.run(_serve(config, on_event))
+    except PotluckError as error:
+        on_event(Failed(error.message, error.hint))
+        return 1
+    except Exception:  # the edge of the process: a fault of ours is logged, the exit code and an event tell of it
+        log.exception("the engine failed")
+        on_event(Failed("the engine failed unexpectedly", "its log has the reason; please report it"))
+        return 1
+    return 0
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:  # not made for Windows
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _serve(config: EngineConfig, on_event: OnEvent) -> None:
+    """Start, wait for a signal or for the end of the network, stop. Raises PotluckError."""
+    wanted = asyncio.create_task(_until_signal())
+    engine = Engine(config, on_event)
+    starting = asyncio.create_task(engine.start())
+    try:
+        await asyncio.wait((starting, wanted), return_when=asyncio.FIRST_COMPLETED)
+        if not wanted.done():
+            await starting
+            lost = asyncio.create_task(engine.wait_lost())
+            await asyncio.wait((lost, wanted), return_when=asyncio.FIRST_COMPLETED)
+            lost.cancel()
+            if not wanted.done():
+                raise PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
+    finally:
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError, PotluckError):
+            await starting
+        await engine.stop()
+        wanted.cancel()
+
+
+async def _until_signal() -> None:
+    loop = asyncio.get_running_loop()
+    arrived = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, arrived.set)
+    await arrived.wait()
+    log.info("asked to stop")

@@ -1,0 +1,292 @@
+"""An engine from its start to its end, and the order of both.
+
+    start: host and DHT | checkpoint and blocks, side by side -> JOINING -> handlers, self-check -> ONLINE
+    stop:  refuse new work -> OFFLINE | sessions end after their step -> compute thread -> host
+
+With a span still to be chosen, loading waits for a look at the directory. Nothing here decides: the parts do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from importlib.metadata import version
+from typing import Protocol, TypeVar
+
+from potluck import wire
+from potluck.checkpoint import BlockSpan, Checkpoint
+from potluck.directory import Announcer, Directory, record_checks
+from potluck.errors import NetworkError, PotluckError, UsageError
+from potluck.p2p.config import HostConfig
+from potluck.p2p.identity import Identity
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck_daemon.engine.compute import ComputeThread
+from potluck_daemon.engine.config import EngineConfig
+from potluck_daemon.engine.events import Joining, Loading, Offline, OnEvent, Online, Starting
+from potluck_daemon.engine.handlers import Handlers
+from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
+from potluck_daemon.engine.measure import Speed, combine
+from potluck_daemon.engine.scheduler import Priority, Scheduler
+from potluck_daemon.engine.serving import Serving
+from potluck_daemon.placement.choose import choose_span
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_UNKNOWN_DIGEST = "0" * 16  # of blocks that are still being loaded; nobody is sent to a server that is JOINING
+_NOT_MEASURED = Speed(0.0, 0.0)
+_ANNOUNCE_TIMEOUT_S = 30.0
+_CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be read from a slow disk
+
+
+class ServingHost(Host, Protocol):
+    """What an engine needs of its node; both implementations of Host have it."""
+
+    identity: Identity
+
+    async def wait_lost(self) -> None: ...
+
+
+StartHost = Callable[[HostConfig], Awaitable[ServingHost]]
+
+
+class Engine:
+    """Serves one span: `async with Engine(config)`, or `start()` and `stop()`."""
+
+    def __init__(self, config: EngineConfig, on_event: OnEvent, *, start_host: StartHost | None = None) -> None:
+        self.config = config
+        self.serving: Serving | None = None
+        self._on_event = on_event
+        self._start_host = start_host or _start_libp2p
+        self._host: ServingHost | None = None
+        self._announcer: Announcer | None = None
+        self._beating: asyncio.Task[None] | None = None
+        limits = config.limits
+        scheduler = Scheduler(max_queued_jobs=limits.max_queued_jobs, max_queued_tokens=limits.max_queued_tokens)
+        self._compute = ComputeThread(scheduler, threads=config.threads)
+
+    async def __aenter__(self) -> Engine:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Return once the span is served and the directory says so; cleans up after itself if that fails.
+
+        Raises:
+            PotluckError: with what to do about it.
+        """
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Leave the swarm and end everything that was started. Idempotent."""
+        if self.serving is not None:
+            self.serving.admission.leaving = True
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+        await asyncio.gather(self._announce_offline(), self._end_sessions())
+        await self._compute.stop()
+        if self._host is not None:
+            await self._host.close()
+            self._host, self.serving = None, None
+            log.info("stopped")
+            self._on_event(Offline())
+
+    async def wait_lost(self) -> None:
+        """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more."""
+        assert self._host is not None
+        await self._host.wait_lost()
+
+    async def _start(self) -> None:
+        begin = time.monotonic()
+        config = self.config
+        self._on_event(Starting(config.swarm.model))
+        self._compute.start()
+        opening = asyncio.create_task(_in_thread(lambda: self._open_and_maybe_load()))
+        try:
+            self._host = host = await self._start_host(self._host_config())
+            log.info("joined the network")
+            directory = Directory(host, config.swarm, host.identity)
+            if config.span is not None:
+                span, loaded = config.span, opening
+            else:
+                checkpoint, _ = await opening
+                span = await self._choose_span(directory)
+                loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, load(checkpoint, span, config))))
+            await self._join(directory, span, loaded)
+        finally:
+            opening.cancel()
+        assert self.serving is not None
+        self._beating = asyncio.create_task(self._beat())
+        seconds = time.monotonic() - begin
+        log.info("online with blocks %s after %.2f s", span, seconds)
+        self._on_event(Online(host.peer_id, await host.addresses(), span, seconds))
+
+    async def _join(
+        self, directory: Directory, span: Span, loaded: asyncio.Task[tuple[Checkpoint, BlockSpan | None]]
+    ) -> None:
+        """JOINING while the blocks are loaded and checked, then ONLINE."""
+        assert self._host is not None
+        record = self._record(span, (_UNKNOWN_DIGEST,) * len(span), _NOT_MEASURED, hidden_size=1)
+        beat = Heartbeat(self._host.peer_id, ServerState.JOINING, cache_tokens_left=0)
+        self._announcer = Announcer(directory, record, beat, heartbeat_interval_s=self.config.heartbeat_s)
+        self._announcer.start()
+        self._on_event(Joining(self._host.peer_id, span))
+        try:
+            _, blocks = await loaded
+        finally:
+            loaded.cancel()
+        assert blocks is not None
+        num_bytes = sum(parameter.nbytes for parameter in blocks.decoder.parameters())
+        log.info("loaded blocks %s, %.1f MiB", span, num_bytes / 2**20)
+        self._on_event(Loading(num_bytes, num_bytes))
+        speed = await self._serve(blocks)
+        await self._announced()
+        record = self._record(span, blocks.digests, speed, hidden_size=blocks.hidden_size)
+        self._announcer.update(record=record, heartbeat=self._heartbeat())
+        await self._announced()
+
+    async def _serve(self, blocks: BlockSpan) -> Speed:
+        """Answer calls, and prove it: a real token through all blocks, and what rpc_info says."""
+        assert self._host is not None
+        checked = await self._compute.run(
+            Priority.INFERENCE, check_and_measure(blocks), tokens=1, timeout_s=_CHECK_TIMEOUT_S
+        )
+        speed: Speed = checked.value
+        serving = Serving.of(blocks, self.config.swarm, self._host.peer_id, self.config.limits, self._compute)
+        handlers = Handlers(serving, self._host, version=version("potluck"))
+        await handlers.register()
+        uid = wire.block_uids(self.config.swarm.prefix, blocks.span)
+        info = wire.decode_info(await handlers.info(wire.encode_info_request(uid), self._host.peer_id))
+        if info.hidden_size != blocks.hidden_size:
+            raise PotluckError("the engine's self-check failed: it does not describe its own blocks")
+        log.info("self-check passed: %.0f steps a second through one block", speed.inference_tps)
+        self.serving = serving
+        return speed
+
+    async def _announced(self) -> None:
+        assert self._announcer is not None
+        try:
+            async with asyncio.timeout(_ANNOUNCE_TIMEOUT_S):
+                await self._announcer.wait_announced()
+        except TimeoutError:
+            raise NetworkError(
+                "the swarm's directory does not take this server's announcement",
+                hint="check that this computer's clock is right and that a bootstrap peer runs",
+            ) from None
+
+    async def _announce_offline(self) -> None:
+        if self._announcer is not None:
+            await self._announcer.stop()
+
+    async def _end_sessions(self) -> None:
+        if self.serving is None:
+            return
+        leaving = RemoteError(Code.DRAINING, "this server is leaving")
+        if not await self.serving.sessions.end_all(leaving, timeout_s=self.config.stop_timeout_s):
+            log.warning("%d sessions were cut off", len(self.serving.sessions))
+
+    async def _beat(self) -> None:
+        """Keep the heartbeat's figures fresh; the announcer decides when they go out."""
+        assert self._announcer is not None
+        while True:
+            await asyncio.sleep(self.config.heartbeat_s)
+            self._announcer.update(heartbeat=self._heartbeat())
+
+    async def _choose_span(self, directory: Directory) -> Span:
+        if self.config.num_blocks is None:
+            raise UsageError("which blocks to serve is not said", hint="give a span, or a number of blocks")
+        view = await directory.fetch()
+        serving = [(server.span, max(server.record.throughput_tps, 1.0)) for server in view.servers]
+        return choose_span(self.config.swarm.num_blocks, self.config.num_blocks, serving)
+
+    def _open_and_maybe_load(self) -> tuple[Checkpoint, BlockSpan | None]:
+        checkpoint = open_for_swarm(self.config)
+        span = self.config.span
+        return checkpoint, None if span is None else load(checkpoint, span, self.config)
+
+    def _host_config(self) -> HostConfig:
+        config = self.config
+        return HostConfig(
+            identity_path=config.identity_path,
+            listen_addrs=config.listen,
+            announce_addrs=config.announce,
+            bootstrap_peers=config.swarm.bootstrap_peers,
+            record_checks=record_checks(config.swarm, time.time),
+            runtime_dir=config.runtime_dir,
+        )
+
+    def _heartbeat(self) -> Heartbeat:
+        assert self._host is not None
+        serving = self.serving
+        assert serving is not None
+        return Heartbeat(
+            peer_id=self._host.peer_id,
+            state=ServerState.ONLINE,
+            cache_tokens_left=serving.budget.free_tokens,
+            queued_tokens=self._compute.queued_tokens,
+            step_ms=serving.meter.median_ms,
+        )
+
+    def _record(self, span: Span, digests: tuple[str, ...], speed: Speed, *, hidden_size: int) -> ServerRecord:
+        assert self._host is not None
+        config = self.config
+        rates = combine(speed, num_blocks=len(span), hidden_size=hidden_size, link_mbps=config.link_mbps)
+        return ServerRecord(
+            peer_id=self._host.peer_id,
+            span=span,
+            revision=config.swarm.revision,
+            format=NumberFormat(config.dtype),
+            block_digests=digests,
+            max_batch_tokens=config.limits.max_batch_tokens,
+            max_length=config.limits.max_length,
+            inference_tps=speed.inference_tps,
+            forward_tps=speed.forward_tps,
+            network_tps=rates.network_tps,
+            throughput_tps=rates.throughput_tps,
+            version=version("potluck"),
+            public_name=config.public_name,
+        )
+
+
+async def _start_libp2p(config: HostConfig) -> ServingHost:
+    from potluck.p2p.libp2p import Libp2pHost
+
+    return await Libp2pHost.start(config)
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Run blocking work in a thread that cannot keep the process alive: a download may take hours, leaving may not."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(outcome: Callable[[], None]) -> None:
+        if not future.done():
+            outcome()
+
+    def run() -> None:
+        try:
+            outcome = partial(future.set_result, work())
+        except BaseException as error:  # whatever it is, it belongs to whoever waits
+            outcome = partial(future.set_exception, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the engine left while this was at work
+            loop.call_soon_threadsafe(settle, outcome)
+
+    threading.Thread(target=run, name="load", daemon=True).start()
+    return await future
