@@ -53,7 +53,7 @@ from potluck.wire.stock_records import (
     stock_server_value,
 )
 from potluck.wire.tensors import Compression
-from potluck.wire.uids import block_uids, is_prefix, parse_uids
+from potluck.wire.uids import block_uids, parse_uids
 
 __all__ = [
     "BACKWARD",
@@ -95,7 +95,6 @@ __all__ = [
     "encode_tensor_reply",
     "fits_unary",
     "forward_joiner",
-    "is_prefix",
     "model_value",
     "parse_stock_server_value",
     "parse_uids",
