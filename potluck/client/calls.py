@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from potluck import wire
 from potluck.client.config import ClientConfig
@@ -86,7 +86,8 @@ class Calls:
             if task.done():
                 return
             ping = asyncio.ensure_future(self._host.ping(peer, timeout_s=self._config.ping_timeout_s))
-            await asyncio.wait({task, ping}, return_when=asyncio.FIRST_COMPLETED)
+            both: list[asyncio.Future[Any]] = [task, ping]
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 ping.add_done_callback(_take_note)
                 ping.cancel()

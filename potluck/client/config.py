@@ -21,9 +21,7 @@ class ClientConfig:
     ban_s: float = 15.0  # after the first failure of a server; doubled by each further one in a row
     max_ban_s: float = 600.0
     alloc_timeout_s: float = 10.0  # how long a full server may keep a new session waiting
-    micro_batch_tokens: int = (
-        1024  # rows of a forward and backward without a cache are sent in pieces of about this size
-    )
+    micro_batch_tokens: int = 1024  # rows without a cache travel in pieces of about this size
     max_parallel_calls: int = 8  # such pieces in flight at the same time
 
     def ban_after(self, failures: int) -> float:

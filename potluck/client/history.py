@@ -24,7 +24,7 @@ class History:
     """The inputs of one span, in order, of all rows of a session."""
 
     def __init__(self, prompts: Tensor | None = None) -> None:
-        """`prompts`: deep prompts [blocks, batch or 1, prompt_tokens, hidden_size], to be sent with the first tokens."""
+        """`prompts`: deep ones [blocks, batch or 1, prompt_tokens, hidden_size], to be sent with the first tokens."""
         self._chunks: list[_Chunk] = []
         self._orders: list[Tensor] = []  # [batch] int64 each: row i continues what was row order[i]
         self._merged = 0  # leading chunks that were merged already

@@ -14,10 +14,9 @@ from torch import Tensor
 from potluck.client.calls import Calls, StepStream
 from potluck.client.history import History
 from potluck.client.report import HopReport
-from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
-from potluck.protocol.records import ServerRecord
+from potluck.routing import Hop as RouteHop
 
 _IDLE_S = 60.0  # a stream that was closed after a pause this long was closed for being idle, which is no failure
 
@@ -25,13 +24,14 @@ _IDLE_S = 60.0  # a stream that was closed after a pause this long was closed fo
 class Hop:
     """Blocks `span` of a session at one server."""
 
-    def __init__(
-        self, calls: Calls, record: ServerRecord, span: Span, opening: SessionOpening, history: History
-    ) -> None:
-        self.record = record
-        self.span = span
+    def __init__(self, calls: Calls, part: RouteHop, opening: SessionOpening, history: History) -> None:
+        record = part.server.record
+        self.peer_id = record.peer_id
+        self.span = part.span
+        self.pins = part.pins  # a replacement must compute exactly this
         self.history = history
-        self.report = HopReport(record.peer_id, span, record.public_name)
+        self.report = HopReport(record.peer_id, part.span, record.public_name)
+        self._max_batch_tokens = record.max_batch_tokens
         self._calls = calls
         self._opening = opening
         self._stream: StepStream | None = None
@@ -39,10 +39,6 @@ class Hop:
         self._cached = 0  # tokens of the history that the server has
         self._order: Tensor | None = None  # beam reorder that the server has yet to apply
         self._last_used_s = 0.0
-
-    @property
-    def peer_id(self) -> PeerId:
-        return self.record.peer_id
 
     async def open(self) -> None:
         """Open the stream if there is none. Raises RemoteError UNREACHABLE."""
@@ -129,10 +125,11 @@ class Hop:
 
     def _piece_tokens(self, batch: int) -> int:
         """Tokens a row that one message may hold; deep prompts have to fit into the first."""
-        return max(self.record.max_batch_tokens // batch, 1 if self._cached else max(self.history.prompt_tokens, 1))
+        return max(self._max_batch_tokens // batch, 1 if self._cached else max(self.history.prompt_tokens, 1))
 
     async def _exchange(self, request: StepRequest) -> StepReply:
         assert self._stream is not None
+        assert request.hidden is not None
         began_s = time.monotonic()
         idle_s = began_s - self._last_used_s
         reply = await self._stream.exchange(request)

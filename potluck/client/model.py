@@ -24,7 +24,7 @@ from potluck.client.report import RouteReport
 from potluck.client.swarm_client import SwarmClient
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.invite import decode_invite
-from potluck.protocol.swarm import Swarm
+from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 
 if TYPE_CHECKING:
     from potluck.checkpoint import Checkpoint
@@ -63,7 +63,7 @@ class AutoDistributedModelForCausalLM:
             NetworkError: nobody of the swarm answers.
         """
         swarm = decode_invite(swarm) if isinstance(swarm, str) else swarm
-        checkpoint = open_checkpoint(model or swarm.model, revision=revision or swarm.revision, token=token)
+        checkpoint = open_checkpoint(model or swarm.model, revision=revision or _hub_revision(swarm), token=token)
         _check_fits(checkpoint, swarm)
         client = SwarmClient(swarm, config or ClientConfig())
         client.start()
@@ -108,14 +108,14 @@ class SwarmModel:
         return next(module for module in self.modules() if isinstance(module, RemoteBlocks))  # type: ignore[attr-defined]
 
     def generate(self, *args: Any, session: Session | None = None, **kwargs: Any) -> Any:
-        """As transformers' own `generate`. With `session`, give the whole text so far: what it has seen is not sent again."""
+        """As transformers' own `generate`. With `session`, give all of the text: what it has seen is not sent again."""
         if session is not None:
             kwargs["past_key_values"] = session.cache
         return super().generate(*args, **kwargs)  # type: ignore[misc]
 
     @contextmanager
     def session(self, *, max_length: int) -> Iterator[Session]:
-        """A session that goes on over several calls of `generate` or `forward`, of at most `max_length` tokens a row."""
+        """A session that goes on over several calls; at most `max_length` tokens a row."""
         made = self.new_cache(max_length)
         try:
             yield Session(made)
@@ -172,7 +172,7 @@ def attach(checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | Non
     """The model of `checkpoint` with its blocks at the servers that `client` finds."""
     blocks = RemoteBlocks(client)
     model = load_ends(checkpoint, blocks, dtype=dtype)
-    model.__class__ = _swarm_class(type(model))
+    model.__class__ = _swarm_class(model.__class__)
     model._client, model._routes = client, []
     model.eval()
     _decoder_around(model, blocks).register_forward_pre_hook(blocks.note_inputs, with_kwargs=True)
@@ -180,8 +180,12 @@ def attach(checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | Non
     return model
 
 
+def _hub_revision(swarm: Swarm) -> str | None:
+    return None if swarm.revision == LOCAL_REVISION else swarm.revision
+
+
 @cache
-def _swarm_class(family_class: type) -> type:
+def _swarm_class(family_class: Any) -> type:
     return type(f"Swarm{family_class.__name__}", (SwarmModel, family_class), {})
 
 

@@ -50,7 +50,7 @@ class RemoteBlocks(nn.Module):
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
         if prompts is not None:
             prompts = prompts.to("cpu", hidden.dtype)
-        outputs = _ThroughTheSwarm.apply(hidden, prompts, self.client, groups)
+        outputs = _ThroughTheSwarm.apply(hidden, prompts, self.client, groups)  # type: ignore[no-untyped-call]
         return outputs.to(device)  # type: ignore[no-any-return]
 
     def note_inputs(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -79,7 +79,7 @@ class RemoteBlocks(nn.Module):
             _prompts.reset(token)
 
     def _check_prompts(self, prompts: Tensor, hidden: Tensor) -> None:
-        blocks, rows, tokens, size = prompts.shape
+        blocks, rows, _, size = prompts.shape
         batch, _, hidden_size = hidden.shape
         if (blocks, size) != (self.client.swarm.num_blocks, hidden_size) or rows not in (1, batch):
             raise UsageError(
@@ -115,7 +115,7 @@ class _ThroughTheSwarm(torch.autograd.Function):
         return put_back(parts, hidden)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
         (grad,) = grads
         client: SwarmClient = ctx.client
@@ -149,7 +149,7 @@ def _pieces(groups: tuple[RowGroup, ...], batch: int, max_tokens: int) -> list[R
         if len(rows) <= rows_at_once:
             pieces.append(group)
         else:
-            pieces += [RowGroup(some, group.start, group.end) for some in rows.split(rows_at_once)]
+            pieces += [RowGroup(some, group.start, group.end) for some in torch.split(rows, rows_at_once)]
     return pieces
 
 

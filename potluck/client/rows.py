@@ -52,7 +52,7 @@ def group_rows(mask: Tensor | None, batch: int, tokens: int) -> tuple[RowGroup, 
     if not bool(counts.all()):
         raise UsageError("a row of the batch has no tokens at all")
     bounds = torch.stack([starts, ends], dim=1)
-    kinds = bounds.unique(dim=0)
+    kinds = torch.unique(bounds, dim=0)
     if len(kinds) == 1:
         return (RowGroup(None, int(kinds[0, 0]), int(kinds[0, 1])),)
     return tuple(RowGroup((bounds == kind).all(1).nonzero().flatten(), int(kind[0]), int(kind[1])) for kind in kinds)

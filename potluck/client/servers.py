@@ -7,36 +7,30 @@ decision, what a failure means `recovery`'s.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import random
 import time
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 
 from potluck.client.config import ClientConfig
 from potluck.client.recovery import Bans, Verdict
 from potluck.directory import Directory
-from potluck.errors import NetworkError, SwarmError
+from potluck.errors import NetworkError
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.records import LiveServer, ServerRecord, ServerState
+from potluck.protocol.records import LiveServer
 from potluck.protocol.swarm import Swarm
+from potluck.routing import Hop, Needs, NoRouteError, find_route
 
 _log = logging.getLogger(__name__)
 
 _FIRST_PINGS_S = 0.5  # how long the first route waits for the distances of servers
 _MAX_PINGS = 32  # at a time
 _RTT_LIVES_S = 300.0
+_NO_NEEDS = Needs()
 _RETRY_S = (0.2, 0.5, 1.0, 2.0)  # pauses while blocks are missing; the last one repeats
-
-
-@dataclass(frozen=True, slots=True)
-class RoutePart:
-    """Blocks `span` at the server of `record`, which may hold more."""
-
-    record: ServerRecord
-    span: Span
 
 
 class Servers:
@@ -69,36 +63,31 @@ class Servers:
     async def find_route(
         self,
         span: Span,
+        needs: Needs = _NO_NEEDS,
         *,
-        like: ServerRecord | None = None,
-        max_length: int = 0,
         unwanted: Collection[PeerId] = (),
         why: RemoteError | None = None,
-    ) -> Sequence[RoutePart]:
+    ) -> tuple[Hop, ...]:
         """Servers for all blocks of `span`; waits for missing ones, at most `no_route_timeout_s`.
 
         Args:
-            like: take only servers that hold the same weights in the same format as this one.
-            max_length: tokens of the session that they are for; 0 if there is none.
             unwanted: peers to leave out, besides those that failed lately.
-            why: what made a new route necessary, for the message.
+            why: what made a new route necessary.
         Raises:
-            SwarmError: names the missing blocks.
+            NoRouteError: names the missing blocks.
         """
         began_s = time.monotonic()
-        attempt = 0
-        while True:
-            route, missing = self._choose(span, like, max_length, unwanted)
-            if route:
-                return route
-            waited_s = time.monotonic() - began_s
-            left_s = self._config.no_route_timeout_s - waited_s
-            if left_s <= 0:
-                raise _no_route(missing, why, waited_s, len(self._live))
-            if attempt == 0:
-                _log.warning("nobody serves blocks %s now, looking for others", ", ".join(map(str, missing)))
+        for attempt in itertools.count():
+            try:
+                return self._choose(span, needs, unwanted)
+            except NoRouteError as error:
+                left_s = self._config.no_route_timeout_s - (time.monotonic() - began_s)
+                if left_s <= 0:
+                    raise error from why
+                if attempt == 0:
+                    _log.warning("%s; looking for others", error.message)
             await self._look_again(_RETRY_S[min(attempt, len(_RETRY_S) - 1)], left_s)
-            attempt += 1
+        raise AssertionError("not reached")
 
     def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
         self._bans.record(peer, verdict, time.monotonic())
@@ -150,44 +139,12 @@ class Servers:
         self._rtts[peer] = (rtt_s, time.monotonic())
         return True
 
-    def _choose(
-        self, span: Span, like: ServerRecord | None, max_length: int, unwanted: Collection[PeerId]
-    ) -> tuple[Sequence[RoutePart], Sequence[Span]]:
-        avoided = self._bans.current(time.monotonic()) | set(unwanted)
-        candidates = [
-            server
-            for server in self._live
-            if server.heartbeat.state is ServerState.ONLINE
-            and server.peer_id not in avoided
-            and server.record.max_length >= max_length
-            and (like is None or _is_equal(server.record, like, span))
-        ]
-        parts = []
-        block = span.start
-        while block < span.end:
-            here = [s for s in candidates if block in s.span]
-            if not here:
-                return (), [Span(block, span.end)]
-            best = max(here, key=lambda s: s.span.end)
-            end = min(best.span.end, span.end)
-            parts.append(RoutePart(best.record, Span(block, end)))
-            block = end
-        return parts, ()
-
-
-def _is_equal(record: ServerRecord, like: ServerRecord, span: Span) -> bool:
-    """Whether both would compute the same for the blocks of `span` that `record` holds."""
-    start, end = max(record.span.start, span.start), min(record.span.end, span.end)
-    if start >= end:
-        return False
-    shared = Span(start, end)
-    return record.format == like.format and record.digests_of(shared) == like.digests_of(shared)
-
-
-def _no_route(missing: Sequence[Span], why: RemoteError | None, waited_s: float, num_live: int) -> SwarmError:
-    blocks = ", ".join(map(str, missing))
-    because = f" ({why.message})" if why is not None else ""
-    return SwarmError(
-        f"nobody serves blocks {blocks} of this model{because}; waited {waited_s:.0f} s",
-        hint=f"{num_live} servers of the swarm are known; `potluck swarm show` lists them and what is missing",
-    )
+    def _choose(self, span: Span, needs: Needs, unwanted: Collection[PeerId]) -> tuple[Hop, ...]:
+        route = find_route(
+            self._live,
+            span,
+            rtts_s={peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()},
+            banned=self._bans.current(time.monotonic()) | set(unwanted),
+            needs=needs,
+        )
+        return route.hops

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
@@ -20,11 +20,13 @@ from potluck.client.history import History
 from potluck.client.hop import Hop
 from potluck.client.recovery import Action, judge
 from potluck.client.report import RouteReport
-from potluck.client.servers import RoutePart, Servers
+from potluck.client.servers import Servers
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import SessionOpening
+from potluck.routing import Hop as RouteHop
+from potluck.routing import Needs, Variant
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +68,7 @@ class InferenceSession:
                 hint="open it with a larger max_length",
             )
         if not self._hops:
-            await self._open()
+            await self._open(hidden.shape[0])
         self._rewind(position, order)
         if position == 0:
             for hop in self._hops:
@@ -79,8 +81,8 @@ class InferenceSession:
         hops, self._hops = self._hops, []
         await asyncio.gather(*(hop.close() for hop in hops))
 
-    async def _open(self) -> None:
-        route = await self._servers.find_route(self._span, max_length=self.max_length)
+    async def _open(self, batch: int) -> None:
+        route = await self._servers.find_route(self._span, self._needs(batch))
         self._put(slice(None), [self._new_hop(part, History()) for part in route])
         # Streams are opened side by side; one that does not open is dealt with when its turn comes.
         await asyncio.gather(*(hop.open() for hop in self._hops), return_exceptions=True)
@@ -127,13 +129,13 @@ class InferenceSession:
         if verdict.for_this_session:
             self._unwanted |= {hop.peer_id}
         route = await self._servers.find_route(
-            hop.span, like=hop.record, max_length=self.max_length, unwanted=self._unwanted, why=error
+            hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted, why=error
         )
         hop.report.replaced_because = f"{error.code}: {error.message}"
         self.route.replaced.append(hop.report)
         self._put(slice(index, index + 1), self._heirs(hop, route))
 
-    def _heirs(self, lost: Hop, route: Sequence[RoutePart]) -> list[Hop]:
+    def _heirs(self, lost: Hop, route: Sequence[RouteHop]) -> list[Hop]:
         """The first heir has all that the lost hop was given; the others lack the outputs of the one before."""
         prompts = lost.history.prompts
         histories = [History(_prompts_of(prompts, part.span, lost.span)) for part in route]
@@ -144,16 +146,20 @@ class InferenceSession:
             heir.report.replayed_tokens = lost.history.length
         return heirs
 
-    def _new_hop(self, part: RoutePart, history: History) -> Hop:
+    def _needs(self, batch: int, pins: Mapping[int, Variant] | None = None) -> Needs:
+        return Needs(max_length=self.max_length, cache_tokens=batch * self.max_length, pins=pins or {})
+
+    def _new_hop(self, part: RouteHop, history: History) -> Hop:
+        record = part.server.record
         opening = SessionOpening(
             prefix=self._prefix,
             span=part.span,
             max_length=self.max_length,
             session_id=str(uuid.uuid4()),
             alloc_timeout_s=self._config.alloc_timeout_s,
-            caller=self._calls.caller_for(part.record, part.span),
+            caller=self._calls.caller_for(record, part.span),
         )
-        return Hop(self._calls, part.record, part.span, opening, history)
+        return Hop(self._calls, part, opening, history)
 
     def _put(self, place: slice, hops: list[Hop]) -> None:
         self._hops[place] = hops

@@ -21,8 +21,9 @@ from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest
-from potluck.protocol.records import ServerRecord
+from potluck.routing import Hop, Needs
 
+_NO_NEEDS = Needs()
 _log = logging.getLogger(__name__)
 
 
@@ -30,8 +31,7 @@ _log = logging.getLogger(__name__)
 class Leg:
     """One server's part of a forward and what it was given: hidden [batch, tokens, hidden_size]."""
 
-    record: ServerRecord
-    span: Span
+    hop: Hop
     hidden: Tensor
 
 
@@ -45,20 +45,20 @@ class StatelessCalls:
         self._prefix = prefix
 
     async def forward(
-        self, hidden: Tensor, prompts: Tensor | None, span: Span, *, like: ServerRecord | None = None
+        self, hidden: Tensor, prompts: Tensor | None, span: Span, *, needs: Needs = _NO_NEEDS
     ) -> tuple[Tensor, list[Leg]]:
         """Run [batch, tokens, hidden_size] through `span`.
 
         Args:
             prompts: deep prompts [blocks of the span, batch or 1, prompt_tokens, hidden_size] or None.
-            like: take only servers that hold the same weights in the same format.
+            needs: what servers must have, such as the same weights as before.
         Returns: the output, and what `backward` needs.
         Raises:
             SwarmError: nobody could be found to do it. RemoteError: the request itself is wrong.
         """
         legs: list[Leg] = []
         failures = _Failures(self._servers, self._config)
-        route = list(await self._servers.find_route(span, like=like))
+        route = list(await self._servers.find_route(span, needs))
         while route:
             part = route.pop(0)
             request = ForwardRequest(
@@ -66,17 +66,17 @@ class StatelessCalls:
                 part.span,
                 hidden,
                 prompts=None if prompts is None else _cut(prompts, part.span, span),
-                caller=self._calls.caller_for(part.record, part.span),
+                caller=self._calls.caller_for(part.server.record, part.span),
             )
             try:
-                reply = await self._calls.forward(part.record.peer_id, request)
+                reply = await self._calls.forward(part.peer_id, request)
             except RemoteError as error:
-                failures.note(part.record, part.span, error)
+                failures.note(part, error)
                 rest = Span(part.span.start, span.end)
-                route = list(await self._servers.find_route(rest, like=like, unwanted=failures.unwanted, why=error))
+                route = list(await self._servers.find_route(rest, needs, unwanted=failures.unwanted, why=error))
                 continue
-            self._servers.note_success(part.record.peer_id)
-            legs.append(Leg(part.record, part.span, hidden))
+            self._servers.note_success(part.peer_id)
+            legs.append(Leg(part, hidden))
             hidden = reply.tensors[0].to(hidden.dtype)
         return hidden, legs
 
@@ -95,23 +95,23 @@ class StatelessCalls:
         prompt_grads: list[Tensor] = []
         while todo:
             leg = todo.pop()
-            own_prompts = None if prompts is None else _cut(prompts, leg.span, span)
+            own_prompts = None if prompts is None else _cut(prompts, leg.hop.span, span)
             request = BackwardRequest(
                 self._prefix,
-                leg.span,
+                leg.hop.span,
                 leg.hidden,
                 grad,
                 prompts=own_prompts,
-                caller=self._calls.caller_for(leg.record, leg.span),
+                caller=self._calls.caller_for(leg.hop.server.record, leg.hop.span),
             )
             try:
-                reply = await self._calls.backward(leg.record.peer_id, request)
+                reply = await self._calls.backward(leg.hop.peer_id, request)
             except RemoteError as error:
-                failures.note(leg.record, leg.span, error)
-                _, again = await self.forward(leg.hidden, own_prompts, leg.span, like=leg.record)
+                failures.note(leg.hop, error)
+                _, again = await self.forward(leg.hidden, own_prompts, leg.hop.span, needs=Needs(pins=leg.hop.pins))
                 todo += again
                 continue
-            self._servers.note_success(leg.record.peer_id)
+            self._servers.note_success(leg.hop.peer_id)
             grad = reply.tensors[0].to(leg.hidden.dtype)
             if own_prompts is not None:
                 prompt_grads.append(reply.tensors[1].to(own_prompts.dtype))
@@ -126,17 +126,17 @@ class _Failures:
         self._servers = servers
         self._left = config.max_recoveries
 
-    def note(self, record: ServerRecord, span: Span, error: RemoteError) -> None:
+    def note(self, hop: Hop, error: RemoteError) -> None:
         verdict = judge(error)
-        _log.warning("blocks %s: %s (%s)", span, error.message, error.code)
-        self._servers.note_failure(record.peer_id, verdict)
+        _log.warning("blocks %s: %s (%s)", hop.span, error.message, error.code)
+        self._servers.note_failure(hop.peer_id, verdict)
         if verdict.action is Action.GIVE_UP:
             raise error
         self._left -= 1
         if self._left < 0:
-            raise SwarmError(f"blocks {span} failed again and again, at last: {error.message}")
+            raise SwarmError(f"blocks {hop.span} failed again and again, at last: {error.message}")
         if verdict.for_this_session:
-            self.unwanted |= {record.peer_id}
+            self.unwanted |= {hop.peer_id}
 
 
 def _cut(prompts: Tensor, span: Span, whole: Span) -> Tensor:

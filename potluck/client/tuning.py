@@ -19,9 +19,11 @@ _IGNORED_LABEL = -100  # transformers' losses skip it
 class PromptTuning(nn.Module):
     """Soft prompts for a model of `AutoDistributedModelForCausalLM`.
 
-    Parameters: `prompt` [prompt_tokens, hidden_size], starting as embeddings of random tokens; `deep_prompts` [num_blocks, 1,
-    prompt_tokens, hidden_size], starting as zeros, added to the input of each block at the prompt's places.
+    Parameters: `prompt` [prompt_tokens, hidden_size], starting as embeddings of random tokens; `deep_prompts`
+    [num_blocks, 1, prompt_tokens, hidden_size], starting as zeros, added to each block's input at the prompt's places.
     """
+
+    model: Any
 
     def __init__(self, model: Any, prompt_tokens: int, *, deep: bool = False, seed: int = 0) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ implementation of it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,7 @@ class BlockServer:
     steps: list[StepRequest] = field(default_factory=list)  # all that came, of all sessions
     forwards: list[ForwardRequest] = field(default_factory=list)
     backwards: list[BackwardRequest] = field(default_factory=list)
+    is_idle: asyncio.Event = field(default_factory=asyncio.Event)  # no session is open
     open_sessions: int = 0
     on_step: Callable[[BlockServer, StepRequest], None] = lambda server, request: None
     on_call: Callable[[BlockServer, object], None] = lambda server, request: None
@@ -85,6 +87,11 @@ class BlockServer:
         await directory.announce(self.record)
         await directory.heartbeat(Heartbeat(self.peer_id, state, cache_tokens_left=100_000))
 
+    async def wait_idle(self) -> None:
+        """Until no session is open any more, and there was one."""
+        async with asyncio.timeout(10):
+            await self.is_idle.wait()
+
     @property
     def _limits(self) -> wire.Limits:
         return wire.Limits(
@@ -97,10 +104,13 @@ class BlockServer:
 
     async def _session(self, stream: Stream, peer: PeerId) -> None:
         self.open_sessions += 1
+        self.is_idle.clear()
         try:
             await self._steps(stream)
         finally:
             self.open_sessions -= 1
+            if not self.open_sessions:
+                self.is_idle.set()
 
     async def _steps(self, stream: Stream) -> None:
         opening = blocks = cache = None
