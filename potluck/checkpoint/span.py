@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.cache import KvCache
+from potluck.checkpoint.decode import DecodePath, fits, watch_decode
 from potluck.checkpoint.families import attention_of, decoder_class, decoder_of, refuse_unsplittable, slice_config
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.tensors import digest_tensors, map_tensors
@@ -32,6 +33,7 @@ class BlockSpan:
         digests: one a block, 16 hex digits of the block's tensors as they are in the checkpoint.
         dtype: of the weights and of the hidden states that go in and out.
         bytes_per_token: what one token of one row adds to a cache.
+        decode_path: the short way for one-token steps, None where the family's own has to be taken.
     """
 
     def __init__(self, decoder: Any, layers: nn.ModuleList, span: Span, digests: tuple[str, ...]) -> None:
@@ -47,7 +49,9 @@ class BlockSpan:
         self._prompts: Tensor | None = None
         for index, layer in enumerate(layers):
             layer.forward = self._wrapped(index, layer.forward)
-        self.bytes_per_token = self._measure_bytes_per_token()
+        self._watched: list[dict[str, Any]] | None = None
+        self.decode_path: DecodePath | None = None
+        self.bytes_per_token = self._try_out()
 
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)
@@ -62,8 +66,11 @@ class BlockSpan:
             return hidden
         self._input, self._prompts = hidden, prompts
         try:
-            self.decoder(inputs_embeds=hidden, past_key_values=cache, use_cache=cache is not None)
-            output = self._output
+            if self.decode_path is not None and hidden.shape[1] == 1 and cache is not None and cache.length:
+                output: Tensor | None = self.decode_path(hidden, cache)
+            else:
+                self.decoder(inputs_embeds=hidden, past_key_values=cache, use_cache=cache is not None)
+                output = self._output
         finally:
             self._input = self._output = self._prompts = None
         if cache is not None:
@@ -78,6 +85,8 @@ class BlockSpan:
 
         def forward(*args: Any, **kwargs: Any) -> Any:
             hidden: Any = self._input if is_first else (args[0] if args else kwargs["hidden_states"])
+            if self._watched is not None and len(args) <= 1:
+                self._watched.append({key: value for key, value in kwargs.items() if key != "hidden_states"})
             if self._prompts is not None:
                 hidden = _add_prompt(hidden, self._prompts[index])
             if args:
@@ -91,12 +100,22 @@ class BlockSpan:
 
         return forward
 
-    def _measure_bytes_per_token(self) -> int:
-        """One token through the span: what its cache then holds, and the proof that the blocks run at all."""
+    def _try_out(self) -> int:
+        """Two tokens through the span: proof that the blocks run, bytes a token, and whether the short way fits.
+
+        Two rows, so that what depends on the batch does not look like a constant.
+        """
         cache = self.new_cache()
+        hidden = torch.zeros((2, 1, self.hidden_size), dtype=self.dtype, device=self.device)
         with torch.inference_mode():
-            self.forward(torch.zeros((1, 1, self.hidden_size), dtype=self.dtype, device=self.device), cache)
-        return cache.one_token_nbytes
+            self.forward(hidden, cache)
+            bytes_per_token = cache.one_token_nbytes // 2
+            self._watched = []
+            self.forward(hidden, cache)
+            calls, self._watched = self._watched, None
+            if len(calls) == len(self.layers) and fits(cache):
+                self.decode_path = watch_decode(self.decoder, list(self.layers), calls, cache, hidden, length=1)
+        return bytes_per_token
 
 
 def load_span(

@@ -1,4 +1,4 @@
-"""A small server that speaks the part of a model hub that huggingface_hub needs: model info, HEAD and ranged GET of files.
+"""A small server that speaks what huggingface_hub needs of a model hub: model info, HEAD and ranged GET of files.
 
 It listens on loopback only, counts what was asked of it, and can require a token or break connections in mid-file.
 """

@@ -75,7 +75,7 @@ def test_a_missing_shard_is_named(folder: Path) -> None:
 
 def test_a_tensor_missing_from_its_shard_is_named(folder: Path) -> None:
     rewrite(shard_of(folder), lambda tensors: tensors.pop(SHARD))
-    with pytest.raises(CheckpointError, match="lacks a tensor that the index promises.*up_proj"):
+    with pytest.raises(CheckpointError, match=r"lacks a tensor that the index promises.*up_proj"):
         load(folder)
 
 
@@ -96,7 +96,7 @@ def test_a_block_missing_altogether_is_told(folder: Path) -> None:
 
 def test_a_tensor_that_the_model_does_not_know_is_named(folder: Path) -> None:
     edit_config(folder, attention_bias=False, model_type="qwen3", head_dim=16)
-    with pytest.raises(CheckpointError, match="q_norm|k_norm"):
+    with pytest.raises(CheckpointError, match=r"q_norm|k_norm"):
         load(folder)
 
 
@@ -111,7 +111,7 @@ def test_a_missing_embedding_is_named(folder: Path) -> None:
     index = json.loads(path.read_text())
     del index["weight_map"]["model.embed_tokens.weight"]
     path.write_text(json.dumps(index))
-    with pytest.raises(CheckpointError, match="lacks .*embed_tokens"):
+    with pytest.raises(CheckpointError, match=r"lacks .*embed_tokens"):
         load_ends(open_checkpoint(str(folder)), nn.Identity())
 
 
@@ -120,7 +120,7 @@ def test_a_buffer_that_nothing_computes_is_refused_not_served(folder: Path, monk
 
     monkeypatch.setattr(LlamaModel, "_init_weights", lambda self, module: None)
     monkeypatch.setattr(building, "_take_from_fresh", lambda *args: None)
-    with pytest.raises(CheckpointError, match="rotary_emb.inv_freq cannot be computed"):
+    with pytest.raises(CheckpointError, match=r"rotary_emb.inv_freq cannot be computed"):
         load(folder)
 
 
@@ -133,7 +133,7 @@ def test_a_damaged_index_is_refused(folder: Path) -> None:
 
 
 def test_folders_that_are_no_checkpoints_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="no config.json"):
+    with pytest.raises(CheckpointError, match=r"no config.json"):
         open_checkpoint(str(tmp_path))
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     with pytest.raises(CheckpointError, match="no safetensors weights"):

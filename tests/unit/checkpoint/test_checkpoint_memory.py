@@ -1,0 +1,35 @@
+"""Loading a span needs little more memory than the span."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.load_peak import measure_load_peak
+from transformers import LlamaConfig, LlamaForCausalLM
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Blocks of 8 MiB in bfloat16, eight of them, so that a span of six is 48 MiB, or 96 MiB in float32."""
+    config = LlamaConfig(
+        vocab_size=64,
+        hidden_size=512,
+        intermediate_size=2048,
+        num_hidden_layers=8,
+        num_attention_heads=8,
+        num_key_value_heads=8,
+    )
+    folder = tmp_path_factory.mktemp("memory")
+    LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(folder, max_shard_size="20MB")
+    return folder
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(("dtype", "limit"), [("bfloat16", 0.25), ("float32", 1.25)])
+def test_peak_memory_while_loading_stays_near_the_spans_size(folder: Path, dtype: str, limit: float) -> None:
+    peak = measure_load_peak(folder, "1:7", dtype)
+    assert peak.span_bytes > 45 * 2**20
+    assert peak.ratio <= limit, peak
