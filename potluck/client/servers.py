@@ -49,7 +49,7 @@ class Servers:
 
     async def start(self) -> None:
         """Read the directory for the first time, and from then on in the background."""
-        await self._refresh()
+        await self.refresh()
         self._watching = asyncio.create_task(self._watch())
         assert self._pinging is not None
         await asyncio.wait({self._pinging}, timeout=_FIRST_PINGS_S)
@@ -100,7 +100,7 @@ class Servers:
     async def _look_again(self, pause_s: float, left_s: float) -> None:
         """Read the directory and ask those who failed whether they are back; then pause."""
         faulty = self._bans.faulty(time.monotonic())
-        work = asyncio.gather(self._refresh(), *(self._ping(peer) for peer in faulty))
+        work = asyncio.gather(self.refresh(), *(self._ping(peer) for peer in faulty))
         try:
             async with asyncio.timeout(min(left_s, self._config.refresh_period_s)):
                 _, *answers = await work
@@ -112,9 +112,9 @@ class Servers:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self._config.refresh_period_s)
-            await self._refresh()
+            await self.refresh()
 
-    async def _refresh(self) -> None:
+    async def refresh(self) -> None:
         """Read the directory; keeps what was known if nobody answers. Starts measuring distances."""
         try:
             self._live = (await self._directory.fetch()).servers

@@ -46,6 +46,8 @@ class BlockServer:
     open_sessions: int = 0
     on_step: Callable[[BlockServer, StepRequest], None] = lambda server, request: None
     on_call: Callable[[BlockServer, object], None] = lambda server, request: None
+    delay_s: Callable[[BlockServer], float] = lambda server: 0.0  # of the present step
+    digests: tuple[str, ...] | None = None  # announced instead of the true ones
     tamper: Callable[[Tensor], Tensor] = lambda output: output
 
     @classmethod
@@ -72,7 +74,7 @@ class BlockServer:
             span=self.blocks.span,
             revision="main",
             format=NumberFormat("float32"),
-            block_digests=self.blocks.digests,
+            block_digests=self.digests or self.blocks.digests,
             max_batch_tokens=self.max_batch_tokens,
             max_length=self.max_length,
             inference_tps=100.0,
@@ -124,6 +126,7 @@ class BlockServer:
             cache = cache or blocks.new_cache()
             self.steps.append(request)
             self.on_step(self, request)
+            await asyncio.sleep(self.delay_s(self))
             await self.host.thawed()
             if request.start_from_position is not None and request.start_from_position < cache.length:
                 cache.crop(request.start_from_position)

@@ -1,0 +1,197 @@
+"""Lost, hung and unwilling servers are replaced in mid-generation, and the same tokens come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers.block_server import BlockServer
+from helpers.client_world import QUICK, World, prompt, world
+from transformers import PreTrainedModel
+
+from potluck.errors import SwarmError
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepRequest
+
+GREEDY = {"max_new_tokens": 8, "do_sample": False}
+Misdeed = Callable[[BlockServer, StepRequest], None]
+
+
+class OnceAt:
+    """Does something at the nth step that any of the servers of one span gets, once."""
+
+    def __init__(self, nth: int, misdeed: Misdeed) -> None:
+        self.left = nth
+        self.misdeed = misdeed
+        self.culprit: BlockServer | None = None
+
+    def __call__(self, server: BlockServer, request: StepRequest) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.culprit = server
+            self.misdeed(server, request)
+
+
+def refuse(code: Code, retry_after_s: float | None = None) -> Misdeed:
+    def misdeed(server: BlockServer, request: StepRequest) -> None:
+        raise RemoteError(code, "not now", retry_after_s=retry_after_s)
+
+    return misdeed
+
+
+def disturb(there: World, span: str, nth: int, misdeed: Misdeed) -> OnceAt:
+    """Let the servers of `span` misbehave, together once."""
+    disturbance = OnceAt(nth, misdeed)
+    for server in there.servers:
+        if str(server.blocks.span) == span:
+            server.on_step = disturbance
+    return disturbance
+
+
+MISDEEDS: dict[str, Misdeed] = {
+    "killed": lambda server, request: server.host.kill(),
+    "frozen": lambda server, request: server.host.freeze(),
+    "failing": refuse(Code.INTERNAL),
+    "busy": refuse(Code.BUSY, 60.0),
+    "out of memory": refuse(Code.NO_MEMORY, 60.0),
+    "draining": refuse(Code.DRAINING),
+    "not serving": refuse(Code.NOT_SERVED),
+}
+
+
+@pytest.mark.parametrize("nth", [1, 2, 5])
+@pytest.mark.parametrize("misdeed", MISDEEDS)
+def test_a_server_that_is_lost_in_mid_generation_is_replaced(local: PreTrainedModel, misdeed: str, nth: int) -> None:
+    with world("0:1", "1:3", "1:3", "3:4") as there:
+        lost = disturb(there, "1:3", nth, MISDEEDS[misdeed])
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = there.model.last_route()
+        assert lost.culprit is not None
+        assert [hop.peer_id for hop in route.replaced] == [lost.culprit.peer_id]
+        for healthy in (there.servers[0], there.servers[3]):  # kept its cache: each token came once
+            assert sum(step.hidden.shape[1] for step in healthy.steps) == prompt().shape[1] + 7
+
+
+@pytest.mark.parametrize("how", ["nan", "shape"])
+def test_a_server_whose_answers_break_the_protocol_is_replaced(local: PreTrainedModel, how: str) -> None:
+    spoil = {"nan": lambda output: output * float("nan"), "shape": lambda output: output[:, :, 1:]}[how]
+    with world("0:2", "0:2", "2:4") as there:
+
+        def spoil_from_now(server: BlockServer, request: StepRequest) -> None:
+            server.tamper = spoil
+
+        disturb(there, "0:2", 4, spoil_from_now)
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+
+
+def test_one_lost_server_may_be_replaced_by_several(local: PreTrainedModel) -> None:
+    with world("0:1", "1:4", "1:2", "2:4") as there:
+        disturb(there, "1:4", 4, MISDEEDS["killed"])
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = there.model.last_route()
+        assert [str(hop.span) for hop in route.hops] == ["0:1", "1:2", "2:4"]
+
+
+def test_servers_are_lost_one_after_the_other(local: PreTrainedModel) -> None:
+    with world("0:2", "0:2", "0:2", "2:4", "2:4") as there:
+        for server in there.servers:
+            server.on_step = lambda server, request: server.host.kill() if len(server.steps) == 3 else None
+        there.servers[2].on_step = there.servers[4].on_step = lambda server, request: None
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+
+
+def test_history_is_replayed_in_pieces_that_the_replacement_takes(local: PreTrainedModel) -> None:
+    with world("0:4", max_batch_tokens=64) as there:
+        small = there.add_server(there.servers[0].blocks.span, max_batch_tokens=4)
+        there.servers[0].on_step = OnceAt(6, MISDEEDS["killed"])
+        small.on_step = OnceAt(1, refuse(Code.NO_MEMORY, 0.05))  # if it should come first
+        text = prompt(tokens=11)
+        assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
+        assert max(step.hidden.shape[1] for step in small.steps) <= 4
+
+
+def test_beams_are_replayed_in_their_present_order(local: PreTrainedModel) -> None:
+    options = {"max_new_tokens": 10, "num_beams": 3, "do_sample": False}
+    with world("0:2", "2:4", "2:4") as there:
+        disturb(there, "2:4", 7, MISDEEDS["killed"])
+        got = there.model.generate(prompt(batch=2), **options)
+        assert torch.equal(got, local.generate(prompt(batch=2), **options))
+
+
+def test_a_rollback_that_a_cache_cannot_do_is_replayed_at_the_same_server(local: PreTrainedModel) -> None:
+    def refuse_rollbacks(server: BlockServer, request: StepRequest) -> None:
+        before = server.steps[-2] if len(server.steps) > 1 else None
+        if before is None or request.opening is not None:
+            return
+        if request.start_from_position < before.start_from_position + before.hidden.shape[1]:
+            raise RemoteError(Code.ROLLBACK, "cannot go back")
+
+    text = prompt(tokens=4).repeat(1, 3)
+    with world("0:4") as there:
+        there.servers[0].on_step = refuse_rollbacks
+        got = there.model.generate(text, **GREEDY, prompt_lookup_num_tokens=3)
+        assert torch.equal(got, local.generate(text, **GREEDY))
+        (route,) = there.model.last_route()
+        assert not route.replaced
+
+
+def test_a_slow_server_that_answers_pings_is_waited_for(local: PreTrainedModel) -> None:
+    with world("0:4") as there:
+        there.servers[0].delay_s = lambda server: 10 * QUICK.silence_before_ping_s if len(server.steps) == 3 else 0.0
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = there.model.last_route()
+        assert not route.replaced
+
+
+def test_a_full_server_is_waited_for_if_there_is_no_other(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there:
+        disturb(there, "2:4", 3, refuse(Code.BUSY, 0.1))
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+
+
+def test_a_request_that_is_wrong_is_not_repeated_elsewhere() -> None:
+    with world("0:4", "0:4") as there:
+        disturbance = disturb(there, "0:4", 2, refuse(Code.BAD_REQUEST))
+        with pytest.raises(RemoteError, match="not now"):
+            there.model.generate(prompt(), **GREEDY)
+        assert disturbance.left == 0
+
+
+def test_blocks_that_nobody_serves_are_named_within_the_time_limit() -> None:
+    with world("0:1", "2:3") as there, pytest.raises(SwarmError, match=r"1:2.*3:4"):
+        there.model.generate(prompt(), **GREEDY)
+
+
+def test_the_last_server_of_a_span_is_missed_by_name() -> None:
+    with world("0:2", "2:4") as there:
+        disturb(there, "2:4", 3, MISDEEDS["killed"])
+        with pytest.raises(SwarmError, match="2:4"):
+            there.model.generate(prompt(), **GREEDY)
+
+
+def test_a_server_that_comes_while_one_waits_is_used(local: PreTrainedModel) -> None:
+    config = replace(QUICK, no_route_timeout_s=20.0)
+    with world("0:2", "2:4", config=config) as there:
+
+        def vanish_and_be_replaced(server: BlockServer, request: StepRequest) -> None:
+            server.host.kill()
+            server.host._network.nodes[there.client._host.peer_id].spawn(later())  # type: ignore[union-attr]
+
+        async def later() -> None:
+            made = await BlockServer.start(there.network, there.swarm, there.folder, there.servers[1].blocks.span)
+            there.servers.append(made)
+
+        disturb(there, "2:4", 3, vanish_and_be_replaced)
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+
+
+def test_a_server_with_other_weights_never_replaces_one() -> None:
+    with world("0:2", "2:4", "2:4") as there:
+        there.servers[2].digests = ("f" * 16,) * 2
+        there.client.run(there.servers[2].announce())
+        there.client.run(there.client.servers.refresh())
+        there.servers[1].on_step = there.servers[2].on_step = OnceAt(3, MISDEEDS["killed"])
+        with pytest.raises(SwarmError, match="other weights"):
+            there.model.generate(prompt(), **GREEDY)

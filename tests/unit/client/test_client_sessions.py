@@ -1,0 +1,107 @@
+"""Sessions that go on over several calls."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from helpers.client_world import prompt, world
+from transformers import PreTrainedModel
+
+from potluck.errors import NetworkError, UsageError
+
+GREEDY = {"max_new_tokens": 5, "do_sample": False}
+
+
+def test_a_second_call_sends_only_new_tokens(local: PreTrainedModel) -> None:
+    question = prompt(tokens=3, seed=1)
+    with world("0:2", "2:4") as there, there.model.session(max_length=40) as session:
+        first = there.model.generate(prompt(), session=session, **GREEDY)
+        assert session.position == 7 + 4
+        text = torch.cat([first, question], dim=1)
+        second = there.model.generate(text, session=session, **GREEDY)
+        assert torch.equal(second, local.generate(text, **GREEDY))
+        tokens = [step.hidden.shape[1] for step in there.servers[0].steps]
+        assert tokens == [7, 1, 1, 1, 1, 1 + 3, 1, 1, 1, 1]
+
+
+def test_a_session_can_be_rewound(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there, there.model.session(max_length=40) as session:
+        there.model.generate(prompt(), session=session, **GREEDY)
+        session.rewind(5)
+        text = torch.cat([prompt()[:, :5], prompt(tokens=4, seed=2)], dim=1)
+        assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
+        assert there.servers[0].steps[5].start_from_position == 5
+
+
+def test_a_session_rewound_to_its_beginning_starts_anew(local: PreTrainedModel) -> None:
+    with world("0:4") as there, there.model.session(max_length=40) as session:
+        there.model.generate(prompt(), session=session, **GREEDY)
+        session.rewind(0)
+        text = prompt(batch=2, seed=3)
+        assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
+
+
+def test_more_tokens_than_the_session_holds_are_refused_before_anything_is_sent() -> None:
+    with world("0:4") as there, there.model.session(max_length=8) as session:
+        with pytest.raises(UsageError, match="at most 8 tokens"):
+            there.model.generate(prompt(tokens=9), session=session, **GREEDY)
+        assert not there.servers[0].steps
+
+
+def test_text_that_the_session_has_seen_already_is_refused() -> None:
+    with world("0:4") as there, there.model.session(max_length=40) as session:
+        there.model.generate(prompt(), session=session, **GREEDY)
+        with pytest.raises(UsageError, match="has seen 11 tokens"):
+            there.model.generate(prompt(tokens=3), session=session, **GREEDY)
+
+
+def test_another_number_of_rows_is_refused() -> None:
+    with world("0:4") as there, there.model.session(max_length=40) as session:
+        there.model(prompt(), past_key_values=session.cache)
+        with pytest.raises(UsageError, match="1 rows, not 2"):
+            there.model(prompt(batch=2), past_key_values=session.cache)
+
+
+def test_a_closed_session_says_so() -> None:
+    with world("0:4") as there:
+        with there.model.session(max_length=40) as session:
+            there.model(prompt(), past_key_values=session.cache)
+        with pytest.raises(UsageError, match="closed"):
+            there.model(prompt(tokens=1), past_key_values=session.cache)
+
+
+def test_a_closed_model_says_so() -> None:
+    with world("0:4") as there:
+        there.model.close()
+        with pytest.raises(NetworkError, match="closed"):
+            there.model.generate(prompt(), **GREEDY)
+
+
+def test_a_step_that_failed_can_be_tried_again(local: PreTrainedModel) -> None:
+    from potluck.protocol.codes import Code, RemoteError
+
+    def fail_once(server: object, request: object) -> None:
+        there.servers[0].on_step = lambda server, request: None
+        raise RemoteError(Code.BAD_REQUEST, "no")
+
+    with world("0:2", "2:4") as there, there.model.session(max_length=40) as session, torch.no_grad():
+        there.model(prompt(), past_key_values=session.cache)
+        there.servers[1].on_step = fail_once
+        there.servers[0].on_step = fail_once
+        more = prompt(tokens=2, seed=4)
+        with pytest.raises(RemoteError, match="no"):
+            there.model(more, past_key_values=session.cache)
+        there.servers[1].on_step = lambda server, request: None
+        got = there.model(more, past_key_values=session.cache).logits
+        want = local(torch.cat([prompt(), more], dim=1)).logits[:, -2:]
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_several_threads_may_generate_at_the_same_time(local: PreTrainedModel) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    texts = [prompt(seed=seed) for seed in range(4)]
+    with world("0:2", "2:4") as there, ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda text: there.model.generate(text, **GREEDY), texts))
+    for text, tokens in zip(texts, got, strict=True):
+        assert torch.equal(tokens, local.generate(text, **GREEDY))
