@@ -77,6 +77,7 @@ class EngineView:
     serving: str = ""  # "blocks 0:4 of tiny-llama"
     failure: str | None = None  # the last one, until it serves again
     retry_at: float | None = None  # not to be started before
+    is_outdated: bool = False  # started for other settings or another swarm than are wanted now
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def decide(inputs: Inputs, now: float) -> Decision:
         state=State.DRAINING if is_draining else wish.state,
         reason=wish.reason,
         text=wish.text,
-        order=_order(wish.rung, phase),
+        order=_order(wish.rung, inputs.engine),
         left_s=wish.left_s,
         wake_in_s=wish.wake_in_s if wish.wake_in_s is not None else wish.left_s,
     )
@@ -190,10 +191,12 @@ def _working(engine: EngineView, now: float) -> _Wish:
             return _Wish(State.JOINING, Reason.NONE, "Loading blocks", Rung.ONLINE)
 
 
-def _order(rung: Rung, phase: Phase) -> Order:
-    match rung, phase:
+def _order(rung: Rung, engine: EngineView) -> Order:
+    match rung, engine.phase:
         case _, Phase.STOPPING:
             return Order.NOTHING  # whatever is wanted, it begins with the end of this process
+        case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
+            return Order.STOP
         case Rung.ONLINE, Phase.ENDED:
             return Order.START
         case Rung.ONLINE, Phase.OFFLOADED:

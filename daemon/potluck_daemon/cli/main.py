@@ -18,6 +18,15 @@ from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import RemoteError
 
 COMMANDS = {
+    "start": "start the daemon, which serves when nobody needs the machine",
+    "stop": "end the daemon",
+    "status": "what this machine does for the swarm, and why",
+    "pause": "give the machine back for an hour, or as long as you say",
+    "resume": "end a pause",
+    "join": "join a swarm by its invite and serve it",
+    "history": "what the daemon did, when and why",
+    "logs": "the daemon's log",
+    "service": "have systemd start the daemon",
     "serve": "serve blocks of a model to a swarm",
     "generate": "let a swarm complete a prompt",
     "swarm": "create, join and look at swarms",

@@ -20,22 +20,33 @@ class Broadcast:
 
     def __init__(self) -> None:
         self._subscriptions: set[Subscription] = set()
-        self._last_status: bytes | None = None
+        self._has_readers = asyncio.Event()
 
     @property
     def has_readers(self) -> bool:
         return bool(self._subscriptions)
 
     def subscribe(self) -> Subscription:
-        subscription = Subscription(self._subscriptions)
-        if self._last_status is not None:
-            subscription.put(STATUS_EVENT, self._last_status)
-        return subscription
+        """For a new reader, to be used as a context manager."""
+        return Subscription(self)
+
+    async def wait_for_readers(self) -> None:
+        """Return while at least one reads; a new one should be sent a status soon."""
+        await self._has_readers.wait()
+
+    def add(self, subscription: Subscription) -> None:
+        self._subscriptions.add(subscription)
+        self._has_readers.set()
+
+    def discard(self, subscription: Subscription) -> None:
+        self._subscriptions.discard(subscription)
+        if not self._subscriptions:
+            self._has_readers.clear()
 
     def publish_status(self, status: Status) -> None:
-        self._last_status = dumps(status)
+        data = dumps(status)
         for subscription in self._subscriptions:
-            subscription.put(STATUS_EVENT, self._last_status)
+            subscription.put(STATUS_EVENT, data)
 
     def publish_transition(self, transition: Transition) -> None:
         data = dumps(transition)
@@ -46,8 +57,8 @@ class Broadcast:
 class Subscription:
     """What waits for one reader. A context manager: it takes itself off the list."""
 
-    def __init__(self, owners: set[Subscription]) -> None:
-        self._owners = owners
+    def __init__(self, broadcast: Broadcast) -> None:
+        self._broadcast = broadcast
         self._waiting: OrderedDict[tuple[str, bytes], None] = OrderedDict()
         self._arrived = asyncio.Event()
 
@@ -69,10 +80,10 @@ class Subscription:
         return name, data
 
     def __enter__(self) -> Subscription:
-        self._owners.add(self)
+        self._broadcast.add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._owners.discard(self)
+        self._broadcast.discard(self)

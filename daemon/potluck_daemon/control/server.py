@@ -154,6 +154,7 @@ class ControlServer:
         try:
             with self._broadcast.subscribe() as subscription:
                 await _write(writer, http.event_stream_head())
+                subscription.put(schema.STATUS_EVENT, dumps(await self._handlers[schema.STATUS.name](schema.Empty())))
                 gone = asyncio.create_task(reader.read(1))  # a reader has nothing more to say; this is its end
                 try:
                     await _pump(subscription, writer, gone)

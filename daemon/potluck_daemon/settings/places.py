@@ -26,6 +26,12 @@ class Places:
         return self.config / "settings.toml"
 
     @property
+    def swarms_file(self) -> Path:
+        """In the config folder for a user; a system service may write to its state folder only."""
+        folder = self.config if os.access(self.config, os.W_OK) or not self.config.exists() else self.state
+        return folder / "swarms.json"
+
+    @property
     def state_file(self) -> Path:
         return self.state / "state.json"
 

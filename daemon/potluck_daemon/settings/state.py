@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from potluck_daemon.settings.files import keep_aside, write_atomically
 log = logging.getLogger(__name__)
 
 STATE_VERSION = 1
+SAVE_INTERVAL_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +36,46 @@ class RememberedState:
     swarm: SwarmStatus | None = None
 
 
-def load_state(path: Path) -> tuple[RememberedState, str | None]:
-    """The remembered state and, if the file was broken, a notice. Never raises for what a file may hold."""
-    try:
-        state = from_json(RememberedState, loads(path.read_bytes()), path.name)
-    except FileNotFoundError:
-        return RememberedState(), None
-    except OSError as error:
-        return RememberedState(), f"{path} cannot be read: {error.strerror}"
-    except CodecError as error:
+class StateFile:
+    """The remembered state and its file. `load()` first."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._clock = clock
+        self._saved_at = -math.inf
+        self._saved = RememberedState()
+        self.state = RememberedState()
+
+    def load(self) -> str | None:
+        """Read the file; a broken one is kept aside, and the notice returned says so. Never raises."""
         try:
-            aside = keep_aside(path)
-        except OSError:
-            return RememberedState(), f"{path.name} is damaged ({error}); starting afresh"
-        return RememberedState(), f"{path.name} is damaged ({error}); kept as {aside.name}, starting afresh"
-    return state, None
+            self.state = self._saved = from_json(RememberedState, loads(self._path.read_bytes()), self._path.name)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"{self._path} cannot be read: {error.strerror}"
+        except CodecError as error:
+            return f"{self._path.name} is damaged ({error}); {_put_aside(self._path)}, starting afresh"
+        return None
+
+    def save(self) -> None:
+        """Write if something changed; a full disk is logged, it must not stop the daemon."""
+        if self.state == self._saved:
+            return
+        self._saved, self._saved_at = self.state, self._clock()
+        try:
+            write_atomically(self._path, dumps(self.state))
+        except OSError as error:
+            log.warning("cannot remember the state in %s: %s", self._path, error.strerror)
+
+    def save_if_due(self) -> None:
+        """For counters: they are not worth a disk write each second."""
+        if self._clock() - self._saved_at >= SAVE_INTERVAL_S:
+            self.save()
 
 
-def save_state(path: Path, state: RememberedState) -> None:
-    """Write at once; a full disk is logged, it must not stop the daemon."""
+def _put_aside(path: Path) -> str:
     try:
-        write_atomically(path, dumps(state))
+        return f"kept as {keep_aside(path).name}"
     except OSError as error:
-        log.warning("cannot remember the state in %s: %s", path, error.strerror)
+        return f"it cannot be kept aside ({error.strerror})"

@@ -1,0 +1,58 @@
+"""Reaching the daemon from the command line, and starting it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from potluck.errors import PotluckError
+from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_daemon.control.schema import Hello
+from potluck_daemon.settings.places import find_socket
+
+START_TIMEOUT_S = 20.0
+_POLL_S = 0.05
+
+
+def daemon() -> ControlClient:
+    """A client of the running daemon. Raises DaemonAwayError, or ControlError if it speaks another version."""
+    client = ControlClient(find_socket())
+    client.hello("potluck command line")
+    return client
+
+
+def hello_or_none() -> Hello | None:
+    """The running daemon's greeting; None if there is no daemon."""
+    try:
+        return ControlClient(find_socket()).hello("potluck command line")
+    except DaemonAwayError:
+        return None
+
+
+def start_daemon() -> Hello:
+    """Start a daemon that outlives this command, and wait until it answers.
+
+    Two of these at the same time start one daemon: its lock decides, and both find it.
+
+    Raises:
+        PotluckError: it ended at once, with what it said, or does not answer.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "potluck_daemon.cli.daemon"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if (hello := hello_or_none()) is not None:
+            process.stderr.close()
+            return hello
+        if process.poll() not in (None, 3):  # 3: another one was faster and will answer
+            said = process.stderr.read().decode(errors="replace").strip().splitlines()
+            raise PotluckError(f"the daemon does not start: {said[-1] if said else 'no reason given'}")
+        time.sleep(_POLL_S)
+    raise PotluckError("the daemon started but does not answer", hint="potluck logs")

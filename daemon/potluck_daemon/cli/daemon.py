@@ -1,0 +1,56 @@
+"""`potluckd`: the daemon in the foreground, as a service manager or `potluck start` runs it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Sequence
+
+from potluck.errors import PotluckError
+from potluck_daemon import logs
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.instance import AlreadyRunningError
+from potluck_daemon.settings.places import system_places, user_places
+
+SYSTEM_GROUP = "potluck"
+
+EXIT_FAILED = 1
+EXIT_ALREADY_RUNNING = 3
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM, SIGINT or `potluck stop`; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="potluckd", description="Potluck's daemon. People use: potluck start, stop, status."
+    )
+    parser.add_argument("--system", action="store_true", help="as a system service, in systemd's folders")
+    parser.add_argument("--verbose", action="store_true", help="log everything")
+    args = parser.parse_args(argv)
+    places = system_places() if args.system else user_places()
+    try:
+        logs.set_up(places.log_file, is_verbose=args.verbose)
+        asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None)))
+    except AlreadyRunningError as error:
+        print(f"potluckd: {error.message}", file=sys.stderr)
+        return EXIT_ALREADY_RUNNING
+    except (PotluckError, OSError) as error:
+        print(f"potluckd: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    return 0
+
+
+async def _run(daemon: Daemon) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, daemon.end)
+    loop.add_signal_handler(signal.SIGHUP, daemon.reload)
+    gc.collect()
+    gc.freeze()  # what start-up made lives as long as the process; collections need not look at it
+    await daemon.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

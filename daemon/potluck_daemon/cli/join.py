@@ -1,0 +1,30 @@
+"""`potluck join`: join a swarm and serve it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from potluck.protocol.invite import decode_invite
+from potluck_daemon.cli.connect import daemon, hello_or_none, start_daemon
+from potluck_daemon.cli.terminal import Terminal
+from potluck_daemon.control import schema
+
+DESCRIPTION = """\
+Join the swarm of an invite and serve it: starts the daemon if it does not run. The invite holds the swarm's key; only
+use one that somebody you trust gave you."""
+EXAMPLES = """\
+  potluck join potluck1:..."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("invite", metavar="INVITE")
+
+
+def run(args: argparse.Namespace) -> int:
+    decode_invite(args.invite)  # a broken one is told before a daemon is started
+    if hello_or_none() is None:
+        start_daemon()
+    joined = daemon().call(schema.JOIN, schema.JoinParams(args.invite))
+    Terminal(sys.stdout).line(f"Joined {joined.name}, which runs {joined.model}. See: potluck status")
+    return 0

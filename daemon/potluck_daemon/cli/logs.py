@@ -1,0 +1,36 @@
+"""`potluck logs`: the daemon's log, also when the daemon is down."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from potluck_daemon import logs
+from potluck_daemon.cli.connect import daemon, hello_or_none
+from potluck_daemon.cli.options import positive
+from potluck_daemon.cli.terminal import Terminal
+from potluck_daemon.control import schema
+from potluck_daemon.settings.places import user_places
+
+DESCRIPTION = """\
+The newest lines of the daemon's log, the engine's output included. Prompts, tokens and keys are never logged."""
+EXAMPLES = """\
+  potluck logs
+  potluck logs -n 1000"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", type=positive, default=100, metavar="N", dest="lines", help="how many lines (100)")
+
+
+def run(args: argparse.Namespace) -> int:
+    terminal = Terminal(sys.stdout)
+    for line in _lines(min(args.lines, 2000)):
+        terminal.line(line)
+    return 0
+
+
+def _lines(count: int) -> tuple[str, ...]:
+    if hello_or_none() is None:
+        return logs.tail(user_places().log_file, count)
+    return daemon().call(schema.LOGS, schema.LogsParams(count)).lines

@@ -1,0 +1,129 @@
+"""`potluck status`: everything about this machine's part in the swarm on one page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+
+from potluck_daemon.cli.connect import daemon
+from potluck_daemon.cli.durations import clock, duration
+from potluck_daemon.cli.options import add_json
+from potluck_daemon.cli.terminal import STRIP_LEGEND, Style, Terminal, strip
+from potluck_daemon.codec import to_json
+from potluck_daemon.control import schema
+from potluck_daemon.control.schema import ProbeState, Status, SwarmStatus
+from potluck_daemon.states import State
+
+DESCRIPTION = """\
+What this machine does for the swarm right now, and why: state, blocks, speed, load, and what it watches for."""
+EXAMPLES = """\
+  potluck status
+  potluck status --watch
+  potluck status --json"""
+
+_STYLES = {
+    State.SERVING: (Style.BOLD, Style.GREEN),
+    State.PAUSED: (Style.BOLD, Style.YELLOW),
+    State.YIELDED: (Style.BOLD, Style.YELLOW),
+    State.ERROR: (Style.BOLD, Style.RED),
+}
+_MAX_STRIP_LETTERS = 100
+_BAR_LETTERS = 20
+_CLEAR = "\x1b[H\x1b[2J"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--watch", action="store_true", help="keep showing it until Ctrl-C")
+    add_json(parser, "the status")
+
+
+def run(args: argparse.Namespace) -> int:
+    terminal = Terminal(sys.stdout)
+    client = daemon()
+    if not args.watch:
+        _print(client.call(schema.STATUS), terminal, as_json=args.json)
+        return 0
+    for event in client.events():
+        if isinstance(event, Status):
+            if terminal.is_interactive and not args.json:
+                terminal.write(_CLEAR)
+            _print(event, terminal, as_json=args.json)
+    return 0
+
+
+def _print(status: Status, terminal: Terminal, *, as_json: bool) -> None:
+    if as_json:
+        terminal.line(json.dumps(to_json(status)))
+        return
+    for line in page(status, terminal, time.time()):
+        terminal.line(line)
+
+
+def page(status: Status, terminal: Terminal, now: float) -> list[str]:
+    """Lines for people."""
+    head = terminal.styled(f"● {status.text}", *_STYLES.get(status.state, (Style.BOLD,)))
+    when = f"until {clock(status.until, now)}" if status.until else f"for {duration(now - status.since)}"
+    lines = [f"{head}  {terminal.styled(when, Style.FAINT)}", ""]
+    for name, text in _rows(status, terminal, now):
+        lines.append(f"  {terminal.styled(name.ljust(8), Style.FAINT)}  {text}".rstrip())
+    lines += [terminal.styled(f"  ! {notice}", Style.YELLOW) for notice in status.notices]
+    return lines
+
+
+def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
+    if status.swarm is not None:
+        yield from _swarm_rows(status.swarm, terminal, now)
+    people = f"{status.sessions} session{'' if status.sessions == 1 else 's'}"
+    yield "speed", f"{status.tokens_per_s:.1f} tokens/s, {people}, {status.tokens_today:,} tokens today"
+    load = status.load
+    yield "cpu", f"{_bar(load.cpu_percent / 100)}  {load.cpu_percent:.0f} %, the engine {load.engine_cpu_percent:.0f} %"
+    if load.gpu_percent is not None:
+        yield "gpu", f"{_bar(load.gpu_percent / 100)}  {load.gpu_percent:.0f} %"
+    ceiling = load.memory_limit_bytes or load.memory_total_bytes
+    if ceiling:
+        share = load.memory_used_bytes / ceiling
+        yield "memory", f"{_bar(share)}  {_gib(load.memory_used_bytes)} of {_gib(ceiling)} GiB"
+    yield "engine", _engine(status)
+    for index, probe in enumerate(status.probes):
+        detail = f" ({probe.detail})" if probe.detail else ""
+        text = f"{probe.name}: {probe.state}{detail}"
+        yield (
+            "watches" if index == 0 else "",
+            (terminal.styled(text, Style.YELLOW) if probe.state is ProbeState.SEEN else text),
+        )
+
+
+def _swarm_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
+    yield "swarm", f"{swarm.name}, {swarm.num_blocks} blocks of {swarm.model}"
+    if swarm.coverage and len(swarm.coverage) <= _MAX_STRIP_LETTERS:
+        age = f"  {duration(now - swarm.coverage_at)} ago" if swarm.coverage_at and now - swarm.coverage_at > 60 else ""
+        yield "blocks", strip(swarm.coverage) + terminal.styled(f"  {STRIP_LEGEND}{age}", Style.FAINT)
+    if swarm.span is not None and swarm.num_blocks <= _MAX_STRIP_LETTERS:
+        start, end = swarm.span
+        mark = "^" * (end - start)
+        yield "", " " * start + mark + " " * (swarm.num_blocks - end) + terminal.styled("  yours", Style.FAINT)
+    gaps = sum(count == 0 for count in swarm.coverage)
+    if gaps:
+        yield "", terminal.styled(f"{gaps} of {swarm.num_blocks} blocks are served by nobody", Style.YELLOW)
+
+
+def _engine(status: Status) -> str:
+    engine = status.engine
+    text = f"process {engine.pid}, up {duration(engine.uptime_s)}" if engine.pid is not None else "not running"
+    if engine.restarts:
+        text += f", {engine.restarts} restart{'' if engine.restarts == 1 else 's'} after failures"
+    if engine.last_failure and status.state is not State.ERROR:
+        text += f"; {engine.last_failure}"
+    return text
+
+
+def _bar(share: float) -> str:
+    filled = round(min(max(share, 0.0), 1.0) * _BAR_LETTERS)
+    return "█" * filled + "·" * (_BAR_LETTERS - filled)
+
+
+def _gib(num_bytes: int) -> str:
+    return f"{num_bytes / 2**30:.2f}"

@@ -1,0 +1,76 @@
+"""What each method of the control API does to the daemon."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import TYPE_CHECKING
+
+from potluck.protocol.invite import decode_invite
+from potluck_daemon import logs
+from potluck_daemon.control import schema
+from potluck_daemon.control.server import Handler
+from potluck_daemon.joined import JoinedSwarms
+
+if TYPE_CHECKING:
+    from potluck_daemon.daemon import Daemon
+
+log = logging.getLogger(__name__)
+
+
+class Commands:
+    """One method here for each one of the schema."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            schema.HELLO.name: self._hello,
+            schema.STATUS.name: self._status,
+            schema.PAUSE.name: self._pause,
+            schema.RESUME.name: self._resume,
+            schema.JOIN.name: self._join,
+            schema.HISTORY.name: self._history,
+            schema.LOGS.name: self._logs,
+            schema.RELOAD.name: self._reload,
+            schema.SHUTDOWN.name: self._shutdown,
+        }
+
+    async def _hello(self, params: schema.HelloParams) -> schema.Hello:
+        log.debug("%s says hello with API %d", params.client[:60], params.api)
+        return schema.Hello(schema.API_VERSION, self._daemon.version, os.getpid(), self._daemon.started_at)
+
+    async def _status(self, _: schema.Empty) -> schema.Status:
+        return self._daemon.status()
+
+    async def _pause(self, params: schema.PauseParams) -> schema.Status:
+        self._daemon.pause(None if params.seconds is None else time.time() + params.seconds)
+        return self._daemon.status()
+
+    async def _resume(self, _: schema.Empty) -> schema.Status:
+        self._daemon.resume()
+        return self._daemon.status()
+
+    async def _join(self, params: schema.JoinParams) -> schema.Joined:
+        swarm = decode_invite(params.invite)
+        JoinedSwarms(self._daemon.places.swarms_file).add(swarm)
+        log.info("joined the swarm %s", swarm.name)
+        self._daemon.reload()
+        return schema.Joined(swarm.name, swarm.model)
+
+    async def _history(self, params: schema.HistoryParams) -> schema.History:
+        return schema.History(self._daemon.history.last(params.limit))
+
+    async def _logs(self, params: schema.LogsParams) -> schema.Logs:
+        path = self._daemon.places.log_file
+        return schema.Logs(str(path), logs.tail(path, params.lines))
+
+    async def _reload(self, _: schema.Empty) -> schema.Status:
+        self._daemon.reload()
+        return self._daemon.status()
+
+    async def _shutdown(self, _: schema.Empty) -> schema.Empty:
+        self._daemon.end()
+        return schema.Empty()

@@ -1,0 +1,288 @@
+"""The daemon: holds the pieces together and turns the policy's decisions into orders.
+
+    something happens (a probe, the engine, a command, a timer)  ->  `wake`
+    `_step`: gather inputs -> `policy.decide` -> order to the supervisor, level to the probes, news to readers
+
+Start: lock, state, settings, control socket, READY, loop. Stop: engine, probes, socket, state, lock. While it is paused
+nothing wakes it but the end of the pause, a command, the watchdog and a look at two files every few seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import version
+
+from potluck_daemon.commands import Commands
+from potluck_daemon.control.events import Broadcast
+from potluck_daemon.control.peers import AccessRule
+from potluck_daemon.control.schema import Status, SwarmStatus, Transition
+from potluck_daemon.control.server import ControlServer
+from potluck_daemon.counters import TokenCounts, count, stopped
+from potluck_daemon.display import load_status, swarm_status
+from potluck_daemon.history import HistoryFile
+from potluck_daemon.instance import InstanceLock
+from potluck_daemon.load import LoadMeter, available_memory_bytes
+from potluck_daemon.notify import ServiceManager
+from potluck_daemon.policy import Decision, Inputs, Limits, decide
+from potluck_daemon.presence.watch import Level, Watch
+from potluck_daemon.settings.places import Places
+from potluck_daemon.settings.state import Pause, StateFile
+from potluck_daemon.states import Reason, State
+from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.wanted import Wanted, probes_for, read_wanted, stamps
+
+log = logging.getLogger(__name__)
+
+PUBLISH_INTERVAL_S = 1.0  # of numbers that change by themselves, while somebody looks
+CHORES_INTERVAL_S = 5.0
+MEMORY_LOOK_S = 2.0  # while a game runs beside an engine that has not ended
+
+
+class Daemon:
+    """`run()` once; `end()` makes it return. `group`: whose members may speak to a system service."""
+
+    def __init__(self, places: Places, *, group: str | None, environment: Mapping[str, str] = os.environ) -> None:
+        self._places = places
+        self._environment = environment
+        self._lock = InstanceLock(places.lock_file)
+        self._manager = ServiceManager(environment)
+        self._memory = StateFile(places.state_file)
+        self._broadcast = Broadcast()
+        self._supervisor = Supervisor(self.wake)
+        self._server = ControlServer(
+            places.socket, AccessRule(os.getuid(), group), Commands(self).handlers(), self._broadcast
+        )
+        self._meter = LoadMeter()
+        self._changed = asyncio.Event()
+        self._is_ending = False
+        self._counts = TokenCounts()
+        self._shown = Transition(time.time(), State.IDLE, State.IDLE, Reason.START_UP, "Starting up")
+        self._until: float | None = None
+        self._state_notice: str | None = None
+        self._wanted = Wanted()
+        self._stamps = stamps(places)
+        self._watch = self._new_watch()
+        self.places = places
+        self.version = version("potluck")
+        self.started_at = time.time()
+        self.history = HistoryFile(places.history_file)
+
+    async def run(self) -> None:
+        """Serve until `end()`. Raises AlreadyRunningError."""
+        self._lock.acquire()
+        try:
+            self._state_notice = self._memory.load()
+            self._counts = TokenCounts(self._memory.state.tokens_day, self._memory.state.tokens)
+            self.history.load()
+            self.reload()
+            await self._server.start()
+            self._manager.ready()
+            log.info("daemon %s started as process %d", self.version, os.getpid())
+            await self._serve()
+        finally:
+            await self._close()
+
+    # --- what commands may do ----------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Something changed: decide again soon."""
+        self._changed.set()
+
+    def end(self) -> None:
+        """Leave politely: called by signals and by `shutdown`."""
+        self._is_ending = True
+        self.wake()
+
+    def pause(self, until: float | None) -> None:
+        """Until a Unix time, or None: until resumed."""
+        self._memory.state = replace(self._memory.state, pause=Pause(time.time(), until))
+        self._memory.save()
+        self._step()  # now, so that the caller's answer shows it
+        self.wake()
+
+    def resume(self) -> None:
+        """End a pause, a wait after a failure and the quiet time after a game; a game that still runs is obeyed."""
+        self._memory.state = replace(self._memory.state, pause=None)
+        self._memory.save()
+        self._supervisor.forgive()
+        self._watch.forget_quiet()
+        self._step()
+        self.wake()
+
+    def reload(self) -> None:
+        """Read settings and swarms again; the engine is started anew if it has to differ."""
+        self._stamps = stamps(self._places)
+        wanted = read_wanted(self._places, self._environment)
+        for notice in wanted.notices:
+            log.warning("%s", notice)
+        before, self._wanted = self._wanted, wanted
+        if wanted.settings.yield_ != before.settings.yield_:
+            self._watch.set_level(Level.ASLEEP)
+            self._watch = self._new_watch()
+        self.wake()
+
+    def status(self) -> Status:
+        report = self._supervisor.facts.report
+        return Status(
+            state=self._shown.state,
+            reason=self._shown.reason,
+            text=self._shown.text,
+            since=self._shown.at,
+            version=self.version,
+            until=self._until,
+            engine=self._supervisor.status(),
+            swarm=self._swarm_status(),
+            load=load_status(self._meter.sample(self._supervisor.pid), report),
+            tokens_per_s=round(self._counts.tokens_per_s, 2),
+            sessions=report.sessions,
+            tokens_today=self._counts.today if self._counts.day == _today() else 0,
+            probes=self._watch.statuses(),
+            notices=self._wanted.notices + ((self._state_notice,) if self._state_notice else ()),
+        )
+
+    # --- the loop ----------------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        tasks = [asyncio.create_task(work) for work in (self._keep_alive(), self._keep_publishing(), self._do_chores())]
+        try:
+            while not self._is_ending:
+                self._changed.clear()
+                with contextlib.suppress(TimeoutError):  # the decision's own time has come
+                    async with asyncio.timeout(self._step()):
+                        await self._changed.wait()
+            self._step()
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _close(self) -> None:
+        """The engine first, the lock last: nobody may start a second daemon beside a leftover of this one."""
+        self._manager.stopping()
+        await self._supervisor.close()
+        await self._watch.close()
+        await self._server.close()
+        self._remember()
+        self._memory.save()
+        self._lock.release()
+        log.info("daemon ended")
+
+    def _step(self) -> float | None:
+        """Decide and act once; returns seconds until the next decision is due, None for never."""
+        self._count_tokens()
+        self._end_expired_pause()
+        decision = decide(self._inputs(), time.monotonic())
+        python = self._wanted.settings.serve.python
+        self._supervisor.obey(decision.order, self._wanted.launch, python, self._engine_environment())
+        self._watch.set_level(_level(decision.state))
+        self._show(decision)
+        is_climbing_down = self._watch.presence.evidence is not None and self._supervisor.pid is not None
+        times = (decision.wake_in_s, MEMORY_LOOK_S if is_climbing_down else None)
+        return min((max(item, 0.0) for item in times if item is not None), default=None)
+
+    def _inputs(self) -> Inputs:
+        settings = self._wanted.settings.yield_
+        presence = self._watch.presence
+        pause = self._memory.state.pause
+        swarm = self._wanted.swarm
+        return Inputs(
+            limits=Limits(settings.quiet_certain_s, settings.quiet_likely_s, settings.end_engine_after_s),
+            engine=self._supervisor.view(swarm.model if swarm else "", self._wanted.launch),
+            presence=presence,
+            is_ending=self._is_ending,
+            is_paused=pause is not None,
+            pause_left_s=max(pause.until - time.time(), 0.0) if pause and pause.until is not None else None,
+            is_enabled=self._wanted.settings.serve.enabled,
+            has_swarm=swarm is not None,
+            is_memory_short=presence.evidence is not None and available_memory_bytes() < settings.reserve_mb << 20,
+        )
+
+    def _new_watch(self) -> Watch:
+        settings = self._wanted.settings.yield_
+        probes, off = probes_for(settings)
+        return Watch(probes, self.wake, likely_interval_s=settings.likely_interval_s, switched_off=off)
+
+    def _end_expired_pause(self) -> None:
+        pause = self._memory.state.pause
+        if pause is not None and pause.until is not None and pause.until <= time.time():
+            self._memory.state = replace(self._memory.state, pause=None)
+
+    def _engine_environment(self) -> dict[str, str]:
+        private = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")  # the engine must not speak for us
+        return {name: value for name, value in self._environment.items() if name not in private}
+
+    def _show(self, decision: Decision) -> None:
+        """Tell history, log, service manager and readers what changed."""
+        self._until = time.time() + decision.left_s if decision.left_s is not None else None
+        before = self._shown
+        if (before.state, before.reason, before.text) != (decision.state, decision.reason, decision.text):
+            self._shown = Transition(time.time(), before.state, decision.state, decision.reason, decision.text)
+            log.info("%s (%s): %s", decision.state, decision.reason, decision.text)
+            self.history.append(self._shown)
+            self._manager.status(decision.text)
+            self._broadcast.publish_transition(self._shown)
+            self._remember()
+            self._memory.save()
+        if self._broadcast.has_readers:
+            self._broadcast.publish_status(self.status())
+
+    def _swarm_status(self) -> SwarmStatus | None:
+        facts = self._supervisor.facts
+        age_s = time.monotonic() - facts.reported_at
+        return swarm_status(self._wanted.swarm, facts, self._memory.state.swarm, age_s, time.time())
+
+    def _count_tokens(self) -> None:
+        facts = self._supervisor.facts
+        if self._supervisor.pid is None:
+            self._counts = stopped(self._counts)
+        elif facts.reported_at > self._counts.last_at:
+            self._counts = count(self._counts, facts.report.total_tokens, facts.reported_at, _today())
+
+    def _remember(self) -> None:
+        counts = self._counts
+        self._memory.state = replace(
+            self._memory.state, tokens_day=counts.day, tokens=counts.today, swarm=self._swarm_status()
+        )
+
+    async def _keep_publishing(self) -> None:
+        """Fresh numbers for those who look; nothing at all while nobody does."""
+        while True:
+            await self._broadcast.wait_for_readers()
+            self._count_tokens()
+            self._broadcast.publish_status(self.status())
+            await asyncio.sleep(PUBLISH_INTERVAL_S)
+
+    async def _do_chores(self) -> None:
+        while True:
+            await asyncio.sleep(CHORES_INTERVAL_S)
+            if stamps(self._places) != self._stamps:
+                log.info("settings or swarms changed")
+                self.reload()
+            if self._supervisor.pid is not None:
+                self._remember()
+                self._memory.save_if_due()
+
+    async def _keep_alive(self) -> None:
+        """The watchdog's sign of life comes from the loop, so it stops when the loop hangs."""
+        while self._manager.watchdog_s is not None:
+            self._manager.alive()
+            await asyncio.sleep(self._manager.watchdog_s / 3)
+
+
+def _level(state: State) -> Level:
+    match state:
+        case State.YIELDED | State.DRAINING:
+            return Level.RELAXED
+        case State.PAUSED | State.IDLE:
+            return Level.ASLEEP
+        case _:
+            return Level.URGENT
+
+
+def _today() -> str:
+    return time.strftime("%Y-%m-%d")

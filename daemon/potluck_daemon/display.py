@@ -1,0 +1,44 @@
+"""What the parts of the daemon know, put into the words of the control API. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from potluck.protocol.swarm import Swarm
+from potluck_daemon.control.schema import LoadStatus, SwarmStatus
+from potluck_daemon.load import Load
+from potluck_daemon.supervisor.messages import Report
+from potluck_daemon.supervisor.supervisor import EngineFacts
+
+
+def swarm_status(
+    swarm: Swarm | None, facts: EngineFacts, remembered: SwarmStatus | None, age_s: float, now: float
+) -> SwarmStatus | None:
+    """What the engine last told, or what an earlier one did.
+
+    Args:
+        age_s: of the engine's last report.
+        now: Unix seconds.
+    """
+    if swarm is None:
+        return None
+    known = SwarmStatus(swarm.name, swarm.model, swarm.num_blocks)
+    if remembered is not None and (remembered.name, remembered.num_blocks) == (swarm.name, swarm.num_blocks):
+        known = replace(remembered, model=swarm.model)
+    if facts.span is not None:
+        known = replace(known, span=facts.span, peer_id=facts.peer_id)
+    if facts.report.coverage:
+        read_at = now - age_s - facts.report.coverage_age_s
+        known = replace(known, coverage=facts.report.coverage, coverage_at=round(read_at))
+    return known
+
+
+def load_status(load: Load, report: Report) -> LoadStatus:
+    return LoadStatus(
+        cpu_percent=load.cpu_percent,
+        engine_cpu_percent=load.engine_cpu_percent,
+        gpu_percent=report.gpu_percent,
+        memory_used_bytes=report.memory_used_bytes,
+        memory_limit_bytes=report.memory_limit_bytes,
+        memory_total_bytes=report.memory_total_bytes,
+    )

@@ -1,0 +1,43 @@
+"""One daemon a user: a lock on a file in the state folder, released by the kernel however the daemon ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from potluck.errors import PotluckError
+
+
+class AlreadyRunningError(PotluckError):
+    """Another daemon of this user holds the lock."""
+
+
+class InstanceLock:
+    """Held from `acquire()` to `release()` or the end of the process. Engines do not inherit it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+
+    def acquire(self) -> None:
+        """Raises AlreadyRunningError with the other's process id."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            other = os.read(handle, 20).decode(errors="replace").strip()
+            os.close(handle)
+            raise AlreadyRunningError(
+                f"the daemon is already running as process {other or 'unknown'}", hint="see: potluck status"
+            ) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        self._handle = handle
+
+    def release(self) -> None:
+        """The file stays: removing it would let two daemons lock two files of one name."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None

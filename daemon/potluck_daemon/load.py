@@ -1,0 +1,40 @@
+"""How busy the machine is: sampled when somebody asks, so that a daemon nobody looks at does nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+import psutil
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    cpu_percent: float  # of the whole machine
+    engine_cpu_percent: float  # of the whole machine
+
+
+class LoadMeter:
+    """Each sample covers the time since the one before."""
+
+    def __init__(self) -> None:
+        self._engine: psutil.Process | None = None
+        psutil.cpu_percent(None)
+
+    def sample(self, engine_pid: int | None) -> Load:
+        return Load(psutil.cpu_percent(None), self._engine_percent(engine_pid))
+
+    def _engine_percent(self, pid: int | None) -> float:
+        if pid is None:
+            self._engine = None
+            return 0.0
+        with contextlib.suppress(psutil.Error):
+            if self._engine is None or self._engine.pid != pid:
+                self._engine = psutil.Process(pid)
+            return round(float(self._engine.cpu_percent(None)) / (psutil.cpu_count() or 1), 1)
+        return 0.0
+
+
+def available_memory_bytes() -> int:
+    """What a program that starts now can get without swapping."""
+    return int(psutil.virtual_memory().available)

@@ -1,0 +1,43 @@
+"""Tell the service manager how we are: systemd's notification protocol, sd_notify(3), in a few lines."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+
+
+class ServiceManager:
+    """Silent when no service manager listens."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        address = environment.get("NOTIFY_SOCKET", "")
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        for_us = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        usec = environment.get("WATCHDOG_USEC", "") if for_us else ""
+        self.watchdog_s: float | None = int(usec) / 1e6 if usec.isdecimal() else None  # it wants a sign this often
+        self._status = ""
+
+    def ready(self) -> None:
+        self._send("READY=1")
+
+    def alive(self) -> None:
+        self._send("WATCHDOG=1")
+
+    def stopping(self) -> None:
+        self._send("STOPPING=1")
+
+    def status(self, text: str) -> None:
+        """One line for `systemctl status`; repeated ones are not sent."""
+        if text != self._status:
+            self._status = text
+            self._send(f"STATUS={text}")
+
+    def _send(self, message: str) -> None:
+        if not self._address:
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+            try:
+                sender.sendto(message.encode(), socket.MSG_DONTWAIT, self._address)
+            except OSError:
+                return  # the manager is restarting; it does not ask again

@@ -1,0 +1,67 @@
+"""Why the engine ended, as one sentence for people, from what the kernel and its last words tell. Pure."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from potluck_daemon.supervisor.messages import Failed
+
+MAX_LETTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended. `returncode` as in subprocess: negative for a signal."""
+
+    returncode: int
+    last_lines: Sequence[str] = ()  # of its standard error
+    failed: Failed | None = None  # what it said itself
+    killed_because: str | None = None  # why we killed it, e.g. "it stopped answering"
+
+
+def diagnose(end: Exit) -> str:
+    """One sentence, with the advice if there is any."""
+    if end.failed is not None:
+        hint = f" ({end.failed.hint})" if end.failed.hint else ""
+        return _one_line(f"The engine gave up: {end.failed.message}{hint}")
+    if end.killed_because is not None:
+        return _one_line(f"The engine was ended because {end.killed_because}")
+    if end.returncode < 0:
+        return _one_line(_by_signal(-end.returncode, end.last_lines))
+    return _one_line(_by_code(end.returncode, end.last_lines))
+
+
+def _by_signal(number: int, last_lines: Sequence[str]) -> str:
+    if number == signal.SIGKILL:
+        return "The engine was killed, perhaps because memory ran out (serve fewer blocks: serve.num_blocks)"
+    if number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGABRT):
+        name = signal.Signals(number).name
+        return f"The engine crashed with {name}{_said(last_lines)} (a driver or torch build that does not fit?)"
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = str(number)
+    return f"The engine was ended by signal {name}"
+
+
+def _by_code(code: int, last_lines: Sequence[str]) -> str:
+    text = "\n".join(last_lines)
+    if "ModuleNotFoundError" in text:
+        return f"The engine's packages are not installed{_said(last_lines)} (install potluck with the extra `engine`)"
+    if "out of memory" in text.lower() or "MemoryError" in text:
+        return f"The engine ran out of memory{_said(last_lines)} (serve fewer blocks: serve.num_blocks)"
+    if code == 0:
+        return "The engine ended by itself"
+    return f"The engine ended with code {code}{_said(last_lines)}"
+
+
+def _said(last_lines: Sequence[str]) -> str:
+    last = next((line.strip() for line in reversed(last_lines) if line.strip()), "")
+    return f": {last}" if last else ""
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_LETTERS else line[: MAX_LETTERS - 1] + "…"

@@ -1,0 +1,142 @@
+"""What the daemon and its engine say to each other over their pipe: one JSON object a line.
+
+The engine speaks first (`Hello`), the daemon answers with `Launch`; after that the daemon sends commands and the
+engine tells events and, every `REPORT_INTERVAL_S`, a `Report`, which is also its sign of life. The engine may run under
+another interpreter with another version of this file: a different `PIPE_VERSION` is refused at once, with a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from potluck_daemon.codec import CodecError, from_json, loads, to_json
+
+PIPE_VERSION = 1
+REPORT_INTERVAL_S = 1.0
+MAX_LINE_BYTES = 256 * 1024
+
+
+# --- daemon to engine ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to serve. Empty and 0 mean: choose."""
+
+    invite: str = field(repr=False)  # holds the membership key; that is why it does not travel on the command line
+    checkpoint: str  # folder or hub name
+    runtime_dir: str
+    identity_path: str
+    blocks: str = ""  # START:END
+    num_blocks: int = 0
+    device: str = "auto"
+    dtype: str = "auto"
+    memory_limit_mb: int = 0
+    threads: int = 0
+    public_name: str = ""
+    listen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Offload:
+    """Tell the swarm, end sessions so that they continue elsewhere, free the weights; stay ready to come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Load the weights again and return to the swarm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Leave the swarm and exit with 0."""
+
+
+# --- engine to daemon ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    pid: int
+    version: int = PIPE_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """The swarm is reached; the blocks are being read."""
+
+    peer_id: str
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Online:
+    peer_id: str
+    span: tuple[int, int]
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """The swarm has been told that this server gives nothing more; sent when the announcement is out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offloaded:
+    """The weights are freed."""
+
+    memory_used_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The engine cannot go on and exits."""
+
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How it goes, every `REPORT_INTERVAL_S`."""
+
+    sessions: int = 0
+    total_tokens: int = 0  # tokens through the span since the process started
+    memory_used_bytes: int = 0  # on the device that computes
+    memory_limit_bytes: int = 0  # 0: not limited
+    memory_total_bytes: int = 0
+    gpu_percent: float | None = None  # None: it computes elsewhere
+    coverage: tuple[int, ...] = ()  # live replicas of each block; empty: not known yet
+    coverage_age_s: float = 0.0
+
+
+Command = Launch | Offload | Restore | Stop
+Event = Hello | Joining | Online | Leaving | Offloaded | Failed | Report
+Message = Command | Event
+_KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (Launch, Offload, Restore, Stop, Hello, Joining, Online, Leaving, Offloaded, Failed, Report)
+}
+
+
+def encode(message: Message) -> bytes:
+    """One line, its newline included."""
+    text = json.dumps({"kind": type(message).__name__, **to_json(message)}, separators=(",", ":"), allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def decode(line: bytes) -> Message | None:
+    """The message in a line; None if a newer version sent a kind that is not known here.
+
+    Raises:
+        CodecError: it is not a message.
+    """
+    data = loads(line)
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
+        raise CodecError("a message has a kind")
+    kind = _KINDS.get(data["kind"])
+    if kind is None:
+        return None
+    message: Message = from_json(kind, data, data["kind"])
+    return message

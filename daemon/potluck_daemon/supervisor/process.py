@@ -1,0 +1,146 @@
+"""One engine process: its pipe, its last words, its end.
+
+The child gets one end of a socket pair and leads its own process group, so that whatever it started can be ended with
+it. It dies with the daemon: the kernel sends it SIGTERM (`engine.parent`), and it leaves when the pipe closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from potluck_daemon.codec import CodecError
+from potluck_daemon.supervisor.diagnosis import Exit
+from potluck_daemon.supervisor.messages import MAX_LINE_BYTES, Command, Failed, Message, decode, encode
+
+log = logging.getLogger(__name__)
+engine_log = logging.getLogger("engine")
+
+KEPT_LINES = 30
+MAX_LOG_LINE_BYTES = 4096
+
+
+class OnMessage(Protocol):
+    def __call__(self, message: Message) -> None: ...
+
+
+class EngineProcess:
+    """A running engine. `ended` is done with how it ended; nothing of its group lives by then."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, pipe: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._process = process
+        self._pipe = pipe
+        self._writer = writer
+        self._last_lines: deque[str] = deque(maxlen=KEPT_LINES)
+        self._failed: Failed | None = None
+        self._killed_because: str | None = None
+        self.ended: asyncio.Task[Exit]
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], environment: Mapping[str, str], on_message: Callable[[Message], None]
+    ) -> EngineProcess:
+        """Start `command --pipe FD --parent PID`.
+
+        Raises:
+            OSError: the interpreter is missing or may not be run.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                f"--pipe={theirs.fileno()}",
+                f"--parent={os.getpid()}",
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                pass_fds=(theirs.fileno(),),
+                env=dict(environment),
+                start_new_session=True,
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        pipe, writer = await asyncio.open_connection(sock=ours, limit=MAX_LINE_BYTES)
+        engine = cls(process, pipe, writer)
+        engine.ended = asyncio.create_task(engine._run(on_message))
+        return engine
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, command: Command) -> None:
+        """Queue a command; one to a dead engine is dropped, its end is reported by `ended`."""
+        if not self._writer.is_closing():
+            self._writer.write(encode(command))
+
+    def terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def kill(self, because: str) -> None:
+        """End the whole group at once."""
+        self._killed_because = self._killed_because or because
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+    async def _run(self, on_message: Callable[[Message], None]) -> Exit:
+        output = asyncio.create_task(self._read_output())
+        messages = asyncio.create_task(self._read_messages(on_message))
+        try:
+            returncode = await self._process.wait()
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)  # what the engine left behind, p2pd if it was killed
+            _, late = await asyncio.wait({output, messages}, timeout=1.0)
+            for task in late:
+                task.cancel()
+            self._writer.close()
+        return Exit(returncode, tuple(self._last_lines), self._failed, self._killed_because)
+
+    async def _read_messages(self, on_message: Callable[[Message], None]) -> None:
+        try:
+            while line := await self._pipe.readline():
+                message = decode(line)
+                if isinstance(message, Failed):
+                    self._failed = message
+                if message is not None:
+                    on_message(message)
+        except (CodecError, ValueError) as error:  # ValueError: a line above the limit
+            self.kill(f"it said something that is not understood: {error}")
+        except ConnectionError:
+            pass  # it died; `_run` knows how
+
+    async def _read_output(self) -> None:
+        assert self._process.stdout is not None
+        rest = b""
+        while chunk := await self._process.stdout.read(1 << 16):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                self._keep(line)
+            if len(rest) > MAX_LOG_LINE_BYTES:
+                self._keep(rest)
+                rest = b""
+        if rest:
+            self._keep(rest)
+
+    def _keep(self, line: bytes) -> None:
+        text = line[:MAX_LOG_LINE_BYTES].decode(errors="replace").rstrip()
+        if text:
+            self._last_lines.append(text)
+            engine_log.info("%s", text)

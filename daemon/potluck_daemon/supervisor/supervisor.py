@@ -1,0 +1,222 @@
+"""Holds at most one engine and takes it where the policy wants it, one order at a time.
+
+    phase        on                                 to
+    ended        START                              starting
+    starting     Joining                            joining
+    joining      Online                             online
+    online       OFFLOAD                            offloading   (Offloaded, or killed after OFFLOAD_TIMEOUT_S)
+    offloading   Offloaded                          offloaded
+    offloaded    RESTORE                            restoring
+    restoring    Online                             online
+    any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL)
+    any          exit, silence for SILENCE_S        ended        (a failure, unless it was told to stop)
+
+An engine that misses a deadline is killed: that frees its memory at once, and its clients continue elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from potluck_daemon.control.schema import EngineStatus
+from potluck_daemon.policy import EngineView, Order, Phase
+from potluck_daemon.supervisor import messages
+from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
+from potluck_daemon.supervisor.diagnosis import Exit, diagnose
+from potluck_daemon.supervisor.process import EngineProcess
+
+log = logging.getLogger(__name__)
+
+HELLO_TIMEOUT_S = 120.0  # importing torch from a cold disk
+SILENCE_S = 30.0
+OFFLOAD_TIMEOUT_S = 3.0
+STOP_TIMEOUT_S = 8.0
+TERM_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """What the engine last told; outlives it, so that a paused display still shows something."""
+
+    report: messages.Report = field(default_factory=messages.Report)
+    reported_at: float = 0.0  # monotonic
+    peer_id: str | None = None
+    span: tuple[int, int] | None = None
+    addresses: tuple[str, ...] = ()
+
+
+class Supervisor:
+    """`on_change` is called, from the loop, after everything that may change a decision or a display."""
+
+    def __init__(self, on_change: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._on_change = on_change
+        self._clock = clock
+        self._engine: EngineProcess | None = None
+        self._phase = Phase.ENDED
+        self._launch: messages.Launch | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._started_at = 0.0
+        self._online_at: float | None = None
+        self._failures = 0  # in a row
+        self._restarts = 0
+        self._failure: str | None = None
+        self._retry_at: float | None = None
+        self.facts = EngineFacts()
+
+    @property
+    def pid(self) -> int | None:
+        return self._engine.pid if self._engine is not None else None
+
+    def view(self, model: str, wanted: messages.Launch | None) -> EngineView:
+        """What the policy has to know."""
+        span = self.facts.span
+        serving = f"blocks {span[0]}:{span[1]} of {model}" if span else model
+        is_outdated = self._task is not None and self._launch != wanted
+        return EngineView(self._phase, serving, self._failure, self._retry_at, is_outdated)
+
+    def status(self) -> EngineStatus:
+        uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
+        return EngineStatus(self.pid, round(uptime_s, 1), self._restarts, self._failure)
+
+    def obey(self, order: Order, launch: messages.Launch | None, python: str, environment: Mapping[str, str]) -> None:
+        """Carry out an order of the policy; never waits. `launch` is needed to START only."""
+        match order:
+            case Order.START if launch is not None and self._task is None:
+                self._start(launch, [python or sys.executable, "-m", "potluck_daemon.engine"], environment)
+            case Order.OFFLOAD:
+                self._enter(Phase.OFFLOADING, messages.Offload(), OFFLOAD_TIMEOUT_S, "it did not free its memory")
+            case Order.RESTORE:
+                self._enter(Phase.RESTORING, messages.Restore(), None, "")
+            case Order.STOP:
+                self._stop()
+
+    def forgive(self) -> None:
+        """The user asked for another try: do not wait for the retry time."""
+        self._retry_at = None
+        self._failures = 0
+
+    async def close(self) -> None:
+        """Stop the engine and wait for its end."""
+        self._stop()
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+    def _start(self, launch: messages.Launch, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._launch = launch
+        self._phase = Phase.STARTING
+        self._started_at = self._clock()
+        self._online_at = None
+        self._retry_at = None
+        self._task = asyncio.create_task(self._life(command, environment))
+
+    async def _life(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """One engine from its start to its end."""
+        try:
+            engine = await EngineProcess.start(command, environment, self._heard)
+        except OSError as error:
+            end = Exit(127, failed=messages.Failed(f"cannot run {command[0]}: {error.strerror}", "see serve.python"))
+        else:
+            self._engine = engine
+            log.info("engine started as process %d", engine.pid)
+            if self._phase is Phase.STOPPING:  # told while it was being started
+                self._stop()
+            else:
+                self._expect(HELLO_TIMEOUT_S, "it did not start in time")
+            end = await engine.ended
+        self._ended(end)
+
+    def _ended(self, end: Exit) -> None:
+        self._cancel_deadline()
+        was_told = self._phase is Phase.STOPPING
+        ran_s = self._clock() - (self._online_at or self._clock())
+        self._engine = self._task = None
+        self._phase = Phase.ENDED
+        self.facts = replace(self.facts, report=replace(self.facts.report, sessions=0, memory_used_bytes=0))
+        if was_told:
+            log.info("engine ended")
+        else:
+            self._failures = 1 if ran_s >= STABLE_S else self._failures + 1
+            self._restarts += 1
+            self._failure = diagnose(end)
+            wait_s = delay_s(self._failures, explained=end.failed is not None)
+            self._retry_at = self._clock() + wait_s
+            log.error("%s; next try in %.0f s", self._failure, wait_s)
+        self._on_change()
+
+    def _heard(self, message: messages.Message) -> None:
+        match message:
+            case messages.Hello():
+                self._greet(message)
+            case messages.Report():
+                self.facts = replace(self.facts, report=message, reported_at=self._clock())
+            case messages.Joining():
+                self.facts = replace(self.facts, peer_id=message.peer_id, span=message.span)
+                self._advance({Phase.STARTING: Phase.JOINING})
+            case messages.Online():
+                self.facts = replace(
+                    self.facts, peer_id=message.peer_id, span=message.span, addresses=message.addresses
+                )
+                self._advance(dict.fromkeys((Phase.STARTING, Phase.JOINING, Phase.RESTORING), Phase.ONLINE))
+            case messages.Leaving():
+                log.info("the swarm has been told that this server steps aside")
+            case messages.Offloaded():
+                self._advance({Phase.OFFLOADING: Phase.OFFLOADED})
+        if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # those have deadlines of their own
+            self._expect(SILENCE_S, "it stopped answering")
+        self._on_change()
+
+    def _greet(self, hello: messages.Hello) -> None:
+        if hello.version != messages.PIPE_VERSION:
+            self._kill(f"it speaks pipe version {hello.version}, the daemon {messages.PIPE_VERSION}")
+        elif self._engine is not None and self._launch is not None:
+            self._engine.send(self._launch)
+
+    def _advance(self, moves: Mapping[Phase, Phase]) -> None:
+        self._phase = moves.get(self._phase, self._phase)
+        if self._phase is Phase.ONLINE:
+            self._online_at = self._online_at or self._clock()
+            self._failure = None
+
+    def _enter(self, phase: Phase, command: messages.Command, timeout_s: float | None, because: str) -> None:
+        if self._engine is None:
+            return
+        self._phase = phase
+        self._engine.send(command)
+        if timeout_s is not None:
+            self._expect(timeout_s, because)
+
+    def _stop(self) -> None:
+        if self._task is None:
+            return
+        self._phase = Phase.STOPPING
+        self._cancel_deadline()
+        if self._engine is not None:
+            self._engine.send(messages.Stop())
+            self._deadline = asyncio.get_running_loop().call_later(STOP_TIMEOUT_S, self._terminate)
+
+    def _terminate(self) -> None:
+        if self._engine is not None:
+            log.warning("the engine does not stop; sending SIGTERM")
+            self._engine.terminate()
+            self._expect(TERM_TIMEOUT_S, "it did not stop")
+
+    def _expect(self, timeout_s: float, because: str) -> None:
+        """Kill the engine unless something cancels or renews this deadline."""
+        self._cancel_deadline()
+        self._deadline = asyncio.get_running_loop().call_later(timeout_s, self._kill, because)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _kill(self, because: str) -> None:
+        if self._engine is not None:
+            log.error("killing the engine: %s", because)
+            self._engine.kill(because)

@@ -1,0 +1,93 @@
+"""What the user wants, read from the files they or their tools may change: settings and joined swarms."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from potluck.errors import PotluckError
+from potluck.protocol.invite import encode_invite
+from potluck.protocol.swarm import Swarm
+from potluck_daemon.joined import JoinedSwarms
+from potluck_daemon.presence.full_screen import FullScreenProbe
+from potluck_daemon.presence.gamemode import GameModeProbe
+from potluck_daemon.presence.probe import Probe
+from potluck_daemon.presence.processes import ProcessListProbe
+from potluck_daemon.settings.places import Places
+from potluck_daemon.settings.schema import Settings, YieldSettings
+from potluck_daemon.settings.store import load
+from potluck_daemon.supervisor.messages import Launch
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    settings: Settings = field(default_factory=Settings)
+    swarm: Swarm | None = None
+    launch: Launch | None = None  # how to start the engine for them
+    notices: tuple[str, ...] = ()
+
+
+def read_wanted(places: Places, environment: Mapping[str, str]) -> Wanted:
+    """Never raises for what the files hold: mistakes become notices."""
+    loaded = load(places.settings_file, environment)
+    swarm, notices = _chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
+    launch = _launch(loaded.settings, swarm, places) if swarm is not None else None
+    return Wanted(loaded.settings, swarm, launch, loaded.notices + notices)
+
+
+def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
+    """Changes when one of the files does."""
+    return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file))
+
+
+def probes_for(settings: YieldSettings) -> tuple[list[Probe], list[str]]:
+    """The probes to run, and the names of those that are switched off."""
+    full_screen = FullScreenProbe(
+        never=settings.never, busy_percent=settings.busy_percent, interval_s=settings.likely_interval_s
+    )
+    choices: list[tuple[Probe, bool]] = [
+        (GameModeProbe(), settings.gamemode),
+        (full_screen, settings.full_screen),
+        (ProcessListProbe(settings.always), bool(settings.always)),
+    ]
+    return [probe for probe, is_on in choices if is_on], [probe.name for probe, is_on in choices if not is_on]
+
+
+def _chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...]]:
+    try:
+        swarms = JoinedSwarms(path).load()
+    except PotluckError as error:
+        return None, (f"{error.message} ({error.hint})",)
+    except OSError as error:
+        return None, (f"{path} cannot be read: {error.strerror}",)
+    if wanted and wanted not in swarms:
+        return None, (f"serve.swarm is {wanted!r}, which is not a swarm you joined",)
+    return swarms.get(wanted) or next(reversed(swarms.values()), None), ()
+
+
+def _launch(settings: Settings, swarm: Swarm, places: Places) -> Launch:
+    serve = settings.serve
+    return Launch(
+        invite=encode_invite(swarm),
+        checkpoint=serve.checkpoint or swarm.model,
+        runtime_dir=str(places.runtime / "nodes"),
+        identity_path=str(places.state / "identity.key"),
+        blocks=serve.blocks,
+        num_blocks=serve.num_blocks,
+        device=serve.device,
+        dtype=serve.dtype,
+        memory_limit_mb=serve.memory_limit_mb,
+        threads=serve.threads,
+        public_name=serve.public_name,
+        listen=serve.listen,
+    )
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
