@@ -1,7 +1,7 @@
 """Stock Petals clients' recorded messages, fed to our handlers: the answers must be those of the stock servers.
 
 Compared exactly: how many answers, of which shapes, dtypes and compression, in which order, and how a stream ends (an
-end or an error). Values within the tolerances that tests/golden/petals/README.md gives. DELIBERATE lists where we differ.
+end or an error). Values within the tolerances of tests/golden/petals/README.md. DELIBERATE lists where we differ.
 """
 
 from __future__ import annotations

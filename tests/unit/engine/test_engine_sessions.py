@@ -1,0 +1,349 @@
+"""Inference sessions as a client sees them, on the fake network."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+from dataclasses import replace
+
+import pytest
+import torch
+from engine_peers import Client, Server, hidden_states, load, opening, serve, settle
+
+from potluck import wire
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepRequest
+from potluck_daemon.engine.config import Limits
+from potluck_daemon.engine.scheduler import Priority
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    return load(Span(0, 2))
+
+
+@pytest.fixture
+def network() -> FakeNetwork:
+    return FakeNetwork()
+
+
+async def first_step(host: FakeHost, server: Server, request: StepRequest) -> Client:
+    client = await Client.open(host, server)
+    await client.step(request)
+    return client
+
+
+async def refusal(client: Client) -> Code:
+    with pytest.raises(RemoteError) as refused:
+        await client.stream.receive(timeout_s=30)
+    return refused.value.code
+
+
+class Held:
+    """Keeps the compute thread busy until released."""
+
+    def __init__(self, server: Server) -> None:
+        self.entered, self._open = threading.Event(), threading.Event()
+        self._task = asyncio.create_task(
+            server.serving.compute.run(Priority.INFERENCE, self._pieces, tokens=1, timeout_s=60)
+        )
+
+    def _pieces(self) -> Generator[None, None, None]:
+        self.entered.set()
+        assert self._open.wait(30)
+        yield
+
+    async def __aenter__(self) -> Held:
+        await asyncio.to_thread(self.entered.wait)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._open.set()
+        await self._task
+
+
+async def test_session_alone_is_bit_equal_to_the_local_blocks(network, blocks):
+    local = load(Span(0, 2))
+    cache = local.new_cache()
+    inputs = [hidden_states(2, 5), *(hidden_states(2, 1, seed=i) for i in range(1, 6))]
+    async with serve(network, blocks=blocks) as server:
+        client = await Client.open(network.start(), server)
+        for index, hidden in enumerate(inputs):
+            reply = await client.step(StepRequest(hidden, opening() if index == 0 else None))
+            with torch.inference_mode():
+                assert torch.equal(reply.hidden, local.forward(hidden, cache))
+        await client.close()
+
+
+async def test_part_of_the_span_gives_what_these_blocks_give(network, blocks):
+    hidden = hidden_states(1, 4)
+    with torch.inference_mode():
+        expected = load(Span(1, 2)).forward(hidden)
+    async with serve(network, blocks=blocks) as server:
+        client = await Client.open(network.start(), server)
+        reply = await client.step(StepRequest(hidden, opening(Span(1, 2))))
+        assert torch.equal(reply.hidden, expected)
+        again = await client.step(StepRequest(hidden_states(1, 1, seed=9)))
+        assert again.hidden.shape == (1, 1, 64)
+
+
+async def test_rollback_gives_what_a_fresh_session_gives(network, blocks):
+    long, other = hidden_states(1, 6), hidden_states(1, 2, seed=5)
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        client = await first_step(host, server, StepRequest(long, opening()))
+        rolled = await client.step(StepRequest(other, start_from_position=4))
+        fresh = await first_step(host, server, StepRequest(long[:, :4], opening()))
+        assert torch.equal(rolled.hidden, (await fresh.step(StepRequest(other))).hidden)
+        from_scratch = await client.step(StepRequest(long, start_from_position=0))
+        restarted = await Client.open(host, server)
+        assert torch.equal(from_scratch.hidden, (await restarted.step(StepRequest(long, opening()))).hidden)
+
+
+async def test_rows_are_reordered_before_the_step(network, blocks):
+    hidden, token = hidden_states(3, 4), hidden_states(3, 1, seed=2)
+    order = torch.tensor([2, 0, 0])
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        client = await first_step(host, server, StepRequest(hidden, opening()))
+        reordered = await client.step(StepRequest(token, hypo_ids=order))
+        plain = await first_step(host, server, StepRequest(hidden[order], opening()))
+        assert torch.allclose(reordered.hidden, (await plain.step(StepRequest(token))).hidden, atol=1e-5)
+
+
+async def test_long_prefill_runs_in_pieces_and_deep_prompts_reach_their_positions(network, blocks):
+    hidden, prompts = hidden_states(1, 40), hidden_states(2, 7, seed=3)[:, None]
+    with torch.inference_mode():
+        expected = load(Span(0, 2)).forward(hidden, None, prompts)
+    async with serve(network, blocks=blocks, limits=Limits(piece_tokens=4)) as server:
+        client = await Client.open(network.start(), server)
+        reply = await client.step(StepRequest(hidden, opening(), prompts=prompts))
+        assert torch.allclose(reply.hidden, expected, rtol=1e-5, atol=1e-4)
+
+
+async def test_empty_steps_open_and_keep_a_session_alive(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 0), opening()))
+        assert server.serving.budget.used == 0
+        await client.step(StepRequest(hidden_states(1, 3)))
+        reply = await client.step(StepRequest(hidden_states(1, 0)))
+        assert reply.hidden.shape == (1, 0, 64)
+
+
+async def test_duplicate_step_is_not_answered_and_not_counted(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening(), step_id="a"))
+        await client.send(StepRequest(hidden_states(1, 3), step_id="a"))
+        reply = await client.step(StepRequest(hidden_states(1, 1), step_id="b"))
+        assert reply.hidden.shape == (1, 1, 64)
+        assert server.serving.budget.used == 4 * 2
+
+
+async def test_replies_tell_what_the_step_cost_and_what_is_left(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=100)) as server:
+        client = await Client.open(network.start(), server)
+        reply = await client.step(StepRequest(hidden_states(2, 5), opening()))
+        assert reply.timing.compute_ms > 0
+        assert reply.timing.cache_tokens_left == 90
+
+
+async def test_cache_grows_with_the_session_and_max_length_reserves_nothing(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=10)) as server:
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening(max_length=5000)))
+        assert server.serving.budget.used == 3 * 2
+        await client.step(StepRequest(hidden_states(1, 1), start_from_position=1))
+        assert server.serving.budget.used == 2 * 2
+
+
+async def test_full_cache_refuses_at_once_or_waits_as_asked(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=10)) as server:
+        host = network.start()
+        holder = await first_step(host, server, StepRequest(hidden_states(1, 8), opening()))
+        impatient = await Client.open(host, server)
+        await impatient.send(StepRequest(hidden_states(1, 3), opening()))
+        assert await refusal(impatient) is Code.NO_MEMORY
+        patient = await Client.open(host, server)
+        await patient.send(StepRequest(hidden_states(1, 3), opening(alloc_timeout_s=60)))
+        await settle()
+        await holder.close()
+        await patient.answer((1, 3, 64))
+
+
+async def test_session_that_outgrows_the_cache_is_ended_with_a_reason(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=4)) as server:
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 4), opening()))
+        await client.send(StepRequest(hidden_states(1, 1)))
+        assert await refusal(client) is Code.NO_MEMORY
+        await settle()
+        assert server.serving.budget.used == 0
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (StepRequest(hidden_states(2, 1)), Code.BAD_REQUEST),
+        (StepRequest(hidden_states(1, 1), start_from_position=4), Code.BAD_REQUEST),
+        (StepRequest(hidden_states(1, 2), prompts=torch.zeros(3, 1, 1, 64)), Code.BAD_REQUEST),
+        (StepRequest(hidden_states(1, 62)), Code.TOO_LONG),
+        (StepRequest(hidden_states(1, 2, seed=1) / 0), Code.BAD_REQUEST),
+        (StepRequest(torch.zeros(1, 1, 63)), Code.BAD_REQUEST),
+        (StepRequest(torch.zeros(1, 300, 64)), Code.TOO_LONG),
+    ],
+    ids=["batch", "gap", "prompts", "max_length", "infinite", "hidden_size", "batch_tokens"],
+)
+async def test_step_that_does_not_fit_ends_the_session_with_a_code(network, blocks, request_, code):
+    async with serve(network, blocks=blocks, limits=Limits(max_batch_tokens=256)) as server:
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening()))
+        await client.send(request_)
+        assert await refusal(client) is code
+        await settle()
+        assert server.serving.budget.used == 0
+        assert len(server.serving.sessions) == 0
+
+
+@pytest.mark.parametrize(
+    ("opening_", "code"),
+    [
+        (opening(Span(1, 3)), Code.NOT_SERVED),
+        (opening(Span(2, 4)), Code.NOT_SERVED),
+        (opening(prefix="another"), Code.NOT_SERVED),
+        (opening(max_length=10**6), Code.TOO_LONG),
+        (opening(max_length=2), Code.TOO_LONG),
+    ],
+    ids=["half outside", "foreign blocks", "foreign model", "absurd length", "first step too long"],
+)
+async def test_session_that_cannot_be_is_refused_with_a_code(network, blocks, opening_, code):
+    async with serve(network, blocks=blocks) as server:
+        client = await Client.open(network.start(), server)
+        await client.send(StepRequest(hidden_states(1, 3), opening_))
+        assert await refusal(client) is code
+
+
+async def test_bytes_that_are_no_message_are_refused(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        for garbage in (b"\xff" * 50, b"", b"\x0a\x05hello", b"\x1a\x03\xc1\xc1\xc1"):
+            client = await Client.open(host, server)
+            await client.stream.send(garbage)
+            assert await refusal(client) is Code.BAD_REQUEST
+        client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
+        await client.stream.send(b"\xff" * 50)
+        assert await refusal(client) is Code.BAD_REQUEST
+
+
+async def test_too_many_sessions_are_refused_with_a_time_to_come_back(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(max_sessions=1)) as server:
+        host = network.start()
+        first = await first_step(host, server, StepRequest(hidden_states(1, 1), opening()))
+        second = await Client.open(host, server)
+        await second.send(StepRequest(hidden_states(1, 1), opening()))
+        assert await refusal(second) is Code.BUSY
+        await first.close()
+        await first_step(host, server, StepRequest(hidden_states(1, 1), opening()))
+
+
+async def test_session_id_in_use_is_refused_and_its_owner_goes_on(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        owner = await first_step(host, server, StepRequest(hidden_states(1, 1), opening(session_id="one")))
+        thief = await Client.open(host, server)
+        await thief.send(StepRequest(hidden_states(1, 1), opening(session_id="one")))
+        assert await refusal(thief) is Code.BAD_REQUEST
+        await owner.step(StepRequest(hidden_states(1, 1)))
+
+
+async def test_pushed_step_is_answered_on_the_sessions_stream_and_the_clients_copy_ignored(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        host, pusher = network.start(), network.start()
+        client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening(session_id="one")))
+        pushed = StepRequest(hidden_states(1, 1, seed=1), step_id="s", session_id="one")
+        body = wire.encode_push(pushed, prefix="golden", span=Span(0, 2))
+        await pusher.call(server.host.peer_id, wire.PUSH, body, timeout_s=5)
+        await client.answer((1, 1, 64))
+        await client.send(replace(pushed, session_id=None))
+        await client.step(StepRequest(hidden_states(1, 1, seed=2)))
+        assert server.serving.budget.used == 5 * 2
+
+
+async def test_bad_push_cannot_end_somebodys_session(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        host, pusher = network.start(), network.start()
+        client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening(session_id="one")))
+        for bad in (
+            StepRequest(hidden_states(2, 1), step_id="batch", session_id="one"),
+            StepRequest(hidden_states(1, 1), step_id="gap", session_id="one", start_from_position=9),
+            StepRequest(hidden_states(1, 1), session_id="one"),
+            StepRequest(hidden_states(1, 1), step_id="x", session_id="nobody"),
+        ):
+            body = wire.encode_push(bad, prefix="golden", span=Span(0, 2))
+            assert await pusher.call(server.host.peer_id, wire.PUSH, body, timeout_s=5) == wire.EMPTY_REPLY
+        await client.step(StepRequest(hidden_states(1, 1)))
+        assert server.serving.budget.used == 4 * 2
+
+
+async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the_queue(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
+        async with Held(server):
+            await client.send(StepRequest(hidden_states(1, 1)))
+            await settle()
+            assert server.serving.compute.queued_tokens == 1
+            host.kill()
+            await settle()
+            assert server.serving.compute.queued_tokens == 0
+            assert server.serving.budget.used == 0
+            assert len(server.serving.sessions) == 0
+
+
+async def test_stream_that_never_sends_and_session_that_falls_silent_are_closed_without_a_word(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(step_timeout_s=0.05)) as server:
+        host = network.start()
+        mute = await Client.open(host, server)
+        assert await mute.stream.receive(timeout_s=30) is None
+        client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
+        assert await client.stream.receive(timeout_s=30) is None
+        assert server.serving.budget.used == 0
+
+
+async def test_session_that_is_too_old_is_told_to_replay_elsewhere(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(session_timeout_s=0.05)) as server:
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening()))
+        assert await refusal(client) is Code.ROLLBACK
+
+
+async def test_client_that_does_not_read_is_dropped_and_blocks_nobody(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(send_timeout_s=0.05)) as server:
+        host = network.start()
+        deaf = await first_step(host, server, StepRequest(hidden_states(1, 1), opening()))
+        server_end = asyncio.create_task(flood(deaf))
+        other = await first_step(network.start(), server, StepRequest(hidden_states(1, 1), opening()))
+        await other.step(StepRequest(hidden_states(1, 1)))
+        await server_end
+        while len(server.serving.sessions) > 1:
+            await settle()
+        await other.step(StepRequest(hidden_states(1, 1)))
+        assert server.serving.budget.used == 3 * 2
+
+
+async def flood(deaf: Client) -> None:
+    """Send steps and never read an answer, until the server hangs up."""
+    with pytest.raises(RemoteError):
+        while True:
+            await deaf.send(StepRequest(hidden_states(1, 1), start_from_position=0))
+
+
+async def test_leaving_engine_tells_open_sessions_and_refuses_new_ones(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
+        server.serving.admission.leaving = True
+        leaving = RemoteError(Code.DRAINING, "leaving")
+        assert await server.serving.sessions.end_all(leaving, timeout_s=30)
+        assert await refusal(client) is Code.DRAINING
+        late = await Client.open(host, server)
+        await late.send(StepRequest(hidden_states(1, 3), opening()))
+        assert await refusal(late) is Code.DRAINING
