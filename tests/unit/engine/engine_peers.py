@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +116,15 @@ def opening(
 def hidden_states(batch: int, tokens: int, seed: int = 0) -> torch.Tensor:
     """[batch, tokens, HIDDEN] float32."""
     return torch.randn((batch, tokens, HIDDEN), generator=torch.Generator().manual_seed(seed))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop run until something is so."""
+    for _ in range(100_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never became so")
 
 
 async def settle(turns: int = 50) -> None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
 import torch
-from engine_peers import Client, Server, hidden_states, load, opening, serve, settle
+from engine_peers import Client, Server, hidden_states, load, opening, serve, settle, until
+from potluck_daemon.engine.config import Limits
+from potluck_daemon.engine.scheduler import Priority
 
 from potluck import wire
 from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
-from potluck_daemon.engine.config import Limits
-from potluck_daemon.engine.scheduler import Priority
 
 
 @pytest.fixture(scope="module")
@@ -323,15 +324,14 @@ async def test_client_that_does_not_read_is_dropped_and_blocks_nobody(network, b
         other = await first_step(network.start(), server, StepRequest(hidden_states(1, 1), opening()))
         await other.step(StepRequest(hidden_states(1, 1)))
         await server_end
-        while len(server.serving.sessions) > 1:
-            await settle()
+        await until(lambda: len(server.serving.sessions) == 1)
         await other.step(StepRequest(hidden_states(1, 1)))
         assert server.serving.budget.used == 3 * 2
 
 
 async def flood(deaf: Client) -> None:
     """Send steps and never read an answer, until the server hangs up."""
-    with pytest.raises(RemoteError):
+    with contextlib.suppress(RemoteError):
         while True:
             await deaf.send(StepRequest(hidden_states(1, 1), start_from_position=0))
 

@@ -1,0 +1,254 @@
+"""Stateless calls and questions, on the fake network: values, membership, hostile input."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+import torch
+from engine_peers import PRIVATE, Client, Server, hidden_states, load, opening, serve, settle, until
+from potluck_daemon.engine.config import Limits
+from torch import Tensor
+
+from potluck import wire
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepRequest, TensorReply
+from potluck.protocol.records import span_digest
+
+SPAN = Span(0, 2)
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    return load(SPAN)
+
+
+@pytest.fixture
+def network() -> FakeNetwork:
+    return FakeNetwork()
+
+
+async def forward(host: FakeHost, server: Server, request: ForwardRequest) -> TensorReply:
+    answer = await host.call(server.host.peer_id, wire.FORWARD, wire.encode_forward(request), timeout_s=30)
+    return wire.decode_tensor_reply(answer, like=wire.reply_shapes(request))
+
+
+async def backward(host: FakeHost, server: Server, request: BackwardRequest) -> TensorReply:
+    answer = await host.call(server.host.peer_id, wire.BACKWARD, wire.encode_backward(request), timeout_s=30)
+    return wire.decode_tensor_reply(answer, like=wire.reply_shapes(request))
+
+
+async def refusal(host: FakeHost, server: Server, protocol: str, body: bytes) -> Code:
+    with pytest.raises(RemoteError) as refused:
+        await host.call(server.host.peer_id, protocol, body, timeout_s=30)
+    return refused.value.code
+
+
+def local_gradients(hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> tuple[Tensor, ...]:
+    leaves = [hidden.clone().requires_grad_(), *([] if prompts is None else [prompts.clone().requires_grad_()])]
+    output = load(SPAN).forward(leaves[0], None, leaves[1] if prompts is not None else None)
+    return torch.autograd.grad(output, leaves, grad)
+
+
+@pytest.mark.parametrize("piece_tokens", [1, 6, 10_000], ids=["row by row", "block by block", "at once"])
+@pytest.mark.parametrize("prompt_rows", [0, 1, 4])
+async def test_pieces_change_no_result(network, blocks, piece_tokens, prompt_rows):
+    hidden, grad = hidden_states(4, 6), hidden_states(4, 6, seed=1)
+    prompts = hidden_states(2 * prompt_rows, 3, seed=2).view(2, prompt_rows, 3, 64) if prompt_rows else None
+    with torch.inference_mode():
+        expected = load(SPAN).forward(hidden, None, prompts)
+    async with serve(network, blocks=blocks, limits=Limits(piece_tokens=piece_tokens)) as server:
+        host = network.start()
+        output = await forward(host, server, ForwardRequest("golden", SPAN, hidden, prompts))
+        assert torch.allclose(output.tensors[0], expected, rtol=1e-5, atol=1e-4)
+        gradients = await backward(host, server, BackwardRequest("golden", SPAN, hidden, grad, prompts))
+        for mine, theirs in zip(gradients.tensors, local_gradients(hidden, grad, prompts), strict=True):
+            assert torch.allclose(mine, theirs, rtol=1e-5, atol=1e-3)
+
+
+async def test_forward_of_one_piece_is_bit_equal(network, blocks):
+    hidden = hidden_states(2, 7)
+    with torch.inference_mode():
+        expected = load(SPAN).forward(hidden)
+    async with serve(network, blocks=blocks) as server:
+        reply = await forward(network.start(), server, ForwardRequest("golden", SPAN, hidden))
+        assert torch.equal(reply.tensors[0], expected)
+
+
+async def test_answers_come_in_the_blocks_dtype(network):
+    async with serve(network, blocks=load(SPAN, torch.bfloat16)) as server:
+        host = network.start()
+        request = ForwardRequest("golden", SPAN, hidden_states(1, 3))
+        assert (await forward(host, server, request)).tensors[0].dtype is torch.bfloat16
+        client = await Client.open(host, server)
+        assert (await client.step(StepRequest(hidden_states(1, 3), opening()))).hidden.dtype is torch.bfloat16
+
+
+async def test_decode_steps_go_on_while_backward_work_is_queued(network, blocks):
+    order: list[str] = []
+    async with serve(network, blocks=blocks, limits=Limits(piece_tokens=1)) as server:
+        host = network.start()
+        client = await Client.open(host, server)
+        await client.step(StepRequest(hidden_states(1, 2), opening()))
+        request = BackwardRequest("golden", SPAN, hidden_states(16, 16), hidden_states(16, 16))
+        training = [asyncio.create_task(backward(host, server, request)) for _ in range(3)]
+        training[0].add_done_callback(lambda _: order.append("backward"))
+        await until(lambda: server.serving.compute.queued_tokens > 0)
+        for _ in range(3):
+            await client.step(StepRequest(hidden_states(1, 1)))
+            order.append("decode")
+        await asyncio.gather(*training)
+    assert order == ["decode", "decode", "decode", "backward"]
+
+
+async def test_cancelled_call_leaves_the_queue(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(piece_tokens=1)) as server:
+        host = network.start()
+        request = BackwardRequest("golden", SPAN, hidden_states(16, 16), hidden_states(16, 16))
+        calls = [asyncio.create_task(backward(host, server, request)) for _ in range(3)]
+        await until(lambda: server.serving.compute.queued_tokens > 0)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        await settle()
+        assert server.serving.compute.queued_tokens == 0
+
+
+async def test_large_calls_come_and_go_in_parts(network, blocks):
+    hidden, grad = hidden_states(1100, 4), hidden_states(1100, 4, seed=1)
+    async with serve(network, blocks=blocks, limits=Limits(max_batch_tokens=8192)) as server:
+        host = network.start()
+        request = BackwardRequest("golden", SPAN, hidden, grad)
+        stream = await host.open_stream(server.host.peer_id, wire.BACKWARD_STREAM, timeout_s=5, max_frame_bytes=1 << 26)
+        for part in wire.split_backward(request):
+            await stream.send(*part)
+        await stream.end()
+        joiner = wire.reply_joiner(wire.reply_shapes(request))
+        while (body := await stream.receive(timeout_s=60)) is not None:
+            joiner.add(body)
+        (expected,) = local_gradients(hidden[-3:], grad[-3:], None)
+        assert torch.allclose(joiner.finish().tensors[0][-3:], expected, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (ForwardRequest("golden", Span(1, 3), hidden_states(1, 2)), Code.NOT_SERVED),
+        (ForwardRequest("foreign", SPAN, hidden_states(1, 2)), Code.NOT_SERVED),
+        (ForwardRequest("golden", SPAN, torch.full((1, 2, 64), torch.nan)), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, torch.full((1, 2, 64), torch.inf)), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, torch.zeros(1, 2, 63)), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, torch.zeros(2, 64)), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, torch.zeros(1, 2, 64, dtype=torch.int64)), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, torch.zeros(1, 0, 64)), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, torch.zeros(0, 2, 64)), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, torch.zeros(1, 300, 64)), Code.TOO_LONG),
+        (ForwardRequest("golden", SPAN, hidden_states(1, 2), torch.zeros(3, 1, 1, 64)), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, hidden_states(1, 2), torch.zeros(2, 1, 5, 64)), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, hidden_states(1, 2), caller=Caller(adapter="some/lora")), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, hidden_states(1, 2), caller=Caller(revision_digest="00")), Code.NOT_SERVED),
+    ],
+)
+async def test_request_that_makes_no_sense_is_refused_before_compute(network, blocks, request_, code):
+    async with serve(network, blocks=blocks, limits=Limits(max_batch_tokens=256)) as server:
+        host = network.start()
+        assert await refusal(host, server, wire.FORWARD, wire.encode_forward(request_)) is code
+        assert (await forward(host, server, ForwardRequest("golden", SPAN, hidden_states(1, 2)))).tensors
+
+
+async def test_bytes_that_are_no_message_are_refused_by_every_call(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        for protocol in (wire.INFO, wire.FORWARD, wire.BACKWARD, wire.PUSH, wire.CHECK):
+            assert await refusal(host, server, protocol, b"\xff" * 40) is Code.BAD_REQUEST
+
+
+async def test_stream_call_that_stands_still_is_ended(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(request_timeout_s=0.05)) as server:
+        host = network.start()
+        for protocol in (wire.FORWARD_STREAM, wire.BACKWARD_STREAM):
+            stream = await host.open_stream(server.host.peer_id, protocol, timeout_s=5, max_frame_bytes=1 << 20)
+            with pytest.raises(RemoteError) as refused:
+                await stream.receive(timeout_s=30)
+            assert refused.value.code is Code.BAD_REQUEST
+
+
+async def test_failure_inside_the_blocks_is_answered_and_the_engine_lives(network, blocks, monkeypatch):
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        request = ForwardRequest("golden", SPAN, hidden_states(1, 2))
+        with monkeypatch.context() as broken:
+            broken.setattr(blocks, "forward", lambda *_: torch.zeros(1) @ torch.zeros(2))
+            assert await refusal(host, server, wire.FORWARD, wire.encode_forward(request)) is Code.INTERNAL
+        assert (await forward(host, server, request)).tensors
+
+
+async def test_private_swarm_serves_members_only(network, blocks):
+    async with serve(network, blocks=blocks, swarm=PRIVATE) as server:
+        member, stranger = network.start(), network.start()
+        proof = Caller(membership=server.proof(member))
+        request = ForwardRequest("golden", SPAN, hidden_states(1, 2), caller=proof)
+        assert (await forward(member, server, request)).tensors
+        assert await refusal(stranger, server, wire.FORWARD, wire.encode_forward(request)) is Code.NOT_A_MEMBER
+        nobody = replace(request, caller=Caller())
+        assert await refusal(member, server, wire.FORWARD, wire.encode_forward(nobody)) is Code.NOT_A_MEMBER
+        client = await Client.open(stranger, server)
+        await client.send(StepRequest(hidden_states(1, 2), opening(caller=proof)))
+        with pytest.raises(RemoteError) as refused:
+            await client.stream.receive(timeout_s=30)
+        assert refused.value.code is Code.NOT_A_MEMBER
+
+
+async def test_private_swarm_takes_pushes_from_members_only(network, blocks):
+    async with serve(network, blocks=blocks, swarm=PRIVATE) as server:
+        member, stranger = network.start(), network.start()
+        client = await Client.open(member, server)
+        ours = opening(session_id="one", caller=Caller(membership=server.proof(member)))
+        await client.step(StepRequest(hidden_states(1, 2), ours))
+        step = StepRequest(hidden_states(1, 1), step_id="s", session_id="one")
+        body = wire.encode_push(step, prefix="golden", span=SPAN)
+        assert await refusal(stranger, server, wire.PUSH, body) is Code.NOT_A_MEMBER
+        pusher = network.start()
+        step = replace(step, pusher=Caller(membership=server.proof(pusher)))
+        await pusher.call(
+            server.host.peer_id, wire.PUSH, wire.encode_push(step, prefix="golden", span=SPAN), timeout_s=5
+        )
+        await client.answer((1, 1, 64))
+
+
+async def test_demanded_weights_are_checked(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        caller = Caller(revision_digest=span_digest(blocks.digests[1:]))
+        request = ForwardRequest("golden", Span(1, 2), hidden_states(1, 2), caller=caller)
+        assert (await forward(network.start(), server, request)).tensors
+
+
+async def test_info_tells_limits_and_what_is_free(network, blocks):
+    limits = Limits(cache_tokens=100, max_batch_tokens=64, max_length=128)
+    async with serve(network, blocks=blocks, limits=limits) as server:
+        host = network.start()
+        client = await Client.open(host, server)
+        await client.step(StepRequest(hidden_states(1, 10), opening()))
+        answer = await host.call(server.host.peer_id, wire.INFO, wire.encode_info_request("golden.1"), timeout_s=5)
+        info = wire.decode_info(answer)
+        assert (info.hidden_size, info.dtype, info.max_batch_tokens, info.max_length) == (64, "float32", 64, 128)
+        assert info.cache_tokens_available == 90 * 2
+        assert await refusal(host, server, wire.INFO, wire.encode_info_request("golden.2")) is Code.NOT_SERVED
+
+
+async def test_reachability_is_what_a_ping_says(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+
+        async def check(peer: PeerId) -> bool:
+            body = wire.encode_check_request(peer)
+            return wire.decode_check_reply(await host.call(server.host.peer_id, wire.CHECK, body, timeout_s=30))
+
+        gone = network.start()
+        await gone.close()
+        assert await check(server.host.peer_id)
+        assert await check(host.peer_id)
+        assert not await check(gone.peer_id)
