@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class Completion:
     @property
     def longest_wait_s(self) -> float:
         """For one token after the first."""
-        return max((b - a for a, b in zip(self.times_s, self.times_s[1:], strict=False)), default=0.0)
+        return max((b - a for a, b in pairwise(self.times_s)), default=0.0)
 
 
 class Text:

@@ -59,6 +59,7 @@ class Child:
         self.name = name
         self.events: dict[str, dict[str, Any]] = {}
         self._log_path = log_path
+        self._started_at = time.monotonic()
         self._news: queue.Queue[dict[str, Any] | None] = queue.Queue()
         setpriv = shutil.which("setpriv")
         guard = [setpriv, "--pdeathsig", "KILL"] if setpriv and sys.platform.startswith("linux") else []
@@ -95,6 +96,10 @@ class Child:
             self.events[event["event"]] = event
         return self.events["online"]
 
+    def seconds_to(self, event: str) -> float:
+        """From the start of the process to an event that came; KeyError if it did not."""
+        return float(self.events[event]["at"]) - self._started_at
+
     def kill(self) -> None:
         """kill -9; returns when the process is gone."""
         self._process.kill()
@@ -125,7 +130,7 @@ class Child:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._news.put(json.loads(line))
+            self._news.put({**json.loads(line), "at": time.monotonic()})
         self._news.put(None)
 
     def _last_words(self) -> str:

@@ -1,0 +1,1 @@
+"""What Potluck promises in numbers. `python -m benchmarks --list` names the figures."""

@@ -1,0 +1,141 @@
+"""The figures: one line each, with its unit, what must be reached, and the function that measures it.
+
+Imports nothing heavy: the function is named as `module:function` and loaded when the figure is measured.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a measuring function returns; `holds` False: a condition beside the number is broken, see `detail`."""
+
+    value: float
+    detail: dict[str, Any] = field(default_factory=dict)
+    holds: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    name: str
+    unit: str
+    better: Literal["lower", "higher"]
+    reach: float
+    function: str  # module of this package : function(soak: bool) -> Measured
+    summary: str
+
+    def measure(self, *, soak: bool) -> Measured:
+        module, _, function = self.function.partition(":")
+        measured = getattr(import_module(f"benchmarks.{module}"), function)(soak)
+        assert isinstance(measured, Measured)
+        return measured
+
+    def is_reached(self, measured: Measured) -> bool:
+        is_better = measured.value <= self.reach if self.better == "lower" else measured.value >= self.reach
+        return is_better and measured.holds
+
+    def to_json(self, measured: Measured) -> str:
+        """The last line that a figure prints."""
+        return json.dumps(
+            {
+                "figure": self.name,
+                "value": round(measured.value, 4),
+                "unit": self.unit,
+                "better": self.better,
+                "reach": self.reach,
+                "ok": self.is_reached(measured),
+                "detail": measured.detail,
+            }
+        )
+
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        Figure(
+            "hop_first",
+            "ms/token",
+            "lower",
+            1.5,
+            "hops:first_hop",
+            "overhead of the first hop: 8 Llama blocks of hidden 512 on one server, against the same model here",
+        ),
+        Figure(
+            "hop_next",
+            "ms/token",
+            "lower",
+            0.7,
+            "hops:next_hop",
+            "overhead of each further hop: the same blocks on four servers, against one",
+        ),
+        Figure(
+            "decode_512",
+            "ratio",
+            "lower",
+            1.35,
+            "decode:hidden_512",
+            "decode speed of the local model over that of two servers, 8 blocks of hidden 512",
+        ),
+        Figure(
+            "decode_2048",
+            "ratio",
+            "lower",
+            1.06,
+            "decode:hidden_2048",
+            "the same at hidden 2048",
+        ),
+        Figure(
+            "server_processes",
+            "processes",
+            "lower",
+            2,
+            "server:processes",
+            "processes of one server",
+        ),
+        Figure(
+            "server_memory",
+            "ratio",
+            "lower",
+            1.15,
+            "server:memory",
+            "memory (PSS) of one server of 4 blocks of hidden 512 over the floor: imports, p2pd and weights",
+        ),
+        Figure(
+            "start_online",
+            "s",
+            "lower",
+            1.0,
+            "start:online",
+            "from imports done to ONLINE and answering",
+        ),
+        Figure(
+            "failover_killed",
+            "s",
+            "lower",
+            2.0,
+            "failover:killed",
+            "longest wait for a token when a replica is killed in mid-generation; the tokens must be the same",
+        ),
+        Figure(
+            "failover_frozen",
+            "s",
+            "lower",
+            5.0,
+            "failover:frozen",
+            "the same when the replica is frozen",
+        ),
+        Figure(
+            "load_peak",
+            "ratio",
+            "lower",
+            1.1,
+            "loading:peak",
+            "peak memory while a span is loaded and run once, over the span's bytes",
+        ),
+    )
+}

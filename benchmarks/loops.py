@@ -1,0 +1,70 @@
+"""Generation as it is timed: the same Transformers `generate` loop for a swarm and for the local model."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+from potluck_daemon.cli.completion import Completion, Options, complete, quiet
+from potluck_daemon.cli.local_swarm import LocalSwarm
+
+from potluck.client import AutoDistributedModelForCausalLM
+
+PROMPT_TOKENS = 16
+_WARM_UP_TOKENS = 8
+
+
+def prompt(seed: int = 0) -> torch.Tensor:
+    """[1, tokens] int64."""
+    return torch.randint(1, 1000, (1, PROMPT_TOKENS), generator=torch.Generator().manual_seed(seed))
+
+
+def generate(model: Any, num_tokens: int, on_token: Callable[[Completion], None] = lambda _: None) -> Completion:
+    """Greedy, exactly `num_tokens` new tokens."""
+    return complete(model, prompt(), Options(num_tokens, min_new_tokens=num_tokens), on_token)
+
+
+def ms_per_token(model: Any, num_tokens: int) -> float:
+    """Median time of a decode step; the prefill is left out."""
+    times = generate(model, num_tokens).times_s
+    return statistics.median(1000 * (b - a) for a, b in pairwise(times))
+
+
+def interleaved(models: Mapping[str, Any], *, rounds: int, num_tokens: int) -> dict[str, list[float]]:
+    """Milliseconds a token of each model, one value a round; they take turns, so a noisy moment hits all alike."""
+    for model in models.values():
+        generate(model, _WARM_UP_TOKENS)
+    result: dict[str, list[float]] = {name: [] for name in models}
+    for _ in range(rounds):
+        for name, model in models.items():
+            result[name].append(ms_per_token(model, num_tokens))
+    return result
+
+
+def median_difference(a: list[float], b: list[float]) -> float:
+    """Median over rounds of a - b."""
+    return statistics.median(x - y for x, y in zip(a, b, strict=True))
+
+
+def median_ratio(a: list[float], b: list[float]) -> float:
+    """Median over rounds of a / b."""
+    return statistics.median(x / y for x, y in zip(a, b, strict=True))
+
+
+def rounded(values: dict[str, list[float]]) -> dict[str, float]:
+    """Medians, for `detail`."""
+    return {name: round(statistics.median(times), 3) for name, times in values.items()}
+
+
+@contextmanager
+def swarm_model(swarm: LocalSwarm, folder: Path) -> Iterator[Any]:
+    """A client of the swarm in this process, one thread."""
+    quiet()
+    torch.set_num_threads(1)
+    with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.swarm) as model:
+        yield model

@@ -1,0 +1,58 @@
+"""Llama checkpoints with random weights, made once into `.cache/`."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
+from potluck_daemon.cli.completion import quiet
+
+_CACHE = Path(__file__).parents[1] / ".cache" / "benchmarks"
+_HEAD_SIZE = 64
+_VOCABULARY = 1024  # small: embeddings and head are not what is measured
+_SEED = 0
+
+
+def checkpoint(hidden_size: int, num_blocks: int = 8) -> Path:
+    """The folder of a float32 checkpoint, shards of at most 400 MB."""
+    path = _CACHE / f"llama-h{hidden_size}-b{num_blocks}"
+    if not path.exists():
+        print(f"making {path.name} (once) ...", flush=True)
+        quiet()
+        _CACHE.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(dir=_CACHE))
+        try:
+            _random_model(hidden_size, num_blocks).save_pretrained(scratch, max_shard_size="400MB")
+            scratch.rename(path)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return path
+
+
+def local_model(folder: Path) -> Any:
+    """The same checkpoint by Transformers alone."""
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+def _random_model(hidden_size: int, num_blocks: int) -> LlamaForCausalLM:
+    config = LlamaConfig(
+        hidden_size=hidden_size,
+        intermediate_size=hidden_size * 11 // 4,
+        num_hidden_layers=num_blocks,
+        num_attention_heads=hidden_size // _HEAD_SIZE,
+        num_key_value_heads=hidden_size // _HEAD_SIZE,
+        vocab_size=_VOCABULARY,
+        max_position_embeddings=4096,
+        initializer_range=0.06,  # wide enough that greedy tokens vary
+        bos_token_id=None,
+        eos_token_id=None,
+        pad_token_id=0,
+        dtype="float32",
+    )
+    torch.manual_seed(_SEED)
+    return LlamaForCausalLM(config).eval()
