@@ -1,7 +1,7 @@
 """p2pd's control protocol: unary calls over one lasting connection, streams over one connection each.
 
 hivemind has a client for it, which holds calls for ever when p2pd dies, may stop reading after a cancelled call and
-leaks an entry a cancelled request; this one answers every call, bounds every wait and parses without a task switch a byte.
+leaks an entry a cancelled request; this one answers every call, bounds every wait and parses whole messages.
 """
 
 from __future__ import annotations

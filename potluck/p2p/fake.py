@@ -167,6 +167,8 @@ class FakeHost:
             for subkey, (payload, expiration) in self._network.records.get(key, {}).items():
                 if not isinstance(subkey, str) or not expiration > self._network.clock():
                     continue
+                if not self.accepts(key, subkey, payload, expiration):
+                    continue
                 with contextlib.suppress(ValueError, msgpack.UnpackException):
                     found.setdefault(key, {})[subkey] = FakeValue(msgpack.unpackb(payload), expiration)
         return found

@@ -81,6 +81,13 @@ class Libp2pHost:
     def peer_id(self) -> PeerId:
         return self.identity.peer_id
 
+    @property
+    def p2pd_pid(self) -> int:
+        """Process id of p2pd, for those who count processes and memory."""
+        if self._process is None:
+            raise RuntimeError("the node is not started")
+        return self._process.pid
+
     async def addresses(self) -> tuple[str, ...]:
         _, addrs = await self._running().identify(timeout_s=_CONTROL_TIMEOUT_S)
         return addrs

@@ -25,7 +25,7 @@ _MAX_INVITE_LETTERS = 16_384
 _INVITE = re.compile(r"potluck(\d{1,4}):([A-Za-z0-9_-]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _PREFIX = re.compile(r"[A-Za-z0-9_/-]{1,160}")  # no dot and no space: they separate block uids
-_BOOTSTRAP = re.compile(r"/[!-~]{1,300}/p2p/[1-9A-HJ-NP-Za-km-z]{40,64}")
+_BOOTSTRAP = re.compile(r"(?:/[A-Za-z0-9.:%_-]{1,120}){2,16}/p2p/[1-9A-HJ-NP-Za-km-z]{40,64}")
 _PASTE_HINT = "copy the whole line again, from `potluck1:` to its end; `potluck swarm invite` prints it"
 
 

@@ -1,0 +1,415 @@
+"""What every implementation of `potluck.p2p.network.Host` must do; run against the fake network and the real one."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Awaitable, Mapping
+from typing import Protocol, TypeVar
+
+import pytest
+
+from potluck.errors import NetworkError
+from potluck.p2p.config import RecordCheck
+from potluck.p2p.identity import Identity
+from potluck.p2p.network import Host, Stream
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+
+T = TypeVar("T")
+LIMIT = 4 * 1024 * 1024
+WAIT_S = 20.0  # how long a test waits for what must come; never a measure of speed
+_numbers = itertools.count()
+
+
+class Network(Protocol):
+    """Starts nodes that know each other; the fixture `network` of a test module gives one."""
+
+    async def start(
+        self, identity: Identity | None = None, *, record_checks: Mapping[str, RecordCheck] | None = None
+    ) -> Host: ...
+
+    async def kill(self, host: Host) -> None: ...
+
+
+async def soon(work: Awaitable[T]) -> T:
+    async with asyncio.timeout(WAIT_S):
+        return await work
+
+
+async def outcome(work: Awaitable[T]) -> T | Code:
+    """What it returns, or the code of the error that it raises."""
+    try:
+        return await work
+    except RemoteError as error:
+        return error.code
+
+
+def name() -> str:
+    """A protocol or key that no other test uses."""
+    return f"test.{next(_numbers)}"
+
+
+async def echo(stream: Stream, caller: PeerId) -> None:
+    while (frame := await stream.receive()) is not None:
+        await stream.send(frame)
+
+
+async def opened(near: Host, far: Host, handler: object, *, limit: int = LIMIT, far_limit: int = LIMIT) -> Stream:
+    protocol = name()
+    await far.serve_stream(protocol, handler, max_frame_bytes=far_limit)  # type: ignore[arg-type]
+    return await near.open_stream(far.peer_id, protocol, timeout_s=WAIT_S, max_frame_bytes=limit)
+
+
+class CallContract:
+    async def test_call_returns_the_answer_and_names_the_caller(self, near: Host, far: Host) -> None:
+        async def handler(body: bytes, caller: PeerId) -> bytes:
+            return body + caller.encode()
+
+        protocol = name()
+        await far.serve_unary(protocol, handler)
+        assert await near.call(far.peer_id, protocol, b"hi ", timeout_s=WAIT_S) == b"hi " + near.peer_id.encode()
+
+    async def test_call_raises_the_refusal_of_the_handler(self, near: Host, far: Host) -> None:
+        async def handler(body: bytes, caller: PeerId) -> bytes:
+            raise RemoteError(Code.BUSY, "later", retry_after_s=2.5)
+
+        protocol = name()
+        await far.serve_unary(protocol, handler)
+        with pytest.raises(RemoteError) as caught:
+            await near.call(far.peer_id, protocol, b"", timeout_s=WAIT_S)
+        assert (caught.value.code, caught.value.message, caught.value.retry_after_s) == (Code.BUSY, "later", 2.5)
+
+    async def test_a_bug_in_a_handler_is_logged_once_and_its_text_stays_here(
+        self, near: Host, far: Host, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def handler(body: bytes, caller: PeerId) -> bytes:
+            raise KeyError("a secret")
+
+        protocol = name()
+        await far.serve_unary(protocol, handler)
+        with pytest.raises(RemoteError) as caught:
+            await near.call(far.peer_id, protocol, b"", timeout_s=WAIT_S)
+        assert caught.value.code is Code.INTERNAL
+        assert "secret" not in caught.value.message
+        assert [record.levelno for record in caplog.records if "a secret" in record.getMessage()] == [logging.WARNING]
+
+    @pytest.mark.parametrize("peer", [Identity.generate().peer_id, "not a peer id", "", "1" * 70])
+    async def test_call_of_nobody_is_unreachable(self, near: Host, peer: str) -> None:
+        with pytest.raises(RemoteError) as caught:
+            await near.call(PeerId(peer), "any", b"", timeout_s=WAIT_S)
+        assert caught.value.code is Code.UNREACHABLE
+
+    async def test_call_of_an_unknown_protocol_is_unreachable(self, near: Host, far: Host) -> None:
+        with pytest.raises(RemoteError) as caught:
+            await near.call(far.peer_id, "nobody.speaks.this", b"", timeout_s=WAIT_S)
+        assert caught.value.code is Code.UNREACHABLE
+
+    async def test_call_above_the_limit_is_not_sent(self, near: Host, far: Host) -> None:
+        protocol, seen = name(), []
+
+        async def handler(body: bytes, caller: PeerId) -> bytes:
+            seen.append(len(body))
+            return b""
+
+        await far.serve_unary(protocol, handler)
+        with pytest.raises(RemoteError) as caught:
+            await near.call(far.peer_id, protocol, bytes(LIMIT), timeout_s=WAIT_S)
+        assert caught.value.code is Code.TOO_LONG
+        await near.call(far.peer_id, protocol, bytes(LIMIT - 1024), timeout_s=WAIT_S)
+        assert seen == [LIMIT - 1024]
+
+    async def test_answer_above_the_limit_is_an_error_and_not_silence(self, near: Host, far: Host) -> None:
+        async def handler(body: bytes, caller: PeerId) -> bytes:
+            return bytes(LIMIT)
+
+        protocol = name()
+        await far.serve_unary(protocol, handler)
+        with pytest.raises(RemoteError) as caught:
+            await near.call(far.peer_id, protocol, b"", timeout_s=WAIT_S)
+        assert caught.value.code is Code.TOO_LONG
+
+    async def test_call_without_an_answer_ends_in_time_and_stops_the_handler(self, near: Host, far: Host) -> None:
+        stopped = asyncio.Event()
+
+        async def handler(body: bytes, caller: PeerId) -> bytes:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+            return b""
+
+        protocol = name()
+        await far.serve_unary(protocol, handler)
+        with pytest.raises(RemoteError) as caught:
+            await near.call(far.peer_id, protocol, b"", timeout_s=0.3)
+        assert caught.value.code is Code.UNREACHABLE
+        await soon(stopped.wait())
+
+    async def test_calls_run_at_the_same_time(self, near: Host, far: Host) -> None:
+        here = asyncio.Barrier(5)
+
+        async def handler(body: bytes, caller: PeerId) -> bytes:
+            await here.wait()
+            return body
+
+        protocol = name()
+        await far.serve_unary(protocol, handler)
+        calls = [near.call(far.peer_id, protocol, bytes([n]), timeout_s=WAIT_S) for n in range(5)]
+        assert await asyncio.gather(*calls) == [bytes([n]) for n in range(5)]
+
+    async def test_ping_measures_a_peer_and_fails_for_nobody(self, near: Host, far: Host) -> None:
+        assert 0 <= await near.ping(far.peer_id, timeout_s=WAIT_S) < WAIT_S
+        with pytest.raises(RemoteError) as caught:
+            await near.ping(Identity.generate().peer_id, timeout_s=WAIT_S)
+        assert caught.value.code is Code.UNREACHABLE
+
+
+class StreamContract:
+    @pytest.mark.parametrize("size", [0, 1, 4096, 65_536, 65_537, 3_000_000])
+    async def test_frames_come_back_whole(self, near: Host, far: Host, size: int) -> None:
+        stream = await opened(near, far, echo)
+        body = bytes(range(256)) * (size // 256 + 1)
+        await stream.send(body[: size // 2], memoryview(body)[size // 2 : size])
+        assert await stream.receive(timeout_s=WAIT_S) == body[:size]
+        await stream.close()
+
+    async def test_frames_keep_their_order_and_borders(self, near: Host, far: Host) -> None:
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            for number in range(100):
+                await stream.send(b"%d" % number)
+
+        stream = await opened(near, far, handler)
+        frames = [await stream.receive(timeout_s=WAIT_S) for _ in range(101)]
+        assert frames == [*(b"%d" % number for number in range(100)), None]
+
+    async def test_the_handler_learns_who_calls(self, near: Host, far: Host) -> None:
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            await stream.send(caller.encode())
+
+        stream = await opened(near, far, handler)
+        assert await stream.receive(timeout_s=WAIT_S) == near.peer_id.encode()
+
+    async def test_end_closes_one_direction_only(self, near: Host, far: Host) -> None:
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            assert await stream.receive() is None
+            assert await stream.receive() is None
+            await stream.send(b"still here")
+
+        stream = await opened(near, far, handler)
+        await stream.end()
+        assert await stream.receive(timeout_s=WAIT_S) == b"still here"
+        assert await stream.receive(timeout_s=WAIT_S) is None
+
+    async def test_a_stream_that_never_sends_times_out_and_stays_usable(self, near: Host, far: Host) -> None:
+        stream = await opened(near, far, echo)
+        with pytest.raises(TimeoutError):
+            await stream.receive(timeout_s=0.05)
+        await stream.send(b"x")
+        assert await stream.receive(timeout_s=WAIT_S) == b"x"
+        await stream.close()
+
+    async def test_a_frame_above_the_callers_limit_is_refused(self, near: Host, far: Host) -> None:
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            await stream.send(bytes(1001))
+
+        stream = await opened(near, far, handler, limit=1000)
+        with pytest.raises(RemoteError) as caught:
+            await stream.receive(timeout_s=WAIT_S)
+        assert caught.value.code is Code.BAD_REPLY
+
+    async def test_a_frame_above_the_handlers_limit_is_refused(self, near: Host, far: Host) -> None:
+        verdict: asyncio.Future[Code] = asyncio.get_running_loop().create_future()
+
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            try:
+                await stream.receive()
+            except RemoteError as error:
+                verdict.set_result(error.code)
+
+        stream = await opened(near, far, handler, far_limit=1000)
+        await stream.send(bytes(1001))
+        assert await soon(verdict) is Code.BAD_REPLY
+        await stream.close()
+
+    async def test_a_refusal_of_the_handler_reaches_the_caller_after_its_frames(self, near: Host, far: Host) -> None:
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            await stream.send(b"first")
+            raise RemoteError(Code.NO_MEMORY, "cache full", retry_after_s=1.0)
+
+        stream = await opened(near, far, handler)
+        assert await stream.receive(timeout_s=WAIT_S) == b"first"
+        for _ in range(2):
+            with pytest.raises(RemoteError) as caught:
+                await stream.receive(timeout_s=WAIT_S)
+            assert (caught.value.code, caught.value.retry_after_s) == (Code.NO_MEMORY, 1.0)
+
+    async def test_a_bug_in_a_stream_handler_reads_as_internal(self, near: Host, far: Host) -> None:
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            raise ZeroDivisionError("a secret")
+
+        stream = await opened(near, far, handler)
+        with pytest.raises(RemoteError) as caught:
+            await stream.receive(timeout_s=WAIT_S)
+        assert caught.value.code is Code.INTERNAL
+        assert "secret" not in caught.value.message
+
+    async def test_a_caller_that_hangs_up_is_noticed(self, near: Host, far: Host) -> None:
+        verdict: asyncio.Future[Code] = asyncio.get_running_loop().create_future()
+
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            try:
+                await stream.receive()
+            except RemoteError as error:
+                verdict.set_result(error.code)
+
+        stream = await opened(near, far, handler)
+        await stream.close()
+        await stream.close()
+        assert await soon(verdict) is Code.UNREACHABLE
+        with pytest.raises(RemoteError):
+            await stream.send(b"x")
+
+    async def test_sending_to_one_who_never_reads_waits_and_loses_nothing(self, near: Host, far: Host) -> None:
+        read = asyncio.Event()
+        total: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            await read.wait()
+            received = 0
+            while (frame := await stream.receive()) is not None:
+                received += len(frame)
+            total.set_result(received)
+
+        async def flood() -> None:
+            for _ in range(64):
+                await stream.send(bytes(1_000_000))
+            await stream.end()
+
+        stream = await opened(near, far, handler)
+        flooding = asyncio.create_task(flood())
+        done, _ = await asyncio.wait({flooding}, timeout=1.0)
+        assert not done, "64 MB went to a peer that reads nothing"
+        read.set()
+        await soon(flooding)
+        assert await soon(total) == 64_000_000
+        await stream.close()
+
+    async def test_streams_of_one_peer_do_not_mix(self, near: Host, far: Host) -> None:
+        protocol = name()
+        await far.serve_stream(protocol, echo, max_frame_bytes=LIMIT)
+        streams = [
+            await near.open_stream(far.peer_id, protocol, timeout_s=WAIT_S, max_frame_bytes=LIMIT) for _ in range(20)
+        ]
+        for number, stream in enumerate(streams):
+            await stream.send(b"%d" % number)
+        answers = [await stream.receive(timeout_s=WAIT_S) for stream in streams]
+        assert answers == [b"%d" % number for number in range(20)]
+        for stream in streams:
+            await stream.close()
+
+    @pytest.mark.parametrize("peer", [Identity.generate().peer_id, "not a peer id"])
+    async def test_a_stream_to_nobody_is_unreachable(self, near: Host, peer: str) -> None:
+        with pytest.raises(RemoteError) as caught:
+            await near.open_stream(PeerId(peer), "any", timeout_s=WAIT_S, max_frame_bytes=1)
+        assert caught.value.code is Code.UNREACHABLE
+
+    async def test_a_stream_of_an_unknown_protocol_is_unreachable(self, near: Host, far: Host) -> None:
+        with pytest.raises(RemoteError) as caught:
+            await near.open_stream(far.peer_id, "nobody.speaks.this", timeout_s=WAIT_S, max_frame_bytes=1)
+        assert caught.value.code is Code.UNREACHABLE
+
+
+class RecordContract:
+    async def test_a_stored_record_is_found_by_others(self, near: Host, far: Host) -> None:
+        key, end = name(), time.time() + 60
+        assert await near.store(key, "a", {"x": [1, b"y", None, 2.5]}, expiration=end)
+        assert await near.store(key, "b", "other", expiration=end + 1)
+        found = await far.get([key, name()])
+        assert list(found) == [key]
+        assert {subkey: (entry.value, entry.expiration) for subkey, entry in found[key].items()} == {
+            "a": ({"x": [1, b"y", None, 2.5]}, end),
+            "b": ("other", end + 1),
+        }
+
+    async def test_only_a_later_end_replaces_a_record(self, near: Host, far: Host) -> None:
+        key, end = name(), time.time() + 60
+        await near.store(key, "a", 1, expiration=end)
+        assert not await far.store(key, "a", 2, expiration=end)
+        assert await far.store(key, "a", 3, expiration=end + 1)
+        assert (await near.get([key]))[key]["a"].value == 3
+
+    @pytest.mark.parametrize("ahead_s", [float("inf"), float("nan"), 1e9, -1.0])
+    async def test_a_record_with_an_absurd_end_is_not_kept(self, near: Host, far: Host, ahead_s: float) -> None:
+        key = name()
+        assert not await near.store(key, "a", 1, expiration=time.time() + ahead_s)
+        assert not (await far.get([key])).get(key)
+
+    async def test_an_oversized_record_is_not_kept(self, near: Host, far: Host) -> None:
+        key = name()
+        assert not await near.store(key, "a", bytes(100_000), expiration=time.time() + 60)
+        assert not (await far.get([key])).get(key)
+
+    async def test_a_checked_key_shows_only_what_passes(self, network: Network) -> None:
+        def check(subkey: str, value: object, expiration: float) -> bool:
+            return value == f"of {subkey}"
+
+        key = name()
+        guarded = await network.start(record_checks={key: check})
+        careless = await network.start()
+        await careless.store(key, "a", "of a", expiration=time.time() + 60)
+        await careless.store(key, "a", "of b", expiration=time.time() + 61)
+        await careless.store(key, "c", "of b", expiration=time.time() + 62)
+        await guarded.store(key, "d", "of d", expiration=time.time() + 60)
+        found = (await guarded.get([key])).get(key, {})
+        assert found["d"].value == "of d"
+        assert {entry.value for entry in found.values()} <= {"of a", "of d"}
+        await careless.close()
+        await guarded.close()
+
+
+class LifeContract:
+    async def test_addresses_end_in_the_peer_id(self, near: Host) -> None:
+        addrs = await near.addresses()
+        assert addrs
+        assert all(addr.endswith(f"/p2p/{near.peer_id}") for addr in addrs)
+
+    async def test_a_second_node_with_the_same_identity_is_refused(self, network: Network) -> None:
+        identity = Identity.generate()
+        first = await network.start(identity)
+        with pytest.raises(NetworkError, match="identity"):
+            await network.start(identity)
+        await first.close()
+        second = await network.start(identity)
+        assert second.peer_id == first.peer_id
+        await second.close()
+
+    async def test_the_end_of_a_killed_peer_is_seen(self, near: Host, network: Network) -> None:
+        victim = await network.start()
+        stream = await opened(near, victim, echo)
+        await stream.send(b"x")
+        assert await stream.receive(timeout_s=WAIT_S) == b"x"
+        await network.kill(victim)
+        assert await outcome(stream.receive(timeout_s=WAIT_S)) in (None, Code.UNREACHABLE)
+        with pytest.raises(RemoteError) as caught:
+            await near.call(victim.peer_id, "any", b"", timeout_s=WAIT_S)
+        assert caught.value.code is Code.UNREACHABLE
+        await victim.close()
+
+    async def test_closing_answers_those_who_wait(self, near: Host, network: Network) -> None:
+        leaving = await network.start()
+        stream = await opened(leaving, near, echo)
+        waiting = asyncio.create_task(stream.receive())
+        await asyncio.sleep(0)
+        await leaving.close()
+        await leaving.close()
+        with pytest.raises(RemoteError) as caught:
+            await soon(leaving.call(near.peer_id, "any", b"", timeout_s=WAIT_S))
+        assert caught.value.code is Code.UNREACHABLE
+        assert await outcome(soon(waiting)) in (None, Code.UNREACHABLE)
+
+
+class HostContract(CallContract, StreamContract, RecordContract, LifeContract):
+    """All of it."""

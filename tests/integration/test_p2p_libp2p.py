@@ -1,0 +1,303 @@
+"""The real network on loopback: the contract, starting, failing to start, and leaving nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+from helpers import p2p_node
+from helpers.host_contract import WAIT_S, HostContract, echo, opened, outcome, soon
+
+from potluck.errors import NetworkError
+from potluck.p2p.config import HostConfig, RecordCheck
+from potluck.p2p.identity import Identity
+from potluck.p2p.libp2p import Libp2pHost
+from potluck.protocol.codes import Code, RemoteError
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+NOBODY = "/ip4/127.0.0.1/tcp/9/p2p/" + Identity.generate().peer_id
+
+
+class Starter:
+    """Nodes of one network: each new one joins through the first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runtime_dir = folder / "run"
+        self.bootstrap: tuple[str, ...] = ()
+
+    async def start(
+        self,
+        identity: Identity | None = None,
+        *,
+        record_checks: Mapping[str, RecordCheck] | None = None,
+        dht_client: bool = False,
+    ) -> Libp2pHost:
+        path = None
+        if identity is not None:
+            path = self.folder / identity.peer_id
+            path.write_bytes(identity.to_bytes())
+        config = HostConfig(
+            identity_path=path,
+            bootstrap_peers=self.bootstrap,
+            dht_client=dht_client,
+            record_checks=record_checks or {},
+            runtime_dir=self.runtime_dir,
+        )
+        return await Libp2pHost.start(config)
+
+    async def kill(self, host: Libp2pHost) -> None:
+        os.kill(host.p2pd_pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    path = Path("/tmp") / f"potluck-test-{os.getpid()}"  # pytest's own folders are too deep for Unix sockets
+    path.mkdir(mode=0o700)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def network(folder: Path) -> AsyncIterator[Starter]:
+    starter = Starter(folder)
+    first = await starter.start()
+    starter.bootstrap = await first.addresses()
+    yield starter
+    await first.close()
+    assert not list(starter.runtime_dir.iterdir()), "a node left its folder behind"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def near(network: Starter) -> AsyncIterator[Libp2pHost]:
+    host = await network.start(dht_client=True)
+    yield host
+    await host.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def far(network: Starter) -> AsyncIterator[Libp2pHost]:
+    host = await network.start()
+    yield host
+    await host.close()
+
+
+class TestLibp2pHost(HostContract):
+    pass
+
+
+# -- starting ----------------------------------------------------------------------------------------------------------
+
+
+async def refusal(config: HostConfig) -> NetworkError:
+    with pytest.raises(NetworkError) as caught:
+        await soon(Libp2pHost.start(config))
+    assert caught.value.hint
+    return caught.value
+
+
+async def test_a_bootstrap_address_that_does_not_answer_is_an_error(folder: Path) -> None:
+    error = await refusal(HostConfig(bootstrap_peers=(NOBODY,), runtime_dir=folder / "run"))
+    assert "bootstrap" in error.message
+
+
+async def test_a_bootstrap_address_that_accepts_and_stays_silent_is_an_error_in_time(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        addr = NOBODY.replace("tcp/9/", f"tcp/{silent.getsockname()[1]}/")
+        error = await refusal(HostConfig(bootstrap_peers=(addr,), runtime_dir=folder / "run", start_timeout_s=2))
+    assert "bootstrap" in f"{error.message} {error.hint}"
+
+
+async def test_a_bootstrap_address_with_another_peer_behind_it_is_an_error(network: Starter, folder: Path) -> None:
+    addr = network.bootstrap[0].rpartition("/")[0] + "/" + Identity.generate().peer_id
+    error = await refusal(HostConfig(bootstrap_peers=(addr,), runtime_dir=folder / "run"))
+    assert "bootstrap" in error.message
+
+
+async def test_one_bootstrap_peer_that_answers_is_enough(network: Starter, folder: Path) -> None:
+    config = HostConfig(bootstrap_peers=(NOBODY, *network.bootstrap), runtime_dir=folder / "run")
+    host = await Libp2pHost.start(config)
+    await host.close()
+
+
+@pytest.mark.parametrize(
+    "addr", ["", "localhost:31330", "/ip4/127.0.0.1/tcp/1", "/ip4/1.2.3.4/tcp/5/p2p/xyz", "/p2p/" * 9]
+)
+async def test_a_malformed_bootstrap_address_is_named(folder: Path, addr: str) -> None:
+    error = await refusal(HostConfig(bootstrap_peers=(addr,), runtime_dir=folder / "run"))
+    assert repr(addr) in error.message
+
+
+async def test_a_port_in_use_is_an_error(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        addr = f"/ip4/127.0.0.1/tcp/{busy.getsockname()[1]}"
+        error = await refusal(HostConfig(listen_addrs=(addr,), runtime_dir=folder / "run"))
+    assert str(addr.rpartition("/")[2]) in error.message
+
+
+async def test_a_port_of_another_node_is_in_use_too(network: Starter, folder: Path) -> None:
+    addr = network.bootstrap[0].partition("/p2p/")[0]  # p2pd would share it
+    error = await refusal(HostConfig(listen_addrs=(addr,), runtime_dir=folder / "run"))
+    assert "port" in error.message
+
+
+async def test_the_same_identity_on_another_machine_is_refused(network: Starter, folder: Path) -> None:
+    identity = Identity.generate()
+    first = await network.start(identity)
+    copy = folder / "copy-of-the-identity"
+    copy.write_bytes(identity.to_bytes())  # another file: no lock in common
+    config = HostConfig(identity_path=copy, bootstrap_peers=network.bootstrap, runtime_dir=folder / "run")
+    error = await refusal(config)
+    assert "identity" in error.message
+    await network.kill(first)
+    await first.close()
+    host = await Libp2pHost.start(config)  # as after a crash
+    await host.close()
+
+
+async def test_a_new_identity_is_kept_for_its_owner_only(network: Starter, folder: Path) -> None:
+    path = folder / "keys" / "identity"
+    config = HostConfig(identity_path=path, bootstrap_peers=network.bootstrap, runtime_dir=folder / "run")
+    host = await Libp2pHost.start(config)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert Identity.from_bytes(path.read_bytes()).peer_id == host.peer_id
+    await host.close()
+
+
+async def test_the_peer_id_is_the_one_that_p2pd_computes(near: Libp2pHost) -> None:
+    assert {addr.rpartition("/")[2] for addr in await near.addresses()} == {near.peer_id}
+
+
+# -- streams and calls with peers that break the rules -----------------------------------------------------------------
+
+
+async def test_a_peer_that_opens_too_many_streams_is_told_to_wait(
+    near: Libp2pHost, far: Libp2pHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.p2p.control.MAX_STREAMS_PER_PEER", 2)
+    kept = [await opened(near, far, echo) for _ in range(2)]
+    third = await opened(near, far, echo)
+    assert await outcome(third.receive(timeout_s=WAIT_S)) is Code.BUSY
+    for stream in (*kept, third):
+        await stream.close()
+
+
+async def test_garbage_to_the_directory_calls_is_refused_and_does_no_harm(near: Libp2pHost, far: Libp2pHost) -> None:
+    for method in ("rpc_ping", "rpc_store", "rpc_find"):
+        for body in (b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f", os.urandom(500)):
+            with pytest.raises(RemoteError):
+                await near.call(far.peer_id, f"DHTProtocol.{method}", body, timeout_s=WAIT_S)
+    assert await near.ping(far.peer_id, timeout_s=WAIT_S) > 0
+
+
+async def test_a_dead_p2pd_is_reported_and_every_call_in_flight_ends(network: Starter) -> None:
+    host, other = await network.start(), await network.start()
+
+    async def never(body: bytes, caller: str) -> bytes:
+        await asyncio.Event().wait()
+        return b""
+
+    await other.serve_unary("test.never", never)
+    calls = [asyncio.create_task(host.call(other.peer_id, "test.never", b"", timeout_s=60)) for _ in range(3)]
+    stream = await opened(host, other, echo)
+    lost = asyncio.create_task(host.wait_lost())
+    await network.kill(host)
+    assert [await soon(outcome(call)) for call in calls] == [Code.UNREACHABLE] * 3
+    await soon(lost)
+    assert await soon(outcome(stream.receive())) in (None, Code.UNREACHABLE)
+    assert await soon(outcome(host.call(other.peer_id, "test.never", b"", timeout_s=60))) is Code.UNREACHABLE
+    assert (
+        await soon(outcome(host.open_stream(other.peer_id, "x", timeout_s=60, max_frame_bytes=1))) is Code.UNREACHABLE
+    )
+    await host.close()
+    await other.close()
+
+
+# -- leaving nothing behind --------------------------------------------------------------------------------------------
+
+
+async def start_process(*arguments: str) -> tuple[asyncio.subprocess.Process, dict[str, object]]:
+    command = (sys.executable, p2p_node.__file__, *arguments)
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    return process, json.loads(await soon(process.stdout.readline()))
+
+
+async def wait_gone(pid: int) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, f"process {pid} is still there"
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("guard", ["setpriv", "shell"])
+async def test_a_killed_process_takes_its_p2pd_along(
+    network: Starter, folder: Path, guard: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if guard == "setpriv" and shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed")
+    if guard == "shell":
+        empty = folder / "no-setpriv"
+        empty.mkdir()
+        monkeypatch.setenv("PATH", str(empty))
+    runtime_dir = folder / f"killed-{guard}"
+    process, _ = await start_process(str(runtime_dir), *network.bootstrap)
+    children = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+    assert any("p2pd" in psutil.Process(pid).name() for pid in children)
+    assert len(children) == (1 if guard == "setpriv" else 2)
+    process.kill()
+    await process.wait()
+    for pid in children:
+        await wait_gone(pid)
+    monkeypatch.undo()
+    host = await Libp2pHost.start(HostConfig(runtime_dir=runtime_dir))  # removes what the dead left
+    await host.close()
+    assert not list(runtime_dir.iterdir())
+
+
+async def test_the_loss_of_a_killed_process_ends_its_streams(near: Libp2pHost, network: Starter, folder: Path) -> None:
+    process, node = await start_process(str(folder / "lost"), *network.bootstrap)
+    stream = await near.open_stream(
+        str(node["peer_id"]),
+        p2p_node.PROTOCOL,
+        timeout_s=WAIT_S,
+        max_frame_bytes=1 << 20,  # type: ignore[arg-type]
+    )
+    await stream.send(b"x")
+    assert await stream.receive(timeout_s=WAIT_S) == b"x"
+    process.kill()
+    await process.wait()
+    assert await outcome(stream.receive(timeout_s=WAIT_S)) in (None, Code.UNREACHABLE)
+
+
+async def test_closing_ends_p2pd(folder: Path) -> None:
+    host = await Libp2pHost.start(HostConfig(runtime_dir=folder / "closing"))
+    pid = host.p2pd_pid
+    await host.close()
+    assert not psutil.pid_exists(pid)
+    assert not list((folder / "closing").iterdir())
+
+
+async def test_a_cancelled_start_leaves_no_process(folder: Path) -> None:
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    starting = asyncio.create_task(Libp2pHost.start(HostConfig(runtime_dir=folder / "cancelled")))
+    while {child.pid for child in psutil.Process().children(recursive=True)} == before:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+    assert not list((folder / "cancelled").iterdir())

@@ -1,0 +1,156 @@
+"""Frames cut anywhere, frames that lie, and bytes that are no frames at all."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from potluck.p2p.frames import HEADER_BYTES, FrameStream
+from potluck.protocol.codes import Code, RemoteError
+
+
+class Pipe(asyncio.Transport):
+    """A transport that remembers what was written and done to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = bytearray()
+        self.is_reading = True
+        self.is_closed = False
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    abort = close
+
+    def pause_reading(self) -> None:
+        self.is_reading = False
+
+    def resume_reading(self) -> None:
+        self.is_reading = True
+
+
+def frame(body: bytes, marker: int = 0) -> bytes:
+    return bytes((marker,)) + len(body).to_bytes(8, "big") + body
+
+
+def make(*, is_caller: bool = True, limit: int = 1000) -> tuple[FrameStream, Pipe]:
+    def on_prologue(stream: FrameStream, body: bytes) -> None:
+        assert body == b"hello"
+        stream.max_frame_bytes = limit
+
+    stream, pipe = FrameStream(on_prologue, is_caller=is_caller), Pipe()
+    stream.connection_made(pipe)
+    return stream, pipe
+
+
+async def received(stream: FrameStream) -> list[bytes | Code | None]:
+    """Everything up to the end of the stream."""
+    frames: list[bytes | Code | None] = []
+    while True:
+        try:
+            frames.append(await stream.receive(timeout_s=5))
+        except RemoteError as error:
+            return [*frames, error.code]
+        if frames[-1] is None:
+            return frames
+
+
+async def test_frames_may_be_cut_anywhere() -> None:
+    rng = random.Random(3)
+    bodies = [rng.randbytes(rng.choice([0, 1, 8, 9, 200, 1000])) for _ in range(60)]
+    data = b"\x05hello" + b"".join(map(frame, bodies))
+    for seed in range(30):
+        cutter = random.Random(seed)
+        stream, _ = make()
+        offset = 0
+        while offset < len(data):
+            step = cutter.choice([1, 2, 7, 9, 50, 3000])
+            stream.data_received(data[offset : offset + step])
+            offset += step
+        stream.connection_lost(None)
+        assert await received(stream) == [*bodies, None]
+
+
+@pytest.mark.parametrize(
+    "header", [frame(b"", 2), frame(b"", 0xFF), b"\x00" + b"\xff" * 8, b"\x00" + (1001).to_bytes(8, "big")]
+)
+async def test_a_lying_header_ends_the_stream_before_its_body_is_read(header: bytes) -> None:
+    stream, pipe = make()
+    stream.data_received(b"\x05hello" + frame(b"good") + header)
+    assert await received(stream) == [b"good", Code.BAD_REPLY]
+    assert pipe.is_closed
+
+
+async def test_an_error_frame_has_a_limit_of_its_own() -> None:
+    stream, _ = make(limit=1 << 30)
+    stream.data_received(b"\x05hello" + b"\x01" + (1 << 20).to_bytes(8, "big"))
+    assert await received(stream) == [Code.BAD_REPLY]
+
+
+@pytest.mark.parametrize("body", [b"\x0a", b"\x0a\xff\xff", b"\x0a\x7fx", b"\xff" * 20, b"\x0a\x02\xff\xfe"])
+async def test_a_malformed_error_frame_is_still_an_error(body: bytes) -> None:
+    stream, _ = make()
+    stream.data_received(b"\x05hello" + frame(body, 1))
+    assert await received(stream) == [Code.INTERNAL]
+
+
+async def test_a_stream_that_breaks_inside_a_frame_is_broken_and_not_ended() -> None:
+    stream, _ = make()
+    stream.data_received(b"\x05hello" + frame(b"good") + frame(b"cut short")[:-1])
+    stream.connection_lost(None)
+    assert await received(stream) == [b"good", Code.UNREACHABLE]
+
+
+async def test_only_an_end_frame_ends_the_callers_side() -> None:
+    ended, _ = make(is_caller=False)
+    ended.data_received(b"\x05hello" + frame(b"x") + frame(b"", 1))
+    assert await received(ended) == [b"x", None]
+    broken, _ = make(is_caller=False)
+    broken.data_received(b"\x05hello" + frame(b"x"))
+    broken.connection_lost(None)
+    assert await received(broken) == [b"x", Code.UNREACHABLE]
+
+
+async def test_reading_stops_while_nobody_takes_the_frames() -> None:
+    stream, pipe = make()
+    stream.data_received(b"\x05hello" + frame(b"x") * 8)
+    assert not pipe.is_reading
+    for _ in range(8):
+        assert await stream.receive() == b"x"
+    assert pipe.is_reading
+
+
+async def test_a_small_frame_is_one_write_with_its_header() -> None:
+    stream, pipe = make()
+    await stream.send(b"ab", memoryview(b"cd"), bytearray(b"e"))
+    assert bytes(pipe.written) == frame(b"abcde")
+    assert len(pipe.written) == HEADER_BYTES + 5
+
+
+async def test_an_absurd_prologue_ends_the_stream() -> None:
+    stream, _ = make()
+    stream.data_received(b"\xff" * 40)
+    assert await received(stream) == [Code.UNREACHABLE]
+
+
+async def test_any_bytes_end_in_frames_or_an_error() -> None:
+    rng = random.Random(4)
+    for _ in range(300):
+        stream, _ = make(is_caller=rng.random() < 0.5)
+        stream.data_received(b"\x05hello")
+        for _ in range(rng.randrange(1, 6)):
+            stream.data_received(rng.choice([rng.randbytes(rng.randrange(1, 60)), bytes(9), frame(b"y"), b"\x01"]))
+        stream.connection_lost(None)
+        assert (await received(stream))[-1] in (None, Code.UNREACHABLE, Code.BAD_REPLY, Code.INTERNAL)

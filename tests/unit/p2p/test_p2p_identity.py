@@ -1,0 +1,91 @@
+"""Identities: libp2p's own form, private files, and signatures checked by the peer id alone."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import stat
+from pathlib import Path
+
+import pytest
+
+from potluck.errors import UsageError
+from potluck.p2p.identity import Identity, base58_decode, base58_encode, is_signed_by, public_key_of
+
+SEED = bytes(range(32))
+
+
+def of_seed() -> Identity:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    public = Ed25519PrivateKey.from_private_bytes(SEED).public_key().public_bytes_raw()
+    return Identity.from_bytes(bytes.fromhex("08011240") + SEED + public)
+
+
+def test_a_peer_id_holds_its_public_key() -> None:
+    identity = of_seed()
+    assert identity.peer_id.startswith("12D3Koo")
+    assert public_key_of(identity.peer_id) == identity.private_key.public_key().public_bytes_raw()
+
+
+def test_a_signature_counts_for_its_author_and_text_only() -> None:
+    one, other = Identity.generate(), Identity.generate()
+    signature = one.sign(b"text")
+    assert is_signed_by(one.peer_id, b"text", signature)
+    assert not is_signed_by(one.peer_id, b"text!", signature)
+    assert not is_signed_by(other.peer_id, b"text", signature)
+    assert not is_signed_by(one.peer_id, b"text", signature[:-1])
+    assert not is_signed_by(one.peer_id, b"text", bytes(64))
+
+
+@pytest.mark.parametrize(
+    "peer_id", ["", "x", "QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N", "0OIl", "1" * 60, "é" * 52]
+)
+def test_ids_without_an_ed25519_key_sign_nothing(peer_id: str) -> None:
+    assert public_key_of(peer_id) is None
+    assert not is_signed_by(peer_id, b"", bytes(64))
+
+
+def test_a_key_file_is_made_once_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "identity"
+    first = Identity.load_or_create(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert Identity.load_or_create(path).peer_id == first.peer_id
+    assert [entry.name for entry in path.parent.iterdir()] == ["identity"]
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", bytes(68), bytes.fromhex("08011240") + bytes(64)])
+def test_a_file_that_is_no_key_is_refused_and_kept(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "identity"
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        Identity.load_or_create(path)
+    assert caught.value.hint
+    assert path.read_bytes() == content
+
+
+def test_an_unreadable_place_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError):
+        Identity.load_or_create(tmp_path / "file" / "identity")
+
+
+def test_base58_reads_what_it_wrote() -> None:
+    rng = random.Random(1)
+    for size in range(1, 45):
+        data = bytes(rng.randrange(2)) + rng.randbytes(size)
+        assert base58_decode(base58_encode(data)) == data
+
+
+def test_base58_of_any_text_is_bytes_or_a_value_error() -> None:
+    rng = random.Random(2)
+    for _ in range(500):
+        text = "".join(chr(rng.choice([*range(32, 127), 0x3B1, 0])) for _ in range(rng.randrange(70)))
+        with contextlib.suppress(ValueError):
+            assert isinstance(base58_decode(text), bytes)
+
+
+def test_the_private_key_is_not_in_the_repr() -> None:
+    identity = Identity.generate()
+    assert identity.private_key.private_bytes_raw().hex() not in repr(identity)
+    assert "private_key" not in repr(identity)
