@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from transformers import Cache
 
+from potluck.client.loop import side_by_side
 from potluck.client.report import RouteReport
 from potluck.client.rows import RowGroup, group_rows, put_back, refuse_right_padding
 from potluck.client.session import InferenceSession
@@ -133,8 +134,8 @@ class RemoteCache(Cache):  # type: ignore[misc]
     ) -> list[tuple[RowGroup, Tensor, int]]:
         if len(self._sessions) == 1:
             return [await self._step_group(0, hidden, order, prompts)]
-        steps = (self._step_group(index, hidden, order, prompts) for index in range(len(self._sessions)))
-        return await asyncio.gather(*steps)
+        steps = [self._step_group(index, hidden, order, prompts) for index in range(len(self._sessions))]
+        return await side_by_side(steps)
 
     async def _step_group(
         self, index: int, hidden: Tensor, order: Tensor | None, prompts: Tensor | None

@@ -7,9 +7,10 @@ future of each library, because it happens once a generated token.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
 from potluck.errors import NetworkError
@@ -91,6 +92,24 @@ class LoopThread:
             self._loop.run_forever()
         for errand in list(self._errands):  # those that came too late to be cancelled
             errand.abandon()
+
+
+async def side_by_side(works: Iterable[Coroutine[Any, Any, T]], *, max_parallel: int | None = None) -> list[T]:
+    """Results of all works in order; the first error cancels the rest and is raised as it is."""
+    turns = asyncio.Semaphore(max_parallel) if max_parallel else contextlib.nullcontext()
+
+    async def in_turn(work: Coroutine[Any, Any, T]) -> T:
+        async with turns:
+            return await work
+
+    tasks = [asyncio.ensure_future(in_turn(work)) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 class _Errand(Generic[T]):

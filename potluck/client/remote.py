@@ -5,25 +5,23 @@ With a `RemoteCache` it continues sessions; without one it is an ordinary differ
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from potluck.client.cache import RemoteCache
+from potluck.client.loop import side_by_side
 from potluck.client.rows import RowGroup, group_rows, put_back
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
     from potluck.client.swarm_client import SwarmClient
-
-T = TypeVar("T")
 
 # What the model's forward knows and its layers are not told; a context variable keeps threads apart.
 _mask: ContextVar[Tensor | None] = ContextVar("attention_mask", default=None)
@@ -102,8 +100,9 @@ class _ThroughTheSwarm(torch.autograd.Function):
             for piece in pieces
         ]
         results = client.run(
-            _side_by_side(
-                [client.stateless.forward(*given, span) for given in inputs], client.config.max_parallel_calls
+            side_by_side(
+                [client.stateless.forward(*given, span) for given in inputs],
+                max_parallel=client.config.max_parallel_calls,
             )
         )
         ctx.client, ctx.span, ctx.pieces = client, span, pieces
@@ -123,21 +122,9 @@ class _ThroughTheSwarm(torch.autograd.Function):
             client.stateless.backward(piece.take(grad, piece.start, piece.end), legs, prompts, ctx.span)
             for piece, legs, prompts in zip(ctx.pieces, ctx.legs, ctx.prompts, strict=True)
         ]
-        results = client.run(_side_by_side(calls, client.config.max_parallel_calls))
+        results = client.run(side_by_side(calls, max_parallel=client.config.max_parallel_calls))
         parts = [(piece, output, piece.start) for piece, (output, _) in zip(ctx.pieces, results, strict=True)]
         return put_back(parts, grad), _sum_prompt_grads(ctx.prompts_like, ctx.pieces, results), None, None
-
-
-async def _side_by_side(calls: list[Coroutine[Any, Any, T]], max_parallel: int) -> list[T]:
-    turns = asyncio.Semaphore(max_parallel)
-
-    async def in_turn(call: Coroutine[Any, Any, T]) -> T:
-        async with turns:
-            return await call
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(in_turn(call)) for call in calls]
-    return [task.result() for task in tasks]
 
 
 def _pieces(groups: tuple[RowGroup, ...], batch: int, max_tokens: int) -> list[RowGroup]:

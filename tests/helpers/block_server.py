@@ -137,35 +137,37 @@ class BlockServer:
             await stream.send(*wire.encode_step_reply(StepReply(self.tamper(output), Timing(compute_ms=0.5))))
 
     async def _forward(self, body: bytes, peer: PeerId) -> bytes:
-        return wire.encode_tensor_reply(self._run_forward(wire.decode_forward(body, limits=self._limits)))
+        return wire.encode_tensor_reply(await self._run_forward(wire.decode_forward(body, limits=self._limits)))
 
     async def _backward(self, body: bytes, peer: PeerId) -> bytes:
-        return wire.encode_tensor_reply(self._run_backward(wire.decode_backward(body, limits=self._limits)))
+        return wire.encode_tensor_reply(await self._run_backward(wire.decode_backward(body, limits=self._limits)))
 
     async def _forward_stream(self, stream: Stream, peer: PeerId) -> None:
         joiner = wire.forward_joiner(self._limits)
         while (body := await stream.receive()) is not None:
             joiner.add(body)
-        for part in wire.split_tensor_reply(self._run_forward(joiner.finish())):
+        for part in wire.split_tensor_reply(await self._run_forward(joiner.finish())):
             await stream.send(*part)
 
     async def _backward_stream(self, stream: Stream, peer: PeerId) -> None:
         joiner = wire.backward_joiner(self._limits)
         while (body := await stream.receive()) is not None:
             joiner.add(body)
-        for part in wire.split_tensor_reply(self._run_backward(joiner.finish())):
+        for part in wire.split_tensor_reply(await self._run_backward(joiner.finish())):
             await stream.send(*part)
 
-    def _run_forward(self, request: ForwardRequest) -> TensorReply:
+    async def _run_forward(self, request: ForwardRequest) -> TensorReply:
         self.forwards.append(request)
         self.on_call(self, request)
+        await asyncio.sleep(0)  # a killed server gets no further
         with torch.no_grad():
             output = self._part(request.span).forward(request.hidden, None, request.prompts)
         return TensorReply((self.tamper(output),))
 
-    def _run_backward(self, request: BackwardRequest) -> TensorReply:
+    async def _run_backward(self, request: BackwardRequest) -> TensorReply:
         self.backwards.append(request)
         self.on_call(self, request)
+        await asyncio.sleep(0)  # a killed server gets no further
         inputs = [request.hidden.requires_grad_()]
         if request.prompts is not None:
             inputs.append(request.prompts.requires_grad_())

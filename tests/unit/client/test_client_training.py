@@ -1,0 +1,206 @@
+"""Gradients through the swarm are the local model's, also when servers are lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from helpers.block_server import BlockServer
+from helpers.client_world import QUICK, World, local_model, prompt, world
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from potluck.client import PromptTuning
+from potluck.errors import SwarmError, UsageError
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import BackwardRequest, ForwardRequest
+
+CLOSE = {"rtol": 1e-4, "atol": 1e-6}
+
+
+def loss_and_gradient(model: PreTrainedModel, ids: Tensor, **options: Tensor) -> tuple[Tensor, Tensor]:
+    embeddings = model.get_input_embeddings()(ids).detach().requires_grad_()
+    loss = model(inputs_embeds=embeddings, labels=ids, **options).loss
+    (gradient,) = torch.autograd.grad(loss, embeddings)
+    return loss.detach(), gradient
+
+
+def assert_same_gradient(there: World, local: PreTrainedModel, ids: Tensor, **options: Tensor) -> None:
+    got, want = loss_and_gradient(there.model, ids, **options), loss_and_gradient(local, ids, **options)
+    torch.testing.assert_close(got[0], want[0], **CLOSE)
+    torch.testing.assert_close(got[1], want[1], **CLOSE)
+
+
+def test_gradients_of_inputs_equal_the_local_model(local: PreTrainedModel) -> None:
+    with world("0:1", "1:3", "3:4") as there:
+        assert_same_gradient(there, local, prompt(batch=3, tokens=9))
+
+
+def test_large_batches_go_in_pieces_side_by_side(local: PreTrainedModel) -> None:
+    from dataclasses import replace
+
+    with world("0:2", "2:4", config=replace(QUICK, micro_batch_tokens=20)) as there:
+        assert_same_gradient(there, local, prompt(batch=5, tokens=9))
+        assert [request.hidden.shape[0] for request in there.servers[0].forwards] == [2, 2, 1]
+
+
+def test_requests_above_a_megabyte_take_the_stream_calls(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4", max_batch_tokens=8192) as there:
+        hidden = torch.randn(1, 4500, 64)  # 1.15 MB
+        with torch.no_grad():
+            got = there.model.blocks(hidden)
+        assert got.shape == hidden.shape
+        assert there.servers[0].host.calls["TransformerConnectionHandler.rpc_forward_stream"] == 1
+
+
+def test_rows_padded_on_either_side_train_as_if_alone(local: PreTrainedModel) -> None:
+    ids, mask = prompt(batch=3, tokens=8), torch.ones(3, 8, dtype=torch.int64)
+    mask[0, 5:], mask[1, :2] = 0, 0
+    with world("0:2", "2:4") as there:
+        embeddings = there.model.get_input_embeddings()(ids).detach().requires_grad_()
+        logits = there.model(inputs_embeds=embeddings, attention_mask=mask).logits
+        (gradient,) = torch.autograd.grad((logits * mask[..., None]).square().sum(), embeddings)
+    for row in range(3):
+        real = mask[row].bool()
+        alone = embeddings[row : row + 1, real].detach().requires_grad_()
+        want = local(inputs_embeds=alone).logits
+        torch.testing.assert_close(logits[row : row + 1, real], want, rtol=1e-4, atol=1e-5)
+        (want_gradient,) = torch.autograd.grad(want.square().sum(), alone)
+        torch.testing.assert_close(gradient[row : row + 1, real], want_gradient, rtol=1e-4, atol=1e-3)
+        assert not gradient[row, ~real].any()
+
+
+def kill(server: BlockServer, request: object) -> None:
+    server.host.kill()
+
+
+def fail(server: BlockServer, request: object) -> None:
+    raise RemoteError(Code.INTERNAL, "broken")
+
+
+@pytest.mark.parametrize("misdeed", [kill, fail])
+@pytest.mark.parametrize("stage", [ForwardRequest, BackwardRequest])
+def test_a_server_lost_in_either_pass_is_replaced(
+    local: PreTrainedModel, stage: type, misdeed: Callable[[BlockServer, object], None]
+) -> None:
+    with world("0:1", "1:3", "1:3", "3:4") as there:
+        lost: list[BlockServer] = []
+
+        def once(server: BlockServer, request: object) -> None:
+            if isinstance(request, stage) and not lost:
+                lost.append(server)
+                misdeed(server, request)
+
+        there.servers[1].on_call = there.servers[2].on_call = once
+        assert_same_gradient(there, local, prompt(batch=2))
+        assert lost
+
+
+def test_a_backward_that_nobody_can_do_ends_with_an_error() -> None:
+    with world("0:2", "2:4") as there:
+        there.servers[1].on_call = lambda server, request: (
+            server.host.kill() if isinstance(request, BackwardRequest) else None
+        )
+        with pytest.raises(SwarmError, match="2:4"):
+            loss_and_gradient(there.model, prompt())
+
+
+def test_a_frozen_server_does_not_hold_training_up(local: PreTrainedModel) -> None:
+    with world("0:4", "0:4") as there:
+        frozen: list[BlockServer] = []
+
+        def freeze_once(server: BlockServer, request: object) -> None:
+            if not frozen:
+                frozen.append(server)
+                server.host.freeze()
+
+        for server in there.servers:
+            server.on_call = freeze_once
+        assert_same_gradient(there, local, prompt())
+
+
+def deep_forward(model: PreTrainedModel, tuning: PromptTuning, ids: Tensor, labels: Tensor) -> Tensor:
+    """The local model with prompt tuning, by hooks on its layers."""
+    tokens = tuning.prompt.shape[0]
+
+    def add(index: int) -> Callable[..., object]:
+        def hook(layer: object, args: tuple[Tensor, ...], kwargs: dict[str, object]) -> object:
+            hidden = args[0].clone()
+            hidden[:, :tokens] += tuning.deep_prompts[index]
+            return (hidden, *args[1:]), kwargs
+
+        return hook
+
+    layers = model.model.layers
+    handles = [layer.register_forward_pre_hook(add(i), with_kwargs=True) for i, layer in enumerate(layers)]
+    text = model.get_input_embeddings()(ids)
+    embeddings = torch.cat([tuning.prompt.expand(len(text), -1, -1), text], dim=1)
+    labels = torch.cat([labels.new_full((len(text), tokens), -100), labels], dim=1)
+    try:
+        return model(inputs_embeds=embeddings, labels=labels).loss
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def test_gradients_of_prompts_and_deep_prompts_equal_the_local_model(local: PreTrainedModel) -> None:
+    ids = prompt(batch=3, tokens=6)
+    with world("0:1", "1:4") as there:
+        tuning = PromptTuning(there.model, 4, deep=True)
+        torch.nn.init.normal_(tuning.deep_prompts, std=0.1, generator=torch.Generator().manual_seed(0))
+        got = torch.autograd.grad(tuning(ids, labels=ids).loss, list(tuning.parameters()))
+        want = torch.autograd.grad(deep_forward(local, tuning, ids, ids), list(tuning.parameters()))
+    torch.testing.assert_close(got, want, **CLOSE)
+
+
+def test_deep_prompts_reach_the_sessions_and_their_replacements(local: PreTrainedModel) -> None:
+    options = {"max_new_tokens": 6, "do_sample": False}
+    with world("0:1", "1:4", "1:4") as there:
+        tuning = PromptTuning(there.model, 4, deep=True)
+        torch.nn.init.normal_(tuning.deep_prompts, std=0.3, generator=torch.Generator().manual_seed(0))
+        want = tuning.generate(prompt(), **options)
+        assert not torch.equal(want, local.generate(inputs_embeds=tuning._embed(prompt()), **options))
+        for server in there.servers[1:]:
+            server.on_step = lambda server, request: server.host.kill() if len(server.steps) == 4 else None
+        there.servers[2].on_step = lambda server, request: None
+        assert torch.equal(tuning.generate(prompt(), **options), want)
+
+
+def test_prompt_tuning_lowers_the_loss_and_leaves_the_model_alone() -> None:
+    ids = prompt(batch=2, tokens=6)
+    with world("0:2", "2:4") as there:
+        before = {name: value.clone() for name, value in there.model.state_dict().items()}
+        tuning = PromptTuning(there.model, 4, deep=True)
+        optimizer = torch.optim.Adam(tuning.parameters(), lr=0.05)
+        losses = []
+        for _ in range(8):
+            loss = tuning(ids, labels=ids).loss
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(float(loss.detach()))
+        assert losses[-1] < 0.8 * losses[0]
+        assert {name for name, _ in tuning.named_parameters()} == {"prompt", "deep_prompts"}
+        for name, value in there.model.state_dict().items():
+            assert torch.equal(value, before[name])
+
+
+def test_deep_prompts_of_a_wrong_shape_are_refused() -> None:
+    wrong = torch.zeros(3, 1, 2, 64)
+    with world("0:4") as there, there.model.blocks.deep_prompts(wrong), pytest.raises(UsageError, match="of shape"):
+        there.model(prompt())
+
+
+def test_a_mask_of_attention_itself_is_refused() -> None:
+    with world("0:4") as there, pytest.raises(UsageError, match="causal"):
+        there.model(prompt(), attention_mask=torch.ones(1, 1, 7, 7))
+
+
+def test_the_local_helper_is_the_same_model() -> None:
+    """Guards the comparisons above: without prompts the hooks change nothing."""
+    model = local_model()
+    with world("0:4") as there:
+        tuning = PromptTuning(there.model, 2, deep=True)
+        ids = prompt()
+        torch.testing.assert_close(tuning(ids, labels=ids).loss, deep_forward(model, tuning, ids, ids), **CLOSE)
