@@ -32,16 +32,16 @@ class RemoteStack(nn.Module):
 
     blocks: nn.Module
 
-    def __init__(self, replaced: nn.Module, returns_tuple: bool) -> None:
+    def __init__(self, replaced: nn.Module) -> None:
         super().__init__()
-        self._returns_tuple = returns_tuple
+        self.returns_tuple = False
         for key, value in vars(replaced).items():  # loops look at such as `layer.attention_type`
             if isinstance(value, str | int | float) and not key.startswith("_") and key != "training":
                 setattr(self, key, value)
 
     def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor | tuple[Tensor]:
         output: Tensor = self.blocks(hidden_states, past_key_values=_cache_in(args, kwargs))
-        return (output,) if self._returns_tuple else output
+        return (output,) if self.returns_tuple else output
 
 
 class NoRotary(nn.Module):
@@ -76,7 +76,8 @@ def load_ends(
         filler.fill({names[name]: tensor for name, tensor in tensors.items()})
     model.tie_weights(missing_keys=filler.missing, recompute_mapping=False)
     filler.finish()
-    getattr(inner, stack_name)[0].blocks = blocks
+    embedding = model.get_input_embeddings().weight
+    _insert_blocks(inner, getattr(inner, stack_name)[0], blocks, embedding.new_ones(checkpoint.hidden_size))
     model.generation_config = _generation_config(checkpoint, model)
     return model
 
@@ -92,9 +93,7 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, nn.Mo
     first = getattr(inner, stack_name)[0]
     sliced = slice_config(config, 0, 1)
     model.config = inner.config = sliced
-    setattr(inner, stack_name, nn.ModuleList([first]))
-    returns_tuple = _returns_tuple(inner, first, config.hidden_size, dtype)
-    setattr(inner, stack_name, nn.ModuleList([RemoteStack(first, returns_tuple)]))
+    setattr(inner, stack_name, nn.ModuleList([RemoteStack(first)]))
     for name in [name for name, _ in inner.named_children()]:
         if "rotary" in name or "rope" in name:
             setattr(inner, name, NoRotary())
@@ -103,22 +102,32 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, nn.Mo
     return model, inner, stack_name
 
 
-def _returns_tuple(inner: nn.Module, layer: nn.Module, hidden_size: int, dtype: torch.dtype) -> bool:
-    """Whether this family's layers return a tuple: seen by running one on meta.
+def _insert_blocks(inner: Any, stack: RemoteStack, blocks: nn.Module, like: Tensor) -> None:
+    """Find out by trying whether the family's loop expects a tuple from its layers, then put `blocks` in place.
 
-    Layers that meta cannot run (data-dependent routing, dynamic rotary tables) are all of the newer kind that returns
-    the hidden states alone.
+    Args:
+        like: an embedding [hidden_size], for size, dtype and device.
     """
-    seen: list[bool] = []
-    handle = layer.register_forward_hook(lambda module, args, output: seen.append(isinstance(output, tuple)))
-    try:
-        with torch.no_grad():
-            inner(inputs_embeds=torch.empty((1, 2, hidden_size), dtype=dtype, device="meta"), use_cache=False)
-    except (RuntimeError, NotImplementedError):
-        return bool(seen and seen[0])
-    finally:
-        handle.remove()
-    return seen[0]
+    hidden = like.detach().expand(2, 1, -1).clone()
+    stack.blocks = _Unchanged()
+    for returns_tuple in (False, True):
+        stack.returns_tuple = returns_tuple
+        try:
+            with torch.inference_mode():
+                output = inner(inputs_embeds=hidden.clone(), use_cache=False)[0]
+        except (AttributeError, TypeError, ValueError, IndexError, RuntimeError):
+            continue
+        if isinstance(output, Tensor) and output.shape == hidden.shape:
+            stack.blocks = blocks
+            return
+    raise CheckpointError(
+        f"models of the family {inner.config.model_type} cannot be split: their loop is not understood"
+    )
+
+
+class _Unchanged(nn.Module):
+    def forward(self, hidden_states: Tensor, **kwargs: object) -> Tensor:
+        return hidden_states
 
 
 def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
@@ -151,5 +160,8 @@ def _cache_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _generation_config(checkpoint: Checkpoint, model: Any) -> GenerationConfig:
     if checkpoint.path_of("generation_config.json").is_file():
-        return GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
-    return GenerationConfig.from_model_config(model.config)
+        config = GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
+    else:
+        config = GenerationConfig.from_model_config(model.config)
+    config.use_cache = True  # whatever a checkpoint prefers, blocks elsewhere keep what they have seen
+    return config

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from torch import nn
+from transformers import PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_MAPPING
 
 from potluck.errors import CheckpointError
@@ -91,7 +92,7 @@ def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:
             if isinstance(child, nn.ModuleList) and len(child) == num_blocks
         ]
         named = [name for name in stacks if name in _STACK_NAMES]
-        if len(named or stacks) == 1:
+        if isinstance(module, PreTrainedModel) and len(named or stacks) == 1:
             return module, (named or stacks)[0]
         queue.extend(child for child in module.children() if not isinstance(child, nn.ModuleList))
     raise CheckpointError(f"cannot tell which part of {type(model).__name__} is its stack of {num_blocks} layers")

@@ -69,7 +69,8 @@ class BlockSpan:
             if self.decode_path is not None and hidden.shape[1] == 1 and cache is not None and cache.length:
                 output: Tensor | None = self.decode_path(hidden, cache)
             else:
-                self.decoder(inputs_embeds=hidden, past_key_values=cache, use_cache=cache is not None)
+                # Some families scale their embeddings in place; the layers are to get the original.
+                self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=cache is not None)
                 output = self._output
         finally:
             self._input = self._output = self._prompts = None
@@ -108,7 +109,7 @@ class BlockSpan:
         cache = self.new_cache()
         hidden = torch.zeros((2, 1, self.hidden_size), dtype=self.dtype, device=self.device)
         with torch.inference_mode():
-            self.forward(hidden, cache)
+            self._first_step(hidden, cache)
             bytes_per_token = cache.one_token_nbytes // 2
             self._watched = []
             self.forward(hidden, cache)
@@ -116,6 +117,21 @@ class BlockSpan:
             if len(calls) == len(self.layers) and fits(cache):
                 self.decode_path = watch_decode(self.decoder, list(self.layers), calls, cache, hidden, length=1)
         return bytes_per_token
+
+    def _first_step(self, hidden: Tensor, cache: KvCache) -> None:
+        """Raises CheckpointError, by family, if layers cannot run alone or do not keep their state in `cache`."""
+        family = self.decoder.config.model_type
+        hint = "choose a model of another family"
+        try:
+            self.forward(hidden, cache)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"models of the family {family} cannot be split: their layers do not run alone", hint=hint
+            ) from error
+        if not cache.nbytes:
+            raise CheckpointError(
+                f"models of the family {family} cannot be split: their layers share no usual cache", hint=hint
+            )
 
 
 def load_span(

@@ -184,6 +184,15 @@ def test_families_that_cannot_be_split_are_refused_by_name(folder: Path, changes
             attempt()
 
 
+def test_a_family_that_keeps_no_cache_is_refused_by_name(tmp_path: Path) -> None:
+    from transformers import MambaConfig, MambaForCausalLM
+
+    config = MambaConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, state_size=4)
+    MambaForCausalLM(config).save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match="family mamba cannot be split"):
+        load_span(open_checkpoint(str(tmp_path)), Span(0, 1))
+
+
 def test_every_refused_family_exists() -> None:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 

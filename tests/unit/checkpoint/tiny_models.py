@@ -83,6 +83,12 @@ FAMILIES: dict[str, Callable[[], Any]] = {
         new_decoder_architecture=False,
     ),
     "gpt2": lambda: hf.GPT2Config(vocab_size=128, n_embd=64, n_layer=NUM_BLOCKS, n_head=4, n_positions=256),
+    "gptj": lambda: hf.GPTJConfig(  # its layers return tuples, and cannot run on the meta device
+        vocab_size=128, n_embd=64, n_layer=NUM_BLOCKS, n_head=4, rotary_dim=8, n_positions=256
+    ),
+    "ctrl": lambda: hf.CTRLConfig(  # scales its embeddings in place
+        vocab_size=128, n_embd=64, n_layer=NUM_BLOCKS, n_head=4, dff=96, n_positions=256
+    ),
     "llama_tied": lambda: hf.LlamaConfig(**_COMMON, tie_word_embeddings=True),
     "qwen3_next": lambda: hf.Qwen3NextConfig(
         **_COMMON,
