@@ -201,9 +201,9 @@ def _order(rung: Rung, engine: EngineView) -> Order:
             return Order.START
         case Rung.ONLINE, Phase.OFFLOADED:
             return Order.RESTORE
-        case Rung.OFFLOADED, Phase.ONLINE | Phase.RESTORING:
+        case Rung.OFFLOADED, Phase.ONLINE:
             return Order.OFFLOAD
-        case Rung.OFFLOADED, Phase.STARTING | Phase.JOINING:
+        case Rung.OFFLOADED, Phase.STARTING | Phase.JOINING | Phase.RESTORING:
             return Order.STOP  # nobody uses it yet, and ending is the surest way to free what it has taken so far
         case Rung.ENDED, Phase.ENDED:
             return Order.NOTHING

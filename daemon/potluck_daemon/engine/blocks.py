@@ -9,6 +9,8 @@ changes no number.
 from __future__ import annotations
 
 import copy
+import ctypes
+import gc
 import itertools
 from collections import OrderedDict
 from collections.abc import Generator
@@ -35,6 +37,16 @@ class ServedBlocks:
         self.dtype = whole.dtype
         self._piece_tokens = piece_tokens
         self._parts: OrderedDict[Span, BlockSpan] = OrderedDict()
+
+    def free(self) -> None:
+        """Give the memory of all weights back at once, to the system and to the device. Nothing can be computed after.
+
+        The tensors are emptied in place: parts share them, and whoever still holds a module holds no memory by it.
+        """
+        for tensor in itertools.chain(self.whole.decoder.parameters(), self.whole.decoder.buffers()):
+            tensor.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        self._parts.clear()
+        release_memory(self.whole.device)
 
     def part(self, span: Span) -> BlockSpan:
         """The blocks `span`, which lie within the served ones."""
@@ -132,6 +144,16 @@ class ServedBlocks:
         """Into the blocks' dtype and device."""
         device, dtype = self.whole.device, self.dtype
         return hidden.to(device, dtype), None if prompts is None else prompts.to(device, dtype)
+
+
+def release_memory(device: torch.device) -> None:
+    """Return freed memory to the system: Python, torch and the C library all keep some for later."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
+    if trim is not None:
+        trim(0)
 
 
 def inference_pieces(

@@ -57,6 +57,7 @@ class ComputeThread:
         self._thread = threading.Thread(target=self._work, name="compute", daemon=True)
         self._stopping = False
         self._tps = 0.0
+        self.done_tokens = 0  # of jobs that succeeded
 
     @property
     def queued_tokens(self) -> int:
@@ -140,6 +141,7 @@ class ComputeThread:
         except StopIteration as done:
             job.compute_s += self._clock() - begin
             self._tps += _TPS_SMOOTHING * (job.tokens / max(job.compute_s, 1e-6) - self._tps)
+            self.done_tokens += job.tokens
             self._settle(job, value=done.value)
         except PotluckError as error:
             self._settle(job, error=error)

@@ -45,6 +45,11 @@ class Offline:
 
 
 @dataclass(frozen=True, slots=True)
+class Freed:
+    """Stepping aside: the memory of the weights is given back; the node stays in the network."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Could not start or had to stop."""
 
@@ -52,5 +57,5 @@ class Failed:
     hint: str | None
 
 
-EngineEvent = Starting | Joining | Loading | Online | Offline | Failed
+EngineEvent = Starting | Joining | Loading | Online | Offline | Freed | Failed
 OnEvent = Callable[[EngineEvent], None]

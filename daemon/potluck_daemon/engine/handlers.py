@@ -45,7 +45,7 @@ class Handlers:
         await host.serve_unary(wire.CHECK, self.check_reachability)
         await host.serve_stream(wire.FORWARD_STREAM, self.forward_stream, max_frame_bytes=frame)
         await host.serve_stream(wire.BACKWARD_STREAM, self.backward_stream, max_frame_bytes=frame)
-        await host.serve_stream(wire.INFERENCE, InferenceHandler(self.serving), max_frame_bytes=frame)
+        await host.serve_stream(wire.INFERENCE, self.inference, max_frame_bytes=frame)
 
     async def info(self, body: bytes, _: PeerId) -> bytes:
         """Open to everybody: it says nothing that the directory does not."""
@@ -79,6 +79,9 @@ class Handlers:
 
     async def backward_stream(self, stream: Stream, peer: PeerId) -> None:
         await self._answer_stream(stream, peer, wire.backward_joiner(self.serving.wire_limits))
+
+    async def inference(self, stream: Stream, peer: PeerId) -> None:
+        await InferenceHandler(self.serving)(stream, peer)
 
     async def push(self, body: bytes, peer: PeerId) -> bytes:
         """A step from the server before; what does not fit is ignored, because the client sends its own copy."""

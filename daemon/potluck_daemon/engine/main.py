@@ -23,7 +23,7 @@ def run_engine(config: EngineConfig, on_event: OnEvent) -> int:
     try:
         if config.exit_with_parent:
             exit_with_parent(parent_pid)
-        with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(_serve(config, on_event))
     except PotluckError as error:
         on_event(Failed(error.message, error.hint))
@@ -35,7 +35,7 @@ def run_engine(config: EngineConfig, on_event: OnEvent) -> int:
     return 0
 
 
-def _new_event_loop() -> asyncio.AbstractEventLoop:
+def new_event_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
     except ImportError:  # not made for Windows

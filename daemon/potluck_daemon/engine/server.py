@@ -2,6 +2,8 @@
 
     start: host and DHT | checkpoint and blocks, side by side -> JOINING -> handlers, self-check -> ONLINE
     stop:  refuse new work -> OFFLINE | sessions end after their step -> compute thread -> host
+    offload:  as stop, but the weights are freed as soon as no step runs, and the host stays in the network
+    restore:  as start, with the same host and span
 
 With a span still to be chosen, loading waits for a look at the directory. Nothing here decides: the parts do.
 """
@@ -30,7 +32,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck_daemon.engine.compute import ComputeThread
 from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.events import Joining, Loading, Offline, OnEvent, Online, Starting
+from potluck_daemon.engine.events import Freed, Joining, Loading, Offline, OnEvent, Online, Starting
 from potluck_daemon.engine.handlers import Handlers
 from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
 from potluck_daemon.engine.measure import Speed, combine
@@ -45,6 +47,7 @@ T = TypeVar("T")
 _UNKNOWN_DIGEST = "0" * 16  # of blocks that are still being loaded; nobody is sent to a server that is JOINING
 _NOT_MEASURED = Speed(0.0, 0.0)
 _ANNOUNCE_TIMEOUT_S = 30.0
+_OFFLOAD_TIMEOUT_S = 0.5  # for running steps, when somebody waits for the memory; clients go on elsewhere anyway
 _CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be read from a slow disk
 
 
@@ -70,9 +73,10 @@ class Engine:
         self._host: ServingHost | None = None
         self._announcer: Announcer | None = None
         self._beating: asyncio.Task[None] | None = None
-        limits = config.limits
-        scheduler = Scheduler(max_queued_jobs=limits.max_queued_jobs, max_queued_tokens=limits.max_queued_tokens)
-        self._compute = ComputeThread(scheduler, threads=config.threads)
+        self._handlers: Handlers | None = None
+        self._checkpoint: Checkpoint | None = None
+        self._directory: Directory | None = None
+        self._compute = _compute_thread(config)
 
     async def __aenter__(self) -> Engine:
         await self.start()
@@ -95,18 +99,50 @@ class Engine:
 
     async def stop(self) -> None:
         """Leave the swarm and end everything that was started. Idempotent."""
-        if self.serving is not None:
-            self.serving.admission.leaving = True
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
-        await asyncio.gather(self._announce_offline(), self._end_sessions())
+        await self._stop_beating()
+        await asyncio.gather(self._announce_offline(), self._end_sessions(self.config.stop_timeout_s))
         await self._compute.stop()
         if self._host is not None:
             await self._host.close()
             self._host, self.serving = None, None
             log.info("stopped")
             self._on_event(Offline())
+
+    async def offload(self) -> None:
+        """Give the device back: tell the swarm, end sessions so that they continue elsewhere, free the weights.
+
+        Returns when both the announcement is out and the memory free; neither waits for the other. The node stays, so
+        that others still find the swarm by it. Events: Offline when the announcement is out, Freed.
+        """
+        assert self.serving is not None
+        await self._stop_beating()
+        await asyncio.gather(self._tell_offline(), self._free())
+
+    async def restore(self) -> None:
+        """Load the same span again and return to the swarm. Raises PotluckError, as `start`."""
+        assert self.serving is not None
+        assert self._directory is not None
+        begin, span, checkpoint = time.monotonic(), self.serving.blocks.span, self._checkpoint
+        assert checkpoint is not None
+        self._compute = _compute_thread(self.config)
+        self._compute.start()
+        loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, load(checkpoint, span, self.config))))
+        await self._join(self._directory, span, loaded)
+        await self._go_online(begin)
+
+    @property
+    def is_offloaded(self) -> bool:
+        return self.serving is not None and self.serving.admission.leaving
+
+    @property
+    def directory(self) -> Directory | None:
+        """None until the network is joined."""
+        return self._directory
+
+    @property
+    def done_tokens(self) -> int:
+        """Tokens that have gone through blocks since the process started or was restored."""
+        return self._compute.done_tokens
 
     async def wait_lost(self) -> None:
         """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more."""
@@ -122,7 +158,7 @@ class Engine:
         try:
             self._host = host = await self._start_host(self._host_config())
             log.info("joined the network")
-            directory = Directory(host, config.swarm, host.identity)
+            self._directory = directory = Directory(host, config.swarm, host.identity)
             if config.span is not None:
                 span, loaded = config.span, opening
             else:
@@ -132,11 +168,34 @@ class Engine:
             await self._join(directory, span, loaded)
         finally:
             opening.cancel()
+        await self._go_online(begin)
+
+    async def _go_online(self, begin: float) -> None:
         assert self.serving is not None
+        assert self._host is not None
         self._beating = asyncio.create_task(self._beat())
-        seconds = time.monotonic() - begin
+        span, seconds = self.serving.blocks.span, time.monotonic() - begin
         log.info("online with blocks %s after %.2f s", span, seconds)
-        self._on_event(Online(host.peer_id, await host.addresses(), span, seconds))
+        self._on_event(Online(self._host.peer_id, await self._host.addresses(), span, seconds))
+
+    async def _stop_beating(self) -> None:
+        if self.serving is not None:
+            self.serving.admission.leaving = True
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+
+    async def _tell_offline(self) -> None:
+        await self._announce_offline()
+        self._on_event(Offline())
+
+    async def _free(self) -> None:
+        assert self.serving is not None
+        await self._end_sessions(_OFFLOAD_TIMEOUT_S)
+        await self._compute.stop()  # the running piece still needs the weights
+        await asyncio.to_thread(self.serving.blocks.free)
+        log.info("freed the weights")
+        self._on_event(Freed())
 
     async def _join(
         self, directory: Directory, span: Span, loaded: asyncio.Task[tuple[Checkpoint, BlockSpan | None]]
@@ -149,7 +208,7 @@ class Engine:
         self._announcer.start()
         self._on_event(Joining(self._host.peer_id, span))
         try:
-            _, blocks = await loaded
+            self._checkpoint, blocks = await loaded
         finally:
             loaded.cancel()
         assert blocks is not None
@@ -170,8 +229,7 @@ class Engine:
         )
         speed: Speed = checked.value
         serving = Serving.of(blocks, self.config.swarm, self._host.peer_id, self.config.limits, self._compute)
-        handlers = Handlers(serving, self._host, version=version("potluck"))
-        await handlers.register()
+        handlers = await self._handlers_of(serving)
         uid = wire.block_uids(self.config.swarm.prefix, blocks.span)
         info = wire.decode_info(await handlers.info(wire.encode_info_request(uid), self._host.peer_id))
         if info.hidden_size != blocks.hidden_size:
@@ -179,6 +237,15 @@ class Engine:
         log.info("self-check passed: %.0f steps a second through one block", speed.inference_tps)
         self.serving = serving
         return speed
+
+    async def _handlers_of(self, serving: Serving) -> Handlers:
+        """The handlers, answering with `serving` from now on; they are registered once in the life of a host."""
+        assert self._host is not None
+        if self._handlers is None:
+            self._handlers = Handlers(serving, self._host, version=version("potluck"))
+            await self._handlers.register()
+        self._handlers.serving = serving
+        return self._handlers
 
     async def _announced(self) -> None:
         assert self._announcer is not None
@@ -195,11 +262,11 @@ class Engine:
         if self._announcer is not None:
             await self._announcer.stop()
 
-    async def _end_sessions(self) -> None:
+    async def _end_sessions(self, timeout_s: float) -> None:
         if self.serving is None:
             return
         leaving = RemoteError(Code.DRAINING, "this server is leaving")
-        if not await self.serving.sessions.end_all(leaving, timeout_s=self.config.stop_timeout_s):
+        if not await self.serving.sessions.end_all(leaving, timeout_s=timeout_s):
             log.warning("%d sessions were cut off", len(self.serving.sessions))
 
     async def _beat(self) -> None:
@@ -263,6 +330,12 @@ class Engine:
             version=version("potluck"),
             public_name=config.public_name,
         )
+
+
+def _compute_thread(config: EngineConfig) -> ComputeThread:
+    limits = config.limits
+    scheduler = Scheduler(max_queued_jobs=limits.max_queued_jobs, max_queued_tokens=limits.max_queued_tokens)
+    return ComputeThread(scheduler, threads=config.threads)
 
 
 async def _start_libp2p(config: HostConfig) -> ServingHost:

@@ -1,0 +1,75 @@
+"""What to serve with when nobody said: device, number format, and as many blocks as fit. Everything here blocks."""
+
+from __future__ import annotations
+
+import os
+
+import psutil
+import torch
+
+from potluck.checkpoint import Checkpoint
+from potluck.checkpoint.families import decoder_class, decoder_of
+from potluck_daemon.engine.config import Limits
+
+_CPU_SHARE = 0.5  # of the memory that is free now: the machine is somebody's own
+_GPU_SHARE = 0.8
+_GPU_CONTEXT_BYTES = 700 << 20  # what a CUDA context takes besides tensors
+_WORK_SHARE = 0.1  # of the limit, for activations
+
+
+def choose_device(wanted: str) -> str:
+    if wanted != "auto":
+        return wanted
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def choose_dtype(wanted: str, device: str) -> str:
+    if wanted != "auto":
+        return wanted
+    return "float32" if device == "cpu" else "bfloat16"
+
+
+def choose_threads(wanted: int) -> int:
+    return wanted or max(1, (os.cpu_count() or 2) // 2)
+
+
+def memory_total_bytes(device: str) -> int:
+    if device.startswith("cuda"):
+        return int(torch.cuda.mem_get_info(device)[1])
+    return int(psutil.virtual_memory().total)
+
+
+def memory_limit_bytes(wanted_mb: int, device: str) -> int:
+    """What the engine may use for weights, sessions and activations."""
+    if wanted_mb:
+        return wanted_mb << 20
+    if device.startswith("cuda"):
+        return max(int(torch.cuda.mem_get_info(device)[0] * _GPU_SHARE) - _GPU_CONTEXT_BYTES, 0)
+    return int(psutil.virtual_memory().available * _CPU_SHARE)
+
+
+def num_blocks_that_fit(checkpoint: Checkpoint, dtype: str, limit_bytes: int, limits: Limits) -> int:
+    """Blocks with the cache of their sessions within the limit; at least one, at most all."""
+    for_blocks = limit_bytes * (1.0 - _WORK_SHARE)
+    each = _largest_block_bytes(checkpoint, dtype) + _cache_bytes(checkpoint, dtype) * limits.cache_tokens
+    return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
+
+
+def _largest_block_bytes(checkpoint: Checkpoint, dtype: str) -> int:
+    """From the architecture alone: nothing is read or downloaded."""
+    kind = getattr(torch, dtype)
+    with torch.device("meta"):
+        model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config, dtype=kind)
+    decoder, name = decoder_of(model, checkpoint.num_blocks)
+    return max(int(sum(parameter.nbytes for parameter in layer.parameters())) for layer in getattr(decoder, name))
+
+
+def _cache_bytes(checkpoint: Checkpoint, dtype: str) -> int:
+    """Of one token in one block: a key and a value for each key-value head."""
+    config = checkpoint.text_config
+    heads = getattr(config, "num_attention_heads", 1)
+    kv_heads = getattr(config, "num_key_value_heads", None) or heads
+    head_size = getattr(config, "head_dim", None) or config.hidden_size // heads
+    return int(2 * kv_heads * head_size * torch.finfo(getattr(torch, dtype)).bits // 8)

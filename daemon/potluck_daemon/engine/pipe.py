@@ -1,0 +1,242 @@
+"""The engine as the daemon's child: commands come and events go over one pipe.
+
+Ends itself when the daemon does: on SIGTERM (which the kernel sends then), on the end of the pipe, and, should its own
+event loop hang, by a timer that needs neither loop nor interpreter lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import torch
+
+from potluck.errors import PotluckError, UsageError
+from potluck.protocol.blocks import Span
+from potluck.protocol.invite import decode_invite
+from potluck.protocol.records import ServerState
+from potluck_daemon.codec import CodecError
+from potluck_daemon.engine import events, fitting
+from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.loading import open_for_swarm
+from potluck_daemon.engine.server import Engine
+from potluck_daemon.supervisor import messages
+
+log = logging.getLogger(__name__)
+
+COVERAGE_INTERVAL_S = 10.0
+HANG_S = 45.0  # above the daemon's own patience: it explains better
+STOP_TIMEOUT_S = 7.0  # below the daemon's, so that a stubborn engine still ends with the right code
+LAUNCH_TIMEOUT_S = 30.0
+DEFAULT_LISTEN = ("/ip4/0.0.0.0/tcp/0",)
+
+
+async def serve_pipe(handle: int) -> int:
+    """Serve what the daemon at the other end of `handle` wants; returns the exit code."""
+    reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=handle), limit=messages.MAX_LINE_BYTES)
+    child = _Child(reader, writer)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, child.wanted.set)
+    try:
+        return await child.run()
+    finally:
+        writer.close()
+
+
+class _Child:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.wanted = asyncio.Event()  # somebody wants us to end
+        self._reader = reader
+        self._writer = writer
+        self._orders: asyncio.Queue[messages.Offload | messages.Restore] = asyncio.Queue()
+        self._engine: Engine | None = None
+        self._config: EngineConfig | None = None
+        self._limit_bytes = 0
+        self._coverage: tuple[int, ...] = ()
+        self._coverage_at = 0.0
+
+    async def run(self) -> int:
+        self._send(messages.Hello(pid=os.getpid()))
+        tasks = [asyncio.create_task(work) for work in (self._work(), self._report(), self._look_around())]
+        ending = asyncio.create_task(self.wanted.wait())
+        try:
+            await asyncio.wait((tasks[0], ending), return_when=asyncio.FIRST_COMPLETED)
+            if tasks[0].done():
+                tasks[0].result()
+            return 0
+        except PotluckError as error:
+            self._send(messages.Failed(error.message, error.hint))
+            return 1
+        finally:
+            end_by_force_after(STOP_TIMEOUT_S)
+            for task in (*tasks, ending):
+                task.cancel()
+            await asyncio.gather(*tasks, ending, return_exceptions=True)
+            if self._engine is not None:
+                await self._engine.stop()
+
+    async def _work(self) -> None:
+        """Start the engine and carry out orders one after the other. Raises PotluckError; returns when told to end."""
+        async with asyncio.timeout(LAUNCH_TIMEOUT_S):
+            launch = await self._read()
+        if not isinstance(launch, messages.Launch):
+            return
+        listening = asyncio.create_task(self._listen())
+        try:
+            self._config = await asyncio.to_thread(self._configure, launch)
+            self._engine = Engine(self._config, self._tell)
+            await self._engine.start()
+            await self._obey(self._engine)
+        finally:
+            listening.cancel()
+
+    async def _obey(self, engine: Engine) -> None:
+        lost = asyncio.create_task(engine.wait_lost())
+        try:
+            while True:
+                order = asyncio.create_task(self._orders.get())
+                await asyncio.wait((order, lost), return_when=asyncio.FIRST_COMPLETED)
+                if lost.done():
+                    order.cancel()
+                    raise PotluckError("the peer-to-peer process ended unexpectedly")
+                if isinstance(order.result(), messages.Offload):
+                    await engine.offload()
+                else:
+                    await engine.restore()
+        finally:
+            lost.cancel()
+
+    async def _listen(self) -> None:
+        """Orders into the queue; the end of the pipe and Stop end everything."""
+        while (message := await self._read()) is not None:
+            if isinstance(message, messages.Offload | messages.Restore):
+                self._orders.put_nowait(message)
+            elif isinstance(message, messages.Stop):
+                break
+        self.wanted.set()
+
+    async def _read(self) -> messages.Message | None:
+        """The next known message; None when the daemon is gone."""
+        while True:
+            try:
+                line = await self._reader.readline()
+                message = messages.decode(line) if line else None
+            except (CodecError, ValueError, ConnectionError) as error:
+                log.error("the daemon is not understood: %s", error)
+                return None
+            if message is not None or not line:
+                return message
+
+    def _configure(self, launch: messages.Launch) -> EngineConfig:
+        """Blocks: what may be chosen needs the checkpoint. Raises PotluckError."""
+        device = fitting.choose_device(launch.device)
+        dtype = fitting.choose_dtype(launch.dtype, device)
+        self._limit_bytes = fitting.memory_limit_bytes(launch.memory_limit_mb, device)
+        config = EngineConfig(
+            swarm=decode_invite(launch.invite),
+            checkpoint=launch.checkpoint,
+            runtime_dir=Path(launch.runtime_dir),
+            span=_span(launch.blocks),
+            num_blocks=launch.num_blocks or None,
+            dtype=dtype,
+            device=device,
+            threads=fitting.choose_threads(launch.threads),
+            listen=launch.listen or DEFAULT_LISTEN,
+            identity_path=Path(launch.identity_path),
+            public_name=launch.public_name or None,
+        )
+        if config.span is None and config.num_blocks is None:
+            checkpoint = open_for_swarm(config)
+            fits = fitting.num_blocks_that_fit(checkpoint, dtype, self._limit_bytes, Limits())
+            return replace(config, num_blocks=fits)
+        return config
+
+    def _tell(self, event: events.EngineEvent) -> None:
+        match event:
+            case events.Joining(peer_id, span):
+                self._send(messages.Joining(peer_id, (span.start, span.end)))
+            case events.Online(peer_id, addresses, span, _):
+                self._send(messages.Online(peer_id, (span.start, span.end), addresses))
+            case events.Offline():
+                self._send(messages.Leaving())
+            case events.Freed():
+                self._send(messages.Offloaded(self._memory_used_bytes()))
+
+    async def _report(self) -> None:
+        while True:
+            faulthandler.dump_traceback_later(HANG_S, exit=True)
+            self._send(self._how_it_goes())
+            await asyncio.sleep(messages.REPORT_INTERVAL_S)
+
+    def _how_it_goes(self) -> messages.Report:
+        serving = self._engine.serving if self._engine is not None else None
+        device = self._config.device if self._config is not None else "cpu"
+        return messages.Report(
+            sessions=len(serving.sessions) if serving is not None else 0,
+            total_tokens=self._engine.done_tokens if self._engine is not None else 0,
+            memory_used_bytes=self._memory_used_bytes(),
+            memory_limit_bytes=self._limit_bytes,
+            memory_total_bytes=fitting.memory_total_bytes(device),
+            gpu_percent=_gpu_percent(device),
+            coverage=self._coverage,
+            coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
+        )
+
+    async def _look_around(self) -> None:
+        """Who serves what, for the display."""
+        while True:
+            directory = self._engine.directory if self._engine is not None else None
+            if directory is not None:
+                with contextlib.suppress(PotluckError):
+                    view = await directory.fetch()
+                    online = [item.span for item in view.servers if item.heartbeat.state is ServerState.ONLINE]
+                    assert self._config is not None
+                    num_blocks = self._config.swarm.num_blocks
+                    self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
+                    self._coverage_at = time.monotonic()
+            await asyncio.sleep(COVERAGE_INTERVAL_S if self._coverage else 1.0)
+
+    def _memory_used_bytes(self) -> int:
+        """Of the device that computes: the whole process on a CPU, torch's share on a GPU."""
+        if self._config is not None and self._config.device.startswith("cuda"):
+            return int(torch.cuda.memory_reserved(self._config.device))
+        return int(psutil.Process().memory_info().rss)
+
+    def _send(self, message: messages.Event) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(messages.encode(message))
+
+
+def end_by_force_after(timeout_s: float) -> None:
+    """Leave whatever hangs behind: nobody may be kept waiting for the memory."""
+    timer = threading.Timer(timeout_s, os._exit, args=(1,))
+    timer.daemon = True
+    timer.start()
+
+
+def _span(text: str) -> Span | None:
+    if not text:
+        return None
+    try:
+        return Span.parse(text)
+    except ValueError as error:
+        raise UsageError(f"serve.blocks: {error}") from None
+
+
+def _gpu_percent(device: str) -> float | None:
+    if not device.startswith("cuda"):
+        return None
+    try:
+        return float(torch.cuda.utilization(device))
+    except (RuntimeError, ImportError):  # a driver or a virtual machine that does not tell
+        return None
