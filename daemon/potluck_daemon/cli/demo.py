@@ -76,7 +76,7 @@ class Demo:
         self._model = Model.at(folder)
         self._prompt = prompt
         self._max_new_tokens = max_new_tokens
-        self._failed = 0
+        self.num_failed = 0
 
     def run(self) -> bool:
         started = time.monotonic()
@@ -89,11 +89,11 @@ class Demo:
             self._terminal.line(f"online after {time.monotonic() - started:.1f} s")
             self._generate(swarm)
         left = swarm.leftovers()
-        self._check(not left, "no process, socket or temporary file is left" if not left else f"left behind: {left}")
+        self.check(not left, "no process, socket or temporary file is left" if not left else f"left behind: {left}")
         seconds = time.monotonic() - started
-        verdict = f"{self._failed} checks FAILED" if self._failed else "All checks passed"
+        verdict = f"{self.num_failed} checks FAILED" if self.num_failed else "All checks passed"
         self._terminal.line(f"\n{self._bold(verdict)} ({seconds:.1f} s)")
-        return not self._failed
+        return not self.num_failed
 
     def _generate(self, swarm: LocalSwarm) -> None:
         import torch
@@ -154,7 +154,7 @@ class Demo:
         report = model.last_route()[0]
         self._check_equal(ours, theirs)
         replacement = report.hops[MIDDLE]
-        self._check(
+        self.check(
             [hop.peer_id for hop in report.replaced] == [victim.peer_id for victim in victims],
             f"{victims[0].name} was killed in mid-generation, {_name(replacement)} took over and was given "
             f"{replacement.replayed_tokens} tokens again; longest wait for a token {ours.longest_wait_s:.2f} s",
@@ -176,11 +176,11 @@ class Demo:
         self._terminal.line()
         is_equal = ours.tokens == theirs.tokens
         says = f"the same {len(theirs.tokens)} tokens as" if is_equal else "tokens differ from"
-        self._check(is_equal, f"{says} a local run of the checkpoint by Transformers")
+        self.check(is_equal, f"{says} a local run of the checkpoint by Transformers")
 
-    def _check(self, holds: bool, text: str) -> None:
+    def check(self, holds: bool, text: str) -> None:
         mark, style = ("✓", Style.GREEN) if holds else ("✗", Style.RED)
-        self._failed += not holds
+        self.num_failed += not holds
         self._terminal.line(f"  {self._terminal.styled(mark, Style.BOLD, style)} {text}")
 
     def _bold(self, text: str) -> str:

@@ -172,13 +172,14 @@ class LocalSwarm:
     serve_options: Sequence[str] = ()
     is_open: bool = False
     engines: list[Engine] = field(default_factory=list, init=False)
+    _ports: set[int] = field(default_factory=set, init=False)
+    _bootstrap: Child | None = field(default=None, init=False)
 
     def __enter__(self) -> LocalSwarm:
         self.folder = Path(tempfile.mkdtemp(prefix="potluck-"))
         self._cleaner = subprocess.Popen(
             ["sh", "-c", _CLEANER, "potluck-cleaner", str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
         )
-        self._ports: set[int] = set()
         try:
             self._start()
         except BaseException:
@@ -218,9 +219,7 @@ class LocalSwarm:
     def close(self) -> None:
         """End all processes and remove the folder. Idempotent."""
         deadline = time.monotonic() + _STOP_TIMEOUT_S
-        children: list[Child] = [*self.engines]
-        if hasattr(self, "_bootstrap"):
-            children.append(self._bootstrap)
+        children = [child for child in (*self.engines, self._bootstrap) if child is not None]
         for child in children:
             child.ask_to_stop()
         for child in children:

@@ -31,7 +31,7 @@ class Terminal:
         self._out = out
         self.is_interactive = out.isatty()
         self._has_colour = self.is_interactive and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        self._has_unicode = "utf" in (out.encoding or "").lower()
+        self._has_unicode = "utf" in (out.encoding or "utf-8").lower()
 
     def line(self, text: str = "") -> None:
         self.write(text + "\n")

@@ -1,0 +1,56 @@
+"""The parts of the demo that need no network."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from potluck_daemon.cli.demo import Demo, spans_of
+from potluck_daemon.cli.local_swarm import LocalSwarm, Model
+from potluck_daemon.cli.terminal import Terminal
+
+from potluck.errors import PotluckError, UsageError
+from potluck.protocol.blocks import Span
+
+CHECKPOINT = Path(__file__).parents[2] / "golden" / "petals" / "checkpoint"
+
+
+@pytest.mark.parametrize("num_blocks", range(3, 40))
+def test_three_spans_cover_every_block_and_the_middle_one_is_there_twice(num_blocks: int) -> None:
+    first, middle, again, last = spans_of(num_blocks)
+    assert middle == again
+    assert [*first, *middle, *last] == list(range(num_blocks))
+
+
+def test_a_model_too_small_to_split_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least 3"):
+        spans_of(2)
+
+
+def test_a_model_is_measured_without_transformers() -> None:
+    assert Model.at(CHECKPOINT) == Model(CHECKPOINT.resolve(), 4)
+
+
+def test_a_folder_that_is_no_checkpoint_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PotluckError, match=tmp_path.name):
+        Model.at(tmp_path)
+
+
+def test_one_failed_check_fails_the_demo() -> None:
+    out = io.StringIO()
+    demo = Demo(Terminal(out), CHECKPOINT, "x", 8)
+    demo.check(True, "this holds")
+    assert demo.num_failed == 0
+    demo.check(False, "this does not")
+    assert demo.num_failed == 1
+    assert "✗ this does not" in out.getvalue()
+
+
+def test_files_left_behind_are_noticed(tmp_path: Path) -> None:
+    swarm = LocalSwarm(CHECKPOINT, [Span(0, 4)])
+    swarm.folder = tmp_path / "swarm"
+    assert swarm.leftovers() == []
+    swarm.folder.mkdir()
+    (swarm.folder / "forgotten").touch()
+    assert swarm.leftovers() == [f"file {swarm.folder}", f"file {swarm.folder / 'forgotten'}"]

@@ -1,0 +1,109 @@
+"""The command as a whole: help, dispatch, errors and exit codes."""
+
+from __future__ import annotations
+
+import pytest
+from potluck_daemon.cli import main as cli
+
+from potluck.errors import CheckpointError, NetworkError, PotluckError, SwarmError, UsageError
+from potluck.protocol.codes import Code, RemoteError
+
+
+def run(*arguments: str) -> int:
+    """The exit code, also where argparse exits by itself."""
+    try:
+        return cli.main(arguments)
+    except SystemExit as exit:
+        return int(exit.code or 0)
+
+
+@pytest.fixture(autouse=True)
+def _own_config(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("POTLUCK_DEBUG", raising=False)
+
+
+def test_help_names_every_command_and_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    text = capsys.readouterr().out
+    assert all(f"  {name}" in text for name in cli.COMMANDS)
+    assert "exit codes" in text
+
+
+def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    assert "commands:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
+def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(name, "--help") == 0
+    text = capsys.readouterr().out
+    assert f"usage: potluck {name}" in text
+    assert f"potluck {name}" in text.partition("examples:")[2]
+
+
+def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("sevre") == 2
+    assert "sevre" in capsys.readouterr().err
+
+
+def test_an_error_is_one_line_with_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("swarm", "show", "nowhere") == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert err.startswith("potluck: ")
+    assert "potluck swarm join" in err
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POTLUCK_DEBUG", "1")
+    with pytest.raises(UsageError):
+        cli.main(["swarm", "show", "nowhere"])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (PotluckError("x"), 1),
+        (CheckpointError("x"), 1),
+        (UsageError("x"), 2),
+        (NetworkError("x"), 3),
+        (SwarmError("x"), 3),
+        (RemoteError(Code.BUSY, "x"), 3),
+        (KeyError("x"), 70),
+    ],
+)
+def test_exit_codes_tell_whose_fault_it_is(error: Exception, code: int) -> None:
+    assert cli.exit_code(error) == code
+
+
+def test_an_internal_error_is_one_line_without_a_traceback() -> None:
+    text = cli.describe(ValueError("two\nlines"))
+    assert text == "potluck: internal error, ValueError: two lines (POTLUCK_DEBUG=1 shows where)"
+
+
+def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("potluck_daemon.cli.convert.run", interrupted)
+    assert run("convert", "a", "b") == 130
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["serve", "m", "--blocks", "4:4"],
+        ["serve", "m", "--blocks", "x"],
+        ["serve", "m", "--blocks", "0:2", "--num-blocks", "2"],
+        ["serve", "m", "--num-blocks", "0"],
+        ["serve", "m", "--port", "70000"],
+        ["generate", "x", "--temperature", "nan"],
+        ["generate", "x", "--temperature", "-1"],
+        ["generate", "x", "--max-new-tokens", "0"],
+        ["swarm"],
+    ],
+)
+def test_values_that_cannot_be_are_refused_before_anything_starts(arguments: list[str]) -> None:
+    assert run(*arguments) == 2

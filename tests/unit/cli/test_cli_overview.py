@@ -1,0 +1,109 @@
+"""What `potluck swarm show` says of a swarm, and the text tools it uses."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from potluck_daemon.cli.overview import overview, page, replicas
+from potluck_daemon.cli.terminal import Style, Terminal, ranges, strip, table
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.invite import new_swarm
+from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord, ServerState
+
+SWARM = new_swarm("friends", "owner/model", 6)
+
+
+def server(number: int, span: Span, state: ServerState = ServerState.ONLINE) -> LiveServer:
+    peer = PeerId(f"12D3KooWpeer{number}")
+    record = ServerRecord(
+        peer_id=peer,
+        span=span,
+        revision="main",
+        format=NumberFormat("float32"),
+        block_digests=("0" * 16,) * len(span),
+        max_batch_tokens=2048,
+        max_length=8192,
+        inference_tps=400.0,
+        forward_tps=1000.0,
+        network_tps=1000.0,
+        throughput_tps=200.0,
+        version="0.1.0",
+        public_name="attic" if number == 0 else None,
+    )
+    return LiveServer(record, Heartbeat(peer_id=peer, state=state, cache_tokens_left=1000))
+
+
+def test_only_online_servers_count_as_replicas() -> None:
+    servers = [server(0, Span(0, 3)), server(1, Span(2, 4)), server(2, Span(3, 6), ServerState.JOINING)]
+    assert replicas(SWARM, servers) == [1, 1, 2, 1, 0, 0]
+
+
+def test_the_page_names_gaps_and_shows_them_in_the_strip() -> None:
+    text = "\n".join(page(SWARM, [server(0, Span(0, 4))], Terminal(io.StringIO())))
+    assert "Nobody serves 4:6" in text
+    assert "▒▒▒▒··" in text
+    assert "attic" in text
+
+
+def test_the_page_says_when_nothing_is_missing() -> None:
+    text = "\n".join(page(SWARM, [server(0, Span(0, 6))], Terminal(io.StringIO())))
+    assert "Every block is served" in text
+
+
+def test_speed_is_that_of_the_whole_span() -> None:
+    fields = overview(SWARM, [server(0, Span(0, 4))])["servers"][0]
+    assert fields["steps_per_s"] == 100.0  # 400 through one block
+
+
+def test_the_overview_for_scripts_never_holds_the_key() -> None:
+    assert SWARM.membership_key is not None
+    fields = overview(SWARM, [server(0, Span(0, 4))])
+    assert fields["gaps"] == [4, 5]
+    assert str(SWARM.membership_key) not in str(fields)
+
+
+def test_servers_without_a_name_show_the_end_of_their_id() -> None:
+    assert "...WpeerXY1"[:3] == "..."
+    assert any("Wpeer1" in line for line in page(SWARM, [server(1, Span(0, 1))], Terminal(io.StringIO())))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "text"), [([], ""), ([3], "3:4"), ([0, 1, 2], "0:3"), ([0, 2, 3, 7], "0:1, 2:4, 7:8")]
+)
+def test_ranges_join_neighbours(blocks: list[int], text: str) -> None:
+    assert ranges(blocks) == text
+
+
+def test_strip_tells_nobody_one_and_several_apart() -> None:
+    assert strip([0, 1, 2, 9]) == "·▒██"
+
+
+def test_numbers_are_aligned_to_the_right_and_text_to_the_left() -> None:
+    assert table(("NAME", "N"), [("a", "7"), ("bcdef", "1,000")]) == ["NAME       N", "a          7", "bcdef  1,000"]
+
+
+def test_a_table_without_rows_is_its_header() -> None:
+    assert table(("NAME", "N"), []) == ["NAME  N"]
+
+
+class Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_only_on_a_terminal_that_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert Terminal(Tty()).styled("x", Style.RED) == "\x1b[31mx\x1b[0m"
+    assert Terminal(io.StringIO()).styled("x", Style.RED) == "x"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert Terminal(Tty()).styled("x", Style.RED) == "x"
+
+
+def test_an_ascii_terminal_gets_ascii() -> None:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    Terminal(out).line("·▒█ ✓ ü")
+    assert raw.getvalue() == b".+# + ?\n"

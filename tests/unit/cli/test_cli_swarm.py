@@ -1,0 +1,124 @@
+"""`potluck swarm`: create, join, invite, leave, without a network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from potluck_daemon.cli.main import main
+from potluck_daemon.joined import JoinedSwarms
+
+from potluck.errors import UsageError
+from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
+
+CHECKPOINT = Path(__file__).parents[2] / "golden" / "petals" / "checkpoint"
+ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
+
+
+@pytest.fixture(autouse=True)
+def _own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def create(*options: str) -> int:
+    return main(["swarm", "create", "friends", str(CHECKPOINT), "--bootstrap", ADDRESS, *options])
+
+
+def test_create_prints_an_invite_and_remembers_the_swarm(capsys: pytest.CaptureFixture[str]) -> None:
+    assert create() == 0
+    swarm = decode_invite(capsys.readouterr().out)
+    assert (swarm.name, swarm.model, swarm.num_blocks) == ("friends", "checkpoint", 4)
+    assert swarm.bootstrap_peers == (ADDRESS,)
+    assert swarm.membership_key is not None
+    assert JoinedSwarms().find("friends") == swarm
+
+
+def test_create_as_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--json") == 0
+    fields = json.loads(capsys.readouterr().out)
+    assert decode_invite(fields["invite"]).prefix == fields["prefix"]
+
+
+def test_an_open_swarm_has_no_key_and_the_stock_prefix(capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--open") == 0
+    swarm = decode_invite(capsys.readouterr().out)
+    assert swarm.is_open
+    assert swarm.prefix == "checkpoint"
+
+
+def test_create_needs_a_place_where_the_swarm_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["swarm", "create", "friends", str(CHECKPOINT)]) == 2
+    assert "potluck bootstrap" in capsys.readouterr().err
+
+
+def test_create_refuses_an_address_without_a_peer_id() -> None:
+    assert main(["swarm", "create", "friends", str(CHECKPOINT), "--bootstrap", "/ip4/127.0.0.1/tcp/1"]) == 2
+    assert JoinedSwarms().load() == {}
+
+
+def test_create_never_replaces_a_swarm_and_its_key(capsys: pytest.CaptureFixture[str]) -> None:
+    create()
+    before = JoinedSwarms().find("friends")
+    assert create() == 2
+    assert "potluck swarm leave friends" in capsys.readouterr().err
+    assert JoinedSwarms().find("friends") == before
+
+
+def test_join_and_leave(capsys: pytest.CaptureFixture[str]) -> None:
+    invite = encode_invite(new_swarm("others", "owner/model", 8))
+    assert main(["swarm", "join", invite]) == 0
+    assert main(["swarm", "invite"]) == 0
+    assert invite in capsys.readouterr().out
+    assert main(["swarm", "leave", "others"]) == 0
+    assert JoinedSwarms().load() == {}
+
+
+def test_a_broken_invite_is_refused_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
+    invite = encode_invite(new_swarm("others", "owner/model", 8))
+    assert main(["swarm", "join", invite[:-3]]) == 2
+    assert "copy the whole line" in capsys.readouterr().err
+
+
+def test_invite_can_name_one_more_address(capsys: pytest.CaptureFixture[str]) -> None:
+    create()
+    capsys.readouterr()
+    other = ADDRESS.replace("31337", "31338")
+    assert main(["swarm", "invite", "friends", "--bootstrap", other]) == 0
+    assert decode_invite(capsys.readouterr().out).bootstrap_peers == (ADDRESS, other)
+
+
+def test_joined_swarms_are_for_their_owner_only() -> None:
+    create()
+    assert JoinedSwarms().path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_file_is_kept_aside_and_named(tmp_path: Path) -> None:
+    joined = JoinedSwarms(tmp_path / "swarms.json")
+    joined.path.write_text('{"invites": ["nonsense"]}')
+    with pytest.raises(UsageError, match="damaged"):
+        joined.load()
+    assert not joined.path.exists()
+    assert [path.read_text() for path in tmp_path.glob("swarms.json.broken-*")] == ['{"invites": ["nonsense"]}']
+    assert joined.load() == {}
+
+
+def test_the_only_swarm_is_meant_when_none_is_named_but_never_one_of_several(tmp_path: Path) -> None:
+    joined = JoinedSwarms(tmp_path / "swarms.json")
+    with pytest.raises(UsageError, match="no swarm"):
+        joined.find(None)
+    first, second = new_swarm("first", "m", 2), new_swarm("second", "m", 2)
+    joined.add(first)
+    assert joined.find(None) == first
+    joined.add(second)
+    with pytest.raises(UsageError, match="several") as caught:
+        joined.find(None)
+    assert caught.value.hint is not None
+    assert "first, second" in caught.value.hint
+
+
+def test_an_invite_is_taken_without_joining(tmp_path: Path) -> None:
+    joined = JoinedSwarms(tmp_path / "swarms.json")
+    swarm = new_swarm("elsewhere", "m", 2)
+    assert joined.find(encode_invite(swarm)) == swarm
+    assert not joined.path.exists()

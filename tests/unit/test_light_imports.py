@@ -1,0 +1,56 @@
+"""Processes that must stay small load nothing heavy. Fresh interpreters, because this one has loaded everything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"torch", "transformers", "hivemind", "numpy"}
+_REPORT = "import sys; print(*sorted(sys.modules))"
+
+
+def loaded_by(code: str) -> set[str]:
+    """Top-level modules in a fresh interpreter after `code`."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{_REPORT}"], check=True, stdout=subprocess.PIPE, text=True, timeout=60
+    )
+    return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "potluck",
+        "potluck.p2p.config",
+        "potluck.p2p.identity",
+        "potluck.p2p.runtime_dir",
+        "potluck.protocol.invite",
+        "potluck.protocol.messages",
+        "potluck.routing",
+        "potluck_daemon.cli.main",
+        "potluck_daemon.cli.local_swarm",
+        "potluck_daemon.daemon",
+        "potluck_daemon.engine.config",
+        "potluck_daemon.engine.events",
+        "potluck_daemon.joined",
+    ],
+)
+def test_a_light_module_loads_nothing_heavy(module: str) -> None:
+    assert loaded_by(f"import {module}").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["serve", "--help"], ["swarm", "create", "--help"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    code = f"""
+from potluck_daemon.cli.main import main
+try:
+    main({arguments!r})
+except SystemExit as exit:
+    assert not exit.code"""
+    assert loaded_by(code).isdisjoint(HEAVY)
+
+
+def test_heavy_modules_would_be_noticed() -> None:
+    assert "numpy" in loaded_by("import numpy")
