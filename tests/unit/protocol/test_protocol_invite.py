@@ -80,7 +80,8 @@ def test_unknown_fields_of_a_newer_program_are_ignored() -> None:
     "change",
     [
         {"name": 5}, {"name": "a b"}, {"name": ""}, {"model": ""}, {"model": "x" * 301}, {"model": "a\nb"},
-        {"blocks": 0}, {"blocks": True}, {"blocks": 1e3}, {"blocks": 10**9}, {"prefix": "a.b"}, {"prefix": "a b"}, {"prefix": None},
+        {"blocks": 0}, {"blocks": True}, {"blocks": 1e3}, {"blocks": 10**9}, {"prefix": "a.b"}, {"prefix": "a b"},
+        {"prefix": None},
         {"revision": None}, {"peers": PEER}, {"peers": [5]}, {"peers": ["/ip4/1.2.3.4/tcp/5"]}, {"peers": [PEER] * 17},
         {"peers": ["-evil=1/p2p/" + "1" * 46]}, {"peers": [PEER + "," + PEER]}, {"key": b"short"}, {"key": "x" * 32},
     ],

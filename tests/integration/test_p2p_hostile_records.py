@@ -1,0 +1,190 @@
+"""Hostile DHT records against real nodes: what a peer may try by speaking the DHT's own protocol."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgpack
+import pytest
+import pytest_asyncio
+from helpers.host_contract import WAIT_S, soon
+from helpers.server_records import beat_of, record_of
+from hivemind.dht.routing import DHTID
+from hivemind.dht.storage import DictionaryDHTValue
+from hivemind.proto import dht_pb2
+from hivemind.utils.serializer import MSGPackSerializer
+
+from potluck.directory import Announcer, Directory, record_checks
+from potluck.directory.fields import record_to_fields
+from potluck.directory.seal import Kind, seal
+from potluck.p2p.config import HostConfig
+from potluck.p2p.identity import Identity
+from potluck.p2p.libp2p import Libp2pHost
+from potluck.protocol.codes import RemoteError
+from potluck.protocol.invite import new_swarm
+from potluck.protocol.records import ServerState
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+SWARM = new_swarm("home", "m", 8)
+KEY = Kind.RECORD.key(SWARM)
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    path = Path("/tmp") / f"potluck-hostile-{os.getpid()}"  # pytest's own folders are too deep for Unix sockets
+    path.mkdir(mode=0o700)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def hosts(folder: Path) -> AsyncIterator[list[Libp2pHost]]:
+    """A bootstrap node and a server of the swarm, both keeping its rules, and an attacker who knows none."""
+    checks = record_checks(SWARM, time.time)
+    first = await Libp2pHost.start(HostConfig(record_checks=checks, runtime_dir=folder))
+    bootstrap = await first.addresses()
+    server = await Libp2pHost.start(HostConfig(bootstrap_peers=bootstrap, record_checks=checks, runtime_dir=folder))
+    attacker = await Libp2pHost.start(HostConfig(bootstrap_peers=bootstrap, dht_client=True, runtime_dir=folder))
+    yield [first, server, attacker]
+    for host in (attacker, server, first):
+        await host.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def announcer(hosts: list[Libp2pHost]) -> AsyncIterator[Announcer]:
+    _, server, _ = hosts
+    directory = Directory(server, SWARM, server.identity)
+    announcer = Announcer(directory, record_of(server.peer_id, 0, 4), beat_of(server.peer_id))
+    announcer.start()
+    await soon(announcer.wait_announced())
+    yield announcer
+    await announcer.stop()
+
+
+async def attack(hosts: list[Libp2pHost], key: str, subkey: bytes, value: bytes, end: float) -> list[bool]:
+    """Ask every keeper to store raw bytes; whether each said it did."""
+    request = dht_pb2.StoreRequest(
+        keys=[DHTID.generate(source=key).to_bytes()],
+        subkeys=[subkey],
+        values=[value],
+        expiration_time=[end],
+        in_cache=[False],
+        peer=dht_pb2.NodeInfo(),
+    )
+    taken = []
+    *keepers, attacker = hosts
+    for keeper in keepers:
+        try:
+            body = await attacker.call(
+                keeper.peer_id, "DHTProtocol.rpc_store", request.SerializeToString(), timeout_s=WAIT_S
+            )
+            taken += list(dht_pb2.StoreResponse.FromString(body).store_ok)
+        except RemoteError:
+            taken.append(False)
+    return taken
+
+
+async def assert_unharmed(hosts: list[Libp2pHost]) -> None:
+    """The one honest server is still what everybody sees."""
+    server = hosts[1]
+    for host in hosts:
+        view = await soon(Directory(host, SWARM).fetch())
+        assert [(seen.peer_id, seen.heartbeat.state) for seen in view.servers] == [(server.peer_id, ServerState.ONLINE)]
+
+
+async def test_another_peer_reads_what_a_server_announced(hosts: list[Libp2pHost], announcer: Announcer) -> None:
+    await assert_unharmed(hosts)
+
+
+@pytest.mark.parametrize("subkey", [None, 5, 2.5, ("a",), [], b"x", True, {}, "x" * 300])
+async def test_a_subkey_that_is_no_text_is_not_kept(
+    hosts: list[Libp2pHost], announcer: Announcer, subkey: object
+) -> None:
+    raw = MSGPackSerializer.dumps(subkey)
+    for key in (KEY, "any.other.key"):
+        if subkey is None and key != KEY:
+            continue  # a plain value, which foreign keys may hold
+        assert not any(await attack(hosts, key, raw, MSGPackSerializer.dumps(1), time.time() + 60))
+    await assert_unharmed(hosts)
+
+
+@pytest.mark.parametrize("end", [math.inf, math.nan, 1e300])
+async def test_an_end_that_never_comes_is_not_kept(hosts: list[Libp2pHost], announcer: Announcer, end: float) -> None:
+    raw = MSGPackSerializer.dumps(hosts[1].peer_id)
+    for key in (KEY, "any.other.key"):
+        assert not any(await attack(hosts, key, raw, MSGPackSerializer.dumps(1), end))
+    await assert_unharmed(hosts)
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"\xc1", b"\xd9\xff", b"\x91" * 5000, b"\xc7\xff\x50" * 9, os.urandom(300), bytes(70_000)]
+)
+async def test_values_that_are_no_msgpack_do_no_harm(
+    hosts: list[Libp2pHost], announcer: Announcer, value: bytes
+) -> None:
+    for subkey in (b"", b"\xc1", MSGPackSerializer.dumps(hosts[1].peer_id)):
+        assert not any(await attack(hosts, KEY, subkey, value, time.time() + 200))
+    await attack(hosts, "foreign", MSGPackSerializer.dumps("a"), value, time.time() + 200)
+    assert not (await soon(hosts[1].get(["foreign"]))).get("foreign")
+    await assert_unharmed(hosts)
+
+
+async def test_nobody_overwrites_anothers_record(hosts: list[Libp2pHost], announcer: Announcer) -> None:
+    victim, end = hosts[1].peer_id, time.time() + 400
+    fields = record_to_fields(record_of(victim, 4, 8))
+    forged = seal(SWARM, Identity.generate(), Kind.RECORD, fields, sequence=time.time(), expiration=end)
+    subkey = MSGPackSerializer.dumps(victim)
+    assert not any(await attack(hosts, KEY, subkey, MSGPackSerializer.dumps(forged), end))
+    assert not any(await attack(hosts, KEY, MSGPackSerializer.dumps(None), MSGPackSerializer.dumps(forged), end))
+    await assert_unharmed(hosts)
+
+
+async def test_a_dictionary_with_one_bad_entry_is_kept_without_it(
+    hosts: list[Libp2pHost], announcer: Announcer
+) -> None:
+    guest, now = Identity.generate(), time.time()
+    end = now + 300
+    good = seal(
+        SWARM, guest, Kind.RECORD, record_to_fields(record_of(guest.peer_id, 4, 8)), sequence=now, expiration=end
+    )
+    dictionary = DictionaryDHTValue()
+    dictionary.store(guest.peer_id, MSGPackSerializer.dumps(good), end)
+    dictionary.store(7, b"junk", end - 1)
+    dictionary.store(hosts[1].peer_id, MSGPackSerializer.dumps(good), end + 50)
+    assert all(await attack(hosts, KEY, b"", MSGPackSerializer.dumps(dictionary), end))
+    assert guest.peer_id in (await soon(hosts[0].get([KEY])))[KEY]
+    await assert_unharmed(hosts)
+
+
+async def test_a_dictionary_that_is_malformed_is_refused(hosts: list[Libp2pHost], announcer: Announcer) -> None:
+    for payload in (
+        b"",
+        b"\x93\x01\x02\x03",
+        msgpack.packb([math.inf, 1.0, [[[], b"", 1.0]]]),
+        msgpack.packb([1, 2, [[1]]]),
+    ):
+        value = msgpack.packb(msgpack.ExtType(0x50, payload))
+        assert not any(await attack(hosts, KEY, b"", value, time.time() + 60))
+    await assert_unharmed(hosts)
+
+
+async def test_many_keys_do_not_grow_a_keeper_without_bound(
+    hosts: list[Libp2pHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper, attacker = hosts[0], hosts[2]
+    storage = keeper._dht._node.protocol.storage  # type: ignore[union-attr]
+    monkeypatch.setattr(storage, "maxsize", 50)
+    request = dht_pb2.StoreRequest(peer=dht_pb2.NodeInfo())
+    for number in range(500):
+        request.keys.append(DHTID.generate(source=f"flood {number}").to_bytes())
+        request.subkeys.append(MSGPackSerializer.dumps("a"))
+        request.values.append(b"\x01")
+        request.expiration_time.append(time.time() + 60)
+        request.in_cache.append(False)
+    await attacker.call(keeper.peer_id, "DHTProtocol.rpc_store", request.SerializeToString(), timeout_s=WAIT_S)
+    assert len(storage.data) <= 51

@@ -1,0 +1,360 @@
+"""What a directory announces, believes and drops; hostile records one by one."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from typing import Any
+
+import msgpack
+import pytest
+from helpers.server_records import beat_of, record_of
+
+from potluck.directory import HEARTBEAT_TTL_S, RECORD_TTL_S, Directory, record_checks
+from potluck.directory import seal as seal_module
+from potluck.directory.fields import heartbeat_to_fields, record_to_fields
+from potluck.directory.seal import BadAnnouncementError, Kind, seal, unseal
+from potluck.errors import NetworkError
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.p2p.identity import Identity
+from potluck.protocol.blocks import Span
+from potluck.protocol.invite import new_swarm
+from potluck.protocol.membership import record_proof
+from potluck.protocol.records import ServerRecord, ServerState
+from potluck.wire.stock_records import stock_server_value
+
+PRIVATE = new_swarm("home", "m", 8)
+OPEN = new_swarm("all", "m", 8, open=True, prefix="m-hf")
+ME, OTHER = Identity.generate(), Identity.generate()
+
+
+class Clock:
+    """Wall time that stands still unless told."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def network(clock: Clock) -> FakeNetwork:
+    return FakeNetwork(clock=clock)
+
+
+def record(identity: Identity = ME, **changes: Any) -> ServerRecord:
+    return record_of(identity.peer_id, 0, 4, **changes)
+
+
+def sealed(kind: Kind = Kind.RECORD, *, now: float, end: float | None = None, **changes: Any) -> bytes:
+    """A valid announcement of ME, whose fields `changes` may spoil."""
+    fields = record_to_fields(record()) if kind is Kind.RECORD else heartbeat_to_fields(beat_of(ME.peer_id))
+    end = now + kind.ttl_s if end is None else end
+    return seal(PRIVATE, ME, kind, {**fields, **changes}, sequence=now, expiration=end)
+
+
+async def announced(network: FakeNetwork, identity: Identity = ME, **changes: Any) -> tuple[FakeHost, Directory]:
+    host = network.start(identity)
+    directory = Directory(host, PRIVATE, identity, network.clock)
+    await directory.announce(record(identity, **changes))
+    await directory.heartbeat(beat_of(identity.peer_id))
+    return host, directory
+
+
+# -- announcing and reading --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("swarm", [PRIVATE, OPEN])
+async def test_others_read_what_a_server_announced(network: FakeNetwork, clock: Clock, swarm: Any) -> None:
+    host = network.start(ME, record_checks=record_checks(swarm, clock))
+    directory = Directory(host, swarm, ME, clock)
+    mine = record(public_name="Kitchen PC", adapters=("org/lora",), using_relay=True)
+    beat = beat_of(ME.peer_id, pings_s={OTHER.peer_id: 0.5}, queued_tokens=7, step_ms=2.5)
+    await directory.announce(mine)
+    await directory.heartbeat(beat)
+    view = await Directory(network.start(), swarm, clock=clock).fetch()
+    assert [(server.record, server.heartbeat) for server in view.servers] == [(mine, beat)]
+    assert (view.num_dropped, view.age_s(clock.now + 3)) == (0, 3.0)
+
+
+async def test_a_server_that_leaves_disappears_at_once(network: FakeNetwork) -> None:
+    _, directory = await announced(network)
+    reader = Directory(network.start(), PRIVATE, clock=network.clock)
+    assert len((await reader.fetch()).servers) == 1
+    await directory.leave()
+    assert (await reader.fetch()).servers == ()
+
+
+async def test_a_server_that_comes_back_is_seen_again(network: FakeNetwork, clock: Clock) -> None:
+    _, directory = await announced(network)
+    await directory.leave()
+    clock.now += 0.5
+    await directory.heartbeat(beat_of(ME.peer_id))
+    assert len((await Directory(network.start(), PRIVATE, clock=clock).fetch()).servers) == 1
+
+
+async def test_a_server_without_heartbeats_disappears_after_their_life(network: FakeNetwork, clock: Clock) -> None:
+    await announced(network)
+    reader = Directory(network.start(), PRIVATE, clock=clock)
+    clock.now += HEARTBEAT_TTL_S - 1
+    assert len((await reader.fetch()).servers) == 1
+    clock.now += 2
+    assert (await reader.fetch()).servers == ()
+
+
+async def test_joining_servers_are_in_the_view(network: FakeNetwork, clock: Clock) -> None:
+    _, directory = await announced(network)
+    clock.now += 1
+    await directory.heartbeat(beat_of(ME.peer_id, ServerState.JOINING))
+    view = await Directory(network.start(), PRIVATE, clock=clock).fetch()
+    assert [server.heartbeat.state for server in view.servers] == [ServerState.JOINING]
+
+
+async def test_announcing_that_nobody_takes_is_an_error(network: FakeNetwork, clock: Clock) -> None:
+    network.start(record_checks={Kind.RECORD.key(PRIVATE): lambda subkey, value, end: False})
+    directory = Directory(network.start(ME), PRIVATE, ME, clock)
+    with pytest.raises(NetworkError):
+        await directory.announce(record())
+
+
+async def test_a_reader_keeps_the_newest_of_what_replicas_say(network: FakeNetwork, clock: Clock) -> None:
+    _, directory = await announced(network)
+    reader = Directory(network.start(), PRIVATE, clock=clock)
+    key = Kind.RECORD.key(PRIVATE)
+    old = dict(network.records[key])
+    clock.now += 1
+    await directory.announce(record(span=Span(4, 8)))
+    assert (await reader.fetch()).servers[0].span == Span(4, 8)
+    network.records[key] = old  # a replica that missed the change
+    view = await reader.fetch()
+    assert view.servers[0].span == Span(4, 8)
+    assert view.num_dropped == 1
+
+
+async def test_strangers_see_nothing_of_a_private_swarm_and_are_not_seen(network: FakeNetwork, clock: Clock) -> None:
+    await announced(network)
+    stranger = replace(PRIVATE, membership_key=bytes(32))
+    intruder = Directory(network.start(OTHER), stranger, OTHER, clock)
+    await intruder.announce(record(OTHER))
+    await intruder.heartbeat(beat_of(OTHER.peer_id))
+    view = await Directory(network.start(), PRIVATE, clock=clock).fetch()
+    assert [server.peer_id for server in view.servers] == [ME.peer_id]
+    assert view.num_dropped == 2
+
+
+# -- what is dropped ---------------------------------------------------------------------------------------------------
+
+
+def verdict(value: object, *, now: float, subkey: object = ME.peer_id, kind: Kind = Kind.RECORD, end: float = 0) -> str:
+    """Why an announcement is refused; empty if it is not."""
+    try:
+        unseal(PRIVATE, kind, subkey, value, end or now + kind.ttl_s, now=now)
+    except BadAnnouncementError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_valid_announcement_is_taken(clock: Clock, kind: Kind) -> None:
+    assert verdict(sealed(kind, now=clock.now), now=clock.now, kind=kind) == ""
+
+
+@pytest.mark.parametrize("subkey", [None, 5, 1.5, b"x", ("a",), [], float("nan")])
+def test_a_subkey_that_is_no_text_is_dropped(clock: Clock, subkey: object) -> None:
+    assert verdict(sealed(now=clock.now), now=clock.now, subkey=subkey)
+
+
+@pytest.mark.parametrize("subkey", [OTHER.peer_id, "", "x", ME.peer_id + " "])
+def test_somebody_elses_record_is_dropped(clock: Clock, subkey: str) -> None:
+    assert "signed" in verdict(sealed(now=clock.now), now=clock.now, subkey=subkey)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_far_future_end_is_dropped_even_if_signed(clock: Clock, kind: Kind) -> None:
+    for end in (clock.now + 2 * kind.ttl_s + 1, clock.now + 1e9, math.inf, -math.inf, math.nan):
+        assert verdict(sealed(kind, now=clock.now, end=end), now=clock.now, kind=kind, end=end)
+
+
+def test_a_copy_stored_with_a_later_end_is_dropped(clock: Clock) -> None:
+    value = sealed(now=clock.now)
+    assert "another end" in verdict(value, now=clock.now, end=clock.now + RECORD_TTL_S + 10)
+
+
+def test_a_heartbeat_does_not_pass_for_a_record_nor_one_swarms_for_anothers(clock: Clock) -> None:
+    assert verdict(sealed(Kind.HEARTBEAT, now=clock.now), now=clock.now, end=clock.now + HEARTBEAT_TTL_S)
+    other = replace(PRIVATE, prefix="_other")
+    value = seal(other, ME, Kind.RECORD, record_to_fields(record()), sequence=clock.now, expiration=clock.now + 300)
+    assert verdict(value, now=clock.now)
+
+
+def test_a_record_without_membership_is_dropped(clock: Clock) -> None:
+    for membership in (None, b"", bytes(32), "x"):
+        envelope = msgpack.unpackb(sealed(now=clock.now)) | {"membership": membership}
+        assert "member" in verdict(msgpack.packb(envelope), now=clock.now)
+
+
+def test_a_spoiled_signature_is_dropped(clock: Clock) -> None:
+    for signature in (None, b"", bytes(64), "x", 5):
+        envelope = msgpack.unpackb(sealed(now=clock.now)) | {"signature": signature}
+        assert "sign" in verdict(msgpack.packb(envelope), now=clock.now)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"start": -1}, {"start": 4}, {"start": 5}, {"end": 9}, {"end": 10**12}, {"start": 1}, {"start": "0"},
+        {"start": 0.0},
+        {"start": True}, {"start": None}, {"digests": b""}, {"digests": bytes(33)}, {"digests": "x" * 32},
+        {"digests": [1]},
+        {"inference_tps": math.inf}, {"inference_tps": math.nan}, {"inference_tps": -1.0}, {"inference_tps": 5},
+        {"inference_tps": 1e300}, {"network_tps": None}, {"throughput_tps": "fast"}, {"max_length": -1},
+        {"max_length": 2**60}, {"max_batch_tokens": 1.5}, {"revision": ""}, {"revision": "a\nb"},
+        {"revision": "x" * 999},
+        {"dtype": 5}, {"dtype": ""}, {"quantization": None}, {"version": "\x1b[2J"}, {"public_name": 5},
+        {"public_name": "x" * 101}, {"public_name": "a\u202eb"}, {"adapters": "x"}, {"adapters": [5]},
+        {"adapters": ["x"] * 65}, {"using_relay": 1}, {"sequence": None},
+    ],
+)  # fmt: skip
+def test_an_impossible_field_of_a_record_drops_it(clock: Clock, change: dict[str, Any]) -> None:
+    fields = {**record_to_fields(record()), "sequence": clock.now, "expiration": clock.now + RECORD_TTL_S, **change}
+    assert verdict(signed_as_is(fields), now=clock.now)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": 3}, {"state": -1}, {"state": 2.0}, {"state": None}, {"cache_tokens_left": -1},
+        {"cache_tokens_left": 1.5},
+        {"queued_tokens": "1"}, {"step_ms": math.nan}, {"step_ms": 3}, {"pings_s": []}, {"pings_s": {5: 1.0}},
+        {"pings_s": {"a": math.inf}}, {"pings_s": {"a": math.nan}}, {"pings_s": {"a": 1}},
+        {"pings_s": {str(number): 1.0 for number in range(65)}}, {"pings_s": {"x" * 65: 1.0}}, {"sequence": math.inf},
+        {"sequence": 5}, {"sequence": 2e6},
+    ],
+)  # fmt: skip
+def test_an_impossible_field_of_a_heartbeat_drops_it(clock: Clock, change: dict[str, Any]) -> None:
+    fields = heartbeat_to_fields(beat_of(ME.peer_id))
+    fields |= {"sequence": clock.now, "expiration": clock.now + HEARTBEAT_TTL_S, **change}
+    assert verdict(signed_as_is(fields, Kind.HEARTBEAT), now=clock.now, kind=Kind.HEARTBEAT)
+
+
+def signed_as_is(fields: dict[str, Any], kind: Kind = Kind.RECORD) -> bytes:
+    """An announcement whose signature and membership are right, whatever the fields."""
+    return signed_body(msgpack.packb(fields), kind)
+
+
+def signed_body(body: bytes, kind: Kind = Kind.RECORD) -> bytes:
+    signed = seal_module._signed(PRIVATE, kind, body)
+    envelope = {"body": body, "signature": ME.sign(signed), "membership": record_proof(PRIVATE, signed)}
+    return bytes(msgpack.packb(envelope))
+
+
+def test_unknown_fields_of_a_newer_server_are_ignored(clock: Clock) -> None:
+    assert verdict(sealed(now=clock.now, motto="eat together"), now=clock.now) == ""
+
+
+@pytest.mark.parametrize(
+    "value", [None, 5, "text", [], {}, b"", b"\xc1", msgpack.packb(5), msgpack.packb({}), bytes(20_000)]
+)
+def test_a_value_that_is_no_announcement_is_dropped(clock: Clock, value: object) -> None:
+    assert verdict(value, now=clock.now)
+
+
+def test_any_change_of_a_byte_drops_an_announcement(clock: Clock) -> None:
+    good, rng = sealed(now=clock.now), random.Random(8)
+    for index in range(len(good)):
+        bad = bytearray(good)
+        bad[index] ^= 1 << rng.randrange(8)
+        refused = verdict(bytes(bad), now=clock.now)
+        assert refused or msgpack.unpackb(bytes(bad)).get("body") == msgpack.unpackb(good)["body"]
+
+
+def test_any_bytes_are_an_announcement_or_refused(clock: Clock) -> None:
+    rng = random.Random(9)
+    for _ in range(2000):
+        assert verdict(rng.randbytes(rng.randrange(200)), now=clock.now)
+        assert verdict(signed_body(rng.randbytes(rng.randrange(1, 60))), now=clock.now)
+
+
+# -- nodes that keep records -------------------------------------------------------------------------------------------
+
+
+async def test_nobody_overwrites_anothers_record(network: FakeNetwork, clock: Clock) -> None:
+    host = network.start(record_checks=record_checks(PRIVATE, clock))
+    await announced(network)
+    key, end = Kind.RECORD.key(PRIVATE), clock.now + RECORD_TTL_S + 1
+    forged = seal(PRIVATE, OTHER, Kind.RECORD, record_to_fields(record(OTHER)), sequence=clock.now, expiration=end)
+    assert not await network.start(OTHER).store(key, ME.peer_id, forged, expiration=end)
+    assert not await host.store(key, ME.peer_id, b"garbage", expiration=end)
+    assert len((await Directory(host, PRIVATE, clock=clock).fetch()).servers) == 1
+
+
+# -- open swarms and stock peers ---------------------------------------------------------------------------------------
+
+
+async def test_an_open_swarm_gets_the_block_keys_of_stock_peers(network: FakeNetwork, clock: Clock) -> None:
+    directory = Directory(network.start(ME), OPEN, ME, clock)
+    await directory.announce(record())
+    await directory.heartbeat(beat_of(ME.peer_id))
+    expected = msgpack.unpackb(msgpack.packb(stock_server_value(record(), beat_of(ME.peer_id))))
+    found = await network.start().get([f"m-hf.{block}" for block in range(8)])
+    assert {key: values[ME.peer_id].value for key, values in found.items()} == {f"m-hf.{n}": expected for n in range(4)}
+    clock.now += 1
+    await directory.leave()
+    found = await network.start().get(["m-hf.0"])
+    assert found["m-hf.0"][ME.peer_id].value[0] == 0  # type: ignore[index]
+
+
+async def test_a_private_swarm_writes_no_block_keys(network: FakeNetwork) -> None:
+    await announced(network)
+    assert set(network.records) == {kind.key(PRIVATE) for kind in Kind}
+
+
+async def store_stock(
+    network: FakeNetwork, clock: Clock, peer: str, blocks: range, value: object, ttl_s: float = 240.0
+) -> None:
+    host = network.start()
+    for block in blocks:
+        await host.store(f"m-hf.{block}", peer, value, expiration=clock.now + ttl_s)
+
+
+STOCK_EXTRA = {"start_block": 2, "end_block": 5, "inference_rps": 50.0, "torch_dtype": "bfloat16"}
+
+
+async def test_stock_servers_are_seen_in_an_open_swarm(network: FakeNetwork, clock: Clock) -> None:
+    await store_stock(network, clock, "Qmstock", range(2, 5), (2, 10.0, STOCK_EXTRA))
+    await store_stock(network, clock, "Qmbare", range(6, 8), (2, 10.0))
+    view = await Directory(network.start(), OPEN, clock=clock).fetch()
+    assert [(server.peer_id, server.span) for server in view.servers] == [
+        ("Qmbare", Span(6, 8)),
+        ("Qmstock", Span(2, 5)),
+    ]
+    assert view.servers[1].record.inference_tps == 50.0
+
+
+@pytest.mark.parametrize(
+    ("value", "ttl_s"),
+    [
+        ((0, 10.0, STOCK_EXTRA), 240.0), ((7, 10.0, STOCK_EXTRA), 240.0), ((2, math.inf, STOCK_EXTRA), 240.0),
+        ((2, 10, STOCK_EXTRA), 240.0), ("junk", 240.0), ((2, 10.0, {**STOCK_EXTRA, "end_block": 99}), 240.0),
+        ((2, 10.0, {**STOCK_EXTRA, "start_block": 4, "end_block": 3}), 240.0), ((2, 10.0, STOCK_EXTRA), 3000.0),
+    ],
+)  # fmt: skip
+async def test_bad_stock_records_are_dropped(network: FakeNetwork, clock: Clock, value: object, ttl_s: float) -> None:
+    await store_stock(network, clock, "Qmstock", range(2, 3), value, ttl_s)
+    assert (await Directory(network.start(), OPEN, clock=clock).fetch()).servers == ()
+
+
+async def test_forged_block_keys_do_not_revive_a_server_that_left(network: FakeNetwork, clock: Clock) -> None:
+    directory = Directory(network.start(ME), OPEN, ME, clock)
+    await directory.announce(record())
+    await directory.heartbeat(beat_of(ME.peer_id))
+    await directory.leave()
+    await store_stock(network, clock, ME.peer_id, range(4), stock_server_value(record(), beat_of(ME.peer_id)), 400.0)
+    assert (await Directory(network.start(), OPEN, clock=clock).fetch()).servers == ()

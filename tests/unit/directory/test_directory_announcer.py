@@ -1,0 +1,126 @@
+"""The announcer keeps a server in the directory, whatever the DHT does meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+from helpers.server_records import beat_of, record_of
+
+from potluck.directory import Announcer, Directory
+from potluck.errors import NetworkError
+from potluck.p2p.fake import FakeNetwork
+from potluck.p2p.identity import Identity
+from potluck.protocol.blocks import Span
+from potluck.protocol.invite import new_swarm
+from potluck.protocol.records import Heartbeat, ServerRecord, ServerState
+
+SWARM, ME = new_swarm("home", "m", 8), Identity.generate()
+
+
+class CountingDirectory:
+    """Remembers what was announced, and fails as often as told."""
+
+    def __init__(self, failures: list[BaseException] | None = None) -> None:
+        self.records: list[ServerRecord] = []
+        self.beats: list[Heartbeat] = []
+        self.has_left = False
+        self.beaten = asyncio.Event()
+        self._failures = failures or []
+
+    async def announce(self, record: ServerRecord) -> None:
+        if self._failures:
+            raise self._failures.pop()
+        self.records.append(record)
+
+    async def heartbeat(self, beat: Heartbeat) -> None:
+        self.beats.append(beat)
+        self.beaten.set()
+
+    async def leave(self) -> None:
+        self.has_left = True
+
+
+def make(directory: Any, **intervals: float) -> Announcer:
+    return Announcer(directory, record_of(ME.peer_id, 0, 4), beat_of(ME.peer_id, ServerState.JOINING), **intervals)
+
+
+async def test_it_announces_updates_and_leaves() -> None:
+    network = FakeNetwork()
+    announcer = make(Directory(network.start(ME), SWARM, ME))
+    reader = Directory(network.start(), SWARM)
+    announcer.start()
+    await announcer.wait_announced()
+    assert [server.heartbeat.state for server in (await reader.fetch()).servers] == [ServerState.JOINING]
+    announcer.update(heartbeat=beat_of(ME.peer_id), record=record_of(ME.peer_id, 4, 8))
+    await announcer.wait_announced()
+    [server] = (await reader.fetch()).servers
+    assert (server.heartbeat.state, server.span) == (ServerState.ONLINE, Span(4, 8))
+    await announcer.stop()
+    await announcer.stop()
+    assert (await reader.fetch()).servers == ()
+
+
+async def test_beats_repeat_and_carry_the_newest_figures_while_the_record_stays() -> None:
+    directory = CountingDirectory()
+    announcer = make(directory, heartbeat_interval_s=0.01)
+    announcer.start()
+    await announcer.wait_announced()
+    announcer.update(heartbeat=beat_of(ME.peer_id, ServerState.JOINING, queued_tokens=9))
+    while directory.beats[-1].queued_tokens != 9:
+        directory.beaten.clear()
+        await directory.beaten.wait()
+    await announcer.stop()
+    assert len(directory.records) == 1
+    assert directory.has_left
+
+
+async def test_the_record_is_stored_again_in_its_interval() -> None:
+    directory = CountingDirectory()
+    announcer = make(directory, heartbeat_interval_s=0.005, record_interval_s=0.01)
+    announcer.start()
+    while len(directory.records) < 3:
+        directory.beaten.clear()
+        await directory.beaten.wait()
+    await announcer.stop()
+
+
+async def test_only_a_new_state_or_record_is_urgent() -> None:
+    directory = CountingDirectory()
+    announcer = make(directory, heartbeat_interval_s=3600)
+    announcer.start()
+    await announcer.wait_announced()
+    announcer.update(heartbeat=beat_of(ME.peer_id, ServerState.JOINING, queued_tokens=5))
+    announcer.update(record=record_of(ME.peer_id, 0, 4))
+    await announcer.wait_announced()
+    assert (len(directory.records), len(directory.beats)) == (1, 1)
+    announcer.update(heartbeat=beat_of(ME.peer_id))
+    await announcer.wait_announced()
+    assert (len(directory.records), len(directory.beats)) == (1, 2)
+    await announcer.stop()
+
+
+async def test_failures_are_survived_with_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    directory = CountingDirectory([NetworkError("no answer"), RuntimeError("a bug"), NetworkError("no answer")])
+    announcer = make(directory, heartbeat_interval_s=0.01)
+    announcer.start()
+    await announcer.wait_announced()
+    await announcer.stop()
+    assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+    assert directory.records
+
+
+async def test_stopping_does_not_wait_for_a_dht_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(CountingDirectory):
+        async def announce(self, record: ServerRecord) -> None:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr("potluck.directory.announcer._LEAVE_TIMEOUT_S", 0.01)
+    directory = Hanging()
+    directory.leave = lambda: directory.announce(record_of(ME.peer_id, 0, 4))  # type: ignore[method-assign]
+    announcer = make(directory)
+    announcer.start()
+    await asyncio.sleep(0)
+    await announcer.stop()

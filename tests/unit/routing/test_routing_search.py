@@ -1,0 +1,175 @@
+"""Which servers a route takes, and what it says when there is none."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from helpers.server_records import server_of
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.records import LiveServer, NumberFormat, ServerState
+from potluck.routing import Hop, Needs, NoRouteError, Route, Variant, find_route, replacement
+
+ALL = Span(0, 8)
+
+
+def told(route: Route) -> list[tuple[str, str]]:
+    return [(hop.peer_id, str(hop.span)) for hop in route.hops]
+
+
+def test_one_server_with_everything_is_one_hop() -> None:
+    assert told(find_route([server_of("a", 0, 8)], ALL)) == [("a", "0:8")]
+
+
+def test_a_hop_may_use_a_part_of_a_servers_span() -> None:
+    route = find_route([server_of("a", 0, 6), server_of("b", 2, 8)], Span(1, 7))
+    assert {block for hop in route.hops for block in hop.span} == set(range(1, 7))
+    assert [hop.server.span.covers(hop.span) for hop in route.hops] == [True, True]
+
+
+def test_fewer_hops_win_over_equal_speed() -> None:
+    servers = [server_of("a", 0, 4), server_of("b", 4, 8), server_of("c", 0, 8)]
+    assert told(find_route(servers, ALL)) == [("c", "0:8")]
+
+
+def test_a_far_server_is_left_for_two_near_ones() -> None:
+    servers = [server_of("a", 0, 4), server_of("b", 4, 8), server_of("c", 0, 8)]
+    near = {PeerId("a"): 0.01, PeerId("b"): 0.01, PeerId("c"): 0.5}
+    assert told(find_route(servers, ALL, rtts_s=near)) == [("a", "0:4"), ("b", "4:8")]
+
+
+def test_the_faster_of_two_overlapping_servers_takes_the_common_blocks() -> None:
+    servers = [server_of("slow", 0, 6, inference_tps=1.0), server_of("swift", 2, 8, inference_tps=1000.0)]
+    assert told(find_route(servers, ALL)) == [("slow", "0:2"), ("swift", "2:8")]
+
+
+@pytest.mark.parametrize("beat", [{"queued_tokens": 100_000}, {"step_ms": 9000.0}])
+def test_a_loaded_server_is_avoided(beat: dict[str, float]) -> None:
+    assert told(find_route([server_of("a", 0, 8, beat=beat), server_of("b", 0, 8)], ALL)) == [("b", "0:8")]
+
+
+def test_a_full_cache_is_taken_only_without_alternative() -> None:
+    full, free = server_of("a", 0, 8, beat={"cache_tokens_left": 5}), server_of("b", 0, 8)
+    needs = Needs(cache_tokens=100)
+    far = {PeerId("b"): 2.0}
+    assert told(find_route([full, free], ALL, rtts_s=far, needs=needs)) == [("b", "0:8")]
+    assert told(find_route([full], ALL, needs=needs)) == [("a", "0:8")]
+
+
+def test_only_online_servers_count() -> None:
+    joining = server_of("a", 0, 8, beat={"state": ServerState.JOINING})
+    with pytest.raises(NoRouteError, match="joining"):
+        find_route([joining], ALL)
+
+
+def test_a_missing_route_names_the_blocks_and_the_reasons() -> None:
+    servers = [
+        server_of("a", 0, 3),
+        server_of("b", 3, 5),
+        server_of("c", 6, 8, max_length=10),
+        server_of("d", 0, 8, revision="v9"),
+    ]
+    with pytest.raises(NoRouteError) as caught:
+        find_route(servers, ALL, banned={PeerId("b")}, needs=Needs(revision="main", max_length=100))
+    error = caught.value
+    assert error.missing == (Span(3, 8),)
+    assert set(error.excluded) == {"b", "c", "d"}
+    assert "3:8" in error.message
+    assert error.hint
+
+
+def test_gaps_are_named_one_by_one() -> None:
+    with pytest.raises(NoRouteError) as caught:
+        find_route([server_of("a", 1, 3), server_of("b", 5, 6)], ALL)
+    assert caught.value.missing == (Span(0, 1), Span(3, 5), Span(6, 8))
+    assert not caught.value.excluded
+
+
+def test_no_servers_at_all_is_no_route() -> None:
+    with pytest.raises(NoRouteError) as caught:
+        find_route([], ALL)
+    assert caught.value.missing == (ALL,)
+
+
+OTHER_WEIGHTS = {"block_digests": ("f" * 16,) * 8}
+OTHER_FORMATS: list[dict[str, object]] = [
+    OTHER_WEIGHTS,
+    {"format": NumberFormat("bfloat16")},
+    {"format": NumberFormat("float32", "nf4")},
+    {"revision": "v2"},
+]
+
+
+@pytest.mark.parametrize("other", OTHER_FORMATS)
+def test_the_variant_with_most_servers_is_chosen_even_if_another_is_nearer(other: dict[str, object]) -> None:
+    servers = [server_of("a", 0, 8), server_of("b", 0, 8), server_of("c", 0, 8, **other)]
+    assert find_route(servers, ALL, rtts_s={PeerId("c"): 0.0}).hops[0].peer_id in ("a", "b")
+
+
+def test_a_tie_of_variants_is_broken_the_same_way_whatever_the_order() -> None:
+    servers = [server_of("a", 0, 8), server_of("b", 0, 8, **OTHER_WEIGHTS)]
+    routes = {tuple(told(find_route(order, ALL))) for order in itertools.permutations(servers)}
+    assert len(routes) == 1
+
+
+@pytest.mark.parametrize("other", OTHER_FORMATS)
+def test_a_replacement_computes_exactly_the_same(other: dict[str, object]) -> None:
+    failed, different = server_of("a", 0, 8), server_of("b", 0, 8, **other)
+    hop = Hop(failed, Span(2, 6))
+    with pytest.raises(NoRouteError, match="other weights"):
+        replacement([failed, different, server_of("d", 0, 8, **other)], hop)
+    equal = server_of("c", 1, 7)
+    assert told(Route(replacement([failed, different, equal], hop), 0.0)) == [("c", "2:6")]
+
+
+def test_a_replacement_may_be_several_servers_and_never_the_failed_or_banned_one() -> None:
+    failed = server_of("a", 0, 8)
+    servers = [failed, server_of("banned", 0, 8), server_of("b", 0, 4), server_of("c", 4, 8)]
+    hops = replacement(servers, Hop(failed, ALL), banned={PeerId("banned")})
+    assert told(Route(hops, 0.0)) == [("b", "0:4"), ("c", "4:8")]
+
+
+def test_servers_outside_the_wanted_blocks_do_not_matter() -> None:
+    servers = [server_of("a", 0, 4), server_of("b", 4, 8)]
+    assert told(find_route(servers, Span(0, 4), banned={PeerId("b")})) == [("a", "0:4")]
+
+
+def test_servers_that_tell_no_speed_are_usable() -> None:
+    assert told(find_route([server_of("a", 0, 8, inference_tps=0.0, forward_tps=0.0)], ALL)) == [("a", "0:8")]
+
+
+def brute_force(servers: list[LiveServer], span: Span, rtts: dict[PeerId, float]) -> float:
+    """The cost of the cheapest assignment of one server to each block, by trying all."""
+    best = float("inf")
+    holders = [[server for server in servers if block in server.span] for block in span]
+    for choice in itertools.product(*holders):
+        cost = 0.0
+        for index, server in enumerate(choice):
+            if index == 0 or choice[index - 1] is not server:
+                cost += find_route([server], Span(span.start + index, span.start + index + 1), rtts_s=rtts).cost_s
+            else:
+                cost += 1 / server.record.inference_tps
+        best = min(best, cost)
+    return best
+
+
+def test_no_assignment_of_blocks_is_cheaper_than_the_route() -> None:
+    rng = random.Random(7)
+    for _ in range(60):
+        servers = [server_of("z", 0, 5)]
+        for name in "abcd":
+            start = rng.randrange(5)
+            speed = rng.choice([2.0, 10.0, 100.0])
+            servers.append(server_of(name, start, rng.randrange(start, 5) + 1, inference_tps=speed))
+        rtts = {server.peer_id: rng.choice([0.0, 0.05, 0.3]) for server in servers}
+        route = find_route(servers, Span(0, 5), rtts_s=rtts)
+        assert route.cost_s == pytest.approx(brute_force(servers, Span(0, 5), rtts))
+        assert [block for hop in route.hops for block in hop.span] == list(range(5))
+        assert all(hop.server.span.covers(hop.span) for hop in route.hops)
+
+
+def test_pins_of_a_hop_are_the_variants_of_its_blocks() -> None:
+    server = server_of("a", 2, 6)
+    assert Hop(server, Span(3, 5)).pins == {block: Variant.of(server, block) for block in (3, 4)}
