@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine_peers import Server, load, serve
+from helpers.engine_peers import Server, load, serve
 from potluck_daemon.engine.config import Limits
 
 from potluck import wire

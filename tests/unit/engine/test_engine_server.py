@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
+from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Offline, Online, Starting
 from potluck_daemon.engine.server import Engine

@@ -24,7 +24,7 @@ from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller, SessionOpening, StepReply, StepRequest
 from potluck.protocol.swarm import Swarm
 
-CHECKPOINT = Path(__file__).parents[2] / "golden" / "petals" / "checkpoint"
+CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"
 HIDDEN = 64
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")
 KEY = bytes(range(32))

@@ -1,0 +1,44 @@
+"""An engine in a process of its own: `python engine_process.py CONFIG`, events as JSON lines on standard output.
+
+Run by its file name, so it imports nothing of the tests.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.events import EngineEvent
+from potluck_daemon.engine.main import run_engine
+
+from potluck.protocol.blocks import Span
+from potluck.protocol.invite import decode_invite
+
+
+def main(options: dict[str, Any]) -> int:
+    config = EngineConfig(
+        swarm=decode_invite(options["invite"]),
+        checkpoint=Path(options["checkpoint"]),
+        runtime_dir=Path(options["runtime_dir"]),
+        span=Span.parse(options["span"]),
+        listen=("/ip4/127.0.0.1/tcp/0",),
+        heartbeat_s=1.0,
+        exit_with_parent=options.get("exit_with_parent", False),
+        limits=Limits(cache_tokens=1000),
+    )
+    print(json.dumps({"event": "Process", "pid": os.getpid()}), flush=True)
+    return run_engine(config, report)
+
+
+def report(event: EngineEvent) -> None:
+    fields = {key: str(value) for key, value in dataclasses.asdict(event).items()}
+    print(json.dumps({"event": type(event).__name__, **fields}), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))
