@@ -28,7 +28,7 @@ def main(options: dict[str, Any]) -> int:
         span=Span.parse(options["span"]),
         listen=("/ip4/127.0.0.1/tcp/0",),
         heartbeat_s=1.0,
-        exit_with_parent=options.get("exit_with_parent", False),
+        parent_pid=os.getppid() if options.get("exit_with_parent") else None,
         limits=Limits(cache_tokens=1000),
     )
     print(json.dumps({"event": "Process", "pid": os.getpid()}), flush=True)

@@ -46,5 +46,5 @@ class EngineConfig:
     link_mbps: float = 100.0  # of the network link, until it is measured; the value stock servers assume
     heartbeat_s: float = 10.0
     stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves
-    exit_with_parent: bool = False  # end when the process that started this one dies
+    parent_pid: int | None = None  # end when this process, which started the engine, dies
     limits: Limits = field(default_factory=Limits)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 
 from potluck.errors import PotluckError
@@ -19,10 +18,9 @@ log = logging.getLogger(__name__)
 
 def run_engine(config: EngineConfig, on_event: OnEvent) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code: 0 left on purpose, 1 failed (after a Failed event)."""
-    parent_pid = os.getppid()
     try:
-        if config.exit_with_parent:
-            exit_with_parent(parent_pid)
+        if config.parent_pid is not None:
+            exit_with_parent(config.parent_pid)
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(_serve(config, on_event))
     except PotluckError as error:
