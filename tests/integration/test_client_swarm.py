@@ -1,0 +1,186 @@
+"""The client against real engines on loopback: the local model's tokens and gradients, also when engines die."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
+from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.generation.streamers import BaseStreamer
+
+from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError
+from potluck.protocol.blocks import Span
+
+ROOT = Path(__file__).parents[2]
+CHECKPOINT = ROOT / "tests" / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
+GREEDY = {"max_new_tokens": 16, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+SPANS = (Span(0, 2), Span(2, 4), Span(2, 4))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def local() -> PreTrainedModel:
+    return AutoModelForCausalLM.from_pretrained(CHECKPOINT, dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module")
+def swarm() -> Iterator[LocalSwarm]:
+    with LocalSwarm(CHECKPOINT, SPANS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def model(swarm: LocalSwarm) -> Iterator[Any]:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite) as made:
+        yield made
+
+
+def prompt(batch: int = 1, tokens: int = 7) -> torch.Tensor:
+    return torch.randint(3, 256, (batch, tokens), generator=torch.Generator().manual_seed(0))
+
+
+class At(BaseStreamer):
+    """Does something when the nth token comes."""
+
+    def __init__(self, nth: int, deed: Callable[[], None]) -> None:
+        self._left = nth + 1  # the prompt comes first
+        self._deed = deed
+
+    def put(self, value: torch.Tensor) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._deed()
+
+    def end(self) -> None:
+        pass
+
+
+def engine_of(swarm: LocalSwarm, model: Any, block: int) -> Engine:
+    """Who serves `block` in the latest session."""
+    (route,) = model.last_route()
+    peer = next(hop.peer_id for hop in route.hops if block in hop.span)
+    return next(engine for engine in swarm.engines if engine.peer_id == peer)
+
+
+def test_greedy_tokens_equal_the_local_model_and_the_route_is_told(model: Any, local: PreTrainedModel) -> None:
+    assert torch.equal(model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+    (route,) = model.last_route()
+    assert [hop.span for hop in route.hops] == [Span(0, 2), Span(2, 4)]
+    assert all(hop.steps == 16 and 0 < hop.compute_ms < hop.wall_ms for hop in route.hops)
+
+
+def test_sampling_draws_the_same_with_the_same_seed(model: Any, local: PreTrainedModel) -> None:
+    options = {**GREEDY, "do_sample": True, "top_p": 0.9}
+    torch.manual_seed(1)
+    got = model.generate(prompt(batch=3), **options)
+    torch.manual_seed(1)
+    assert torch.equal(got, local.generate(prompt(batch=3), **options))
+
+
+def test_beams_and_unequal_lengths_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:
+    text, mask = prompt(batch=2), torch.ones(2, 7, dtype=torch.int64)
+    text[1, :3], mask[1, :3] = 0, 0
+    options = {**GREEDY, "num_beams": 2, "attention_mask": mask}
+    assert torch.equal(model.generate(text, **options), local.generate(text, **options))
+
+
+def test_a_session_goes_on_and_back(model: Any, local: PreTrainedModel) -> None:
+    with model.session(max_length=64) as session:
+        first = model.generate(prompt(), session=session, **GREEDY)
+        text = torch.cat([first, prompt(tokens=3)], dim=1)
+        assert torch.equal(model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
+        session.rewind(4)
+        text = torch.cat([first[:, :4], prompt(tokens=5)], dim=1)
+        assert torch.equal(model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
+
+
+def test_gradients_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:
+    gradients = []
+    for each in (model, local):
+        embeddings = each.get_input_embeddings()(prompt(batch=2)).detach().requires_grad_()
+        loss = each(inputs_embeds=embeddings, labels=prompt(batch=2)).loss
+        gradients.append(torch.autograd.grad(loss, embeddings)[0])
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
+
+
+def run_script(swarm: LocalSwarm, *arguments: str) -> str:
+    """Output of a Python process that must end by itself, well, and leave no process behind."""
+    mark = uuid.uuid4().hex
+    environment = {**swarm.environment(), "POTLUCK_TEST_MARK": mark}
+    run = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, check=True, env=environment
+    )
+    left = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):  # gone, or somebody else's
+            if process.environ().get("POTLUCK_TEST_MARK") == mark:
+                left.append(process.name())
+    assert left == []
+    return run.stdout
+
+
+def test_the_prompt_tuning_example_lowers_its_loss(swarm: LocalSwarm) -> None:
+    script = ROOT / "docs" / "examples" / "prompt_tuning.py"
+    options = ("--swarm", swarm.invite, "--model", str(CHECKPOINT), "--steps", "8", "--deep")
+    losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+)", run_script(swarm, str(script), *options))]
+    assert len(losses) == 8
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_a_script_that_never_closes_its_model_ends_by_itself(swarm: LocalSwarm) -> None:
+    script = (
+        "import sys, torch; from potluck import AutoDistributedModelForCausalLM as Auto;"
+        "model = Auto.from_pretrained(sys.argv[1], swarm=sys.argv[2]);"
+        "print(model.generate(torch.tensor([[5, 6, 7]]), max_new_tokens=2, eos_token_id=None, pad_token_id=0).shape)"
+    )
+    assert "[1, 5]" in run_script(swarm, "-c", script, str(CHECKPOINT), swarm.invite)
+
+
+def test_a_frozen_engine_is_replaced_in_mid_generation(swarm: LocalSwarm, model: Any, local: PreTrainedModel) -> None:
+    frozen: list[Engine] = []
+
+    def freeze() -> None:
+        frozen.append(engine_of(swarm, model, 3))
+        frozen[0].freeze()
+
+    try:
+        got = model.generate(prompt(), streamer=At(6, freeze), **GREEDY)
+        assert engine_of(swarm, model, 3) is not frozen[0]
+    finally:
+        frozen[0].thaw()
+    assert torch.equal(got, local.generate(prompt(), **GREEDY))
+    (route,) = model.last_route()
+    assert [hop.peer_id for hop in route.replaced] == [frozen[0].peer_id]
+
+
+def test_killed_engines_are_replaced_until_nobody_is_left(local: PreTrainedModel) -> None:
+    config = ClientConfig(no_route_timeout_s=1.0)
+    with (
+        LocalSwarm(CHECKPOINT, SPANS) as swarm,
+        AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=config) as model,
+    ):
+        kill = At(6, lambda: engine_of(swarm, model, 3).kill())
+        assert torch.equal(model.generate(prompt(), streamer=kill, **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = model.last_route()
+        assert len(route.replaced) == 1
+        kill = At(6, lambda: engine_of(swarm, model, 3).kill())
+        with pytest.raises(SwarmError, match="2:4"):
+            model.generate(prompt(), streamer=kill, **GREEDY)
+    assert swarm.leftovers() == []
