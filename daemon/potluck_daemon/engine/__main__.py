@@ -42,4 +42,6 @@ def _be_polite() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    logging.shutdown()
+    os._exit(code)  # everything is closed; taking the interpreter with torch apart would hold the memory for seconds

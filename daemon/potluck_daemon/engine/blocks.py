@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import ctypes
-import gc
 import itertools
 from collections import OrderedDict
 from collections.abc import Generator
@@ -46,7 +45,7 @@ class ServedBlocks:
         for tensor in itertools.chain(self.whole.decoder.parameters(), self.whole.decoder.buffers()):
             tensor.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
         self._parts.clear()
-        release_memory(self.whole.device)
+        trim_memory(self.whole.device)
 
     def part(self, span: Span) -> BlockSpan:
         """The blocks `span`, which lie within the served ones."""
@@ -146,9 +145,8 @@ class ServedBlocks:
         return hidden.to(device, dtype), None if prompts is None else prompts.to(device, dtype)
 
 
-def release_memory(device: torch.device) -> None:
-    """Return freed memory to the system: Python, torch and the C library all keep some for later."""
-    gc.collect()
+def trim_memory(device: torch.device) -> None:
+    """Return freed memory to the system: torch and the C library both keep some for later."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only

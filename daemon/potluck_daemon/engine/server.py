@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import threading
 import time
@@ -30,6 +31,7 @@ from potluck.p2p.network import Host
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck_daemon.engine.blocks import trim_memory
 from potluck_daemon.engine.compute import ComputeThread
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.events import Freed, Joining, Loading, Offline, OnEvent, Online, Starting
@@ -117,6 +119,8 @@ class Engine:
         assert self.serving is not None
         await self._stop_beating()
         await asyncio.gather(self._tell_offline(), self._free())
+        gc.collect()  # caches of ended sessions in reference cycles; not before, it stops the announcement for 0.2 s
+        trim_memory(self.serving.blocks.whole.device)
 
     async def restore(self) -> None:
         """Load the same span again and return to the swarm. Raises PotluckError, as `start`."""
@@ -236,6 +240,7 @@ class Engine:
             raise PotluckError("the engine's self-check failed: it does not describe its own blocks")
         log.info("self-check passed: %.0f steps a second through one block", speed.inference_tps)
         self.serving = serving
+        self._compute.done_tokens = 0  # the self-check's
         return speed
 
     async def _handlers_of(self, serving: Serving) -> Handlers:

@@ -163,7 +163,7 @@ class Supervisor:
                     self.facts, peer_id=message.peer_id, span=message.span, addresses=message.addresses
                 )
                 self._advance(dict.fromkeys((Phase.STARTING, Phase.JOINING, Phase.RESTORING), Phase.ONLINE))
-            case messages.Leaving():
+            case messages.Leaving() if self._phase is Phase.OFFLOADING:
                 log.info("the swarm has been told that this server steps aside")
             case messages.Offloaded():
                 self._advance({Phase.OFFLOADING: Phase.OFFLOADED})
