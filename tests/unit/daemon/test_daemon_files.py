@@ -1,0 +1,154 @@
+"""History, lock, log tail, service notification, counters: the small parts a daemon is made of."""
+
+import fcntl
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from potluck_daemon import logs
+from potluck_daemon.control.schema import Transition
+from potluck_daemon.counters import TokenCounts, count, stopped
+from potluck_daemon.history import HistoryFile
+from potluck_daemon.instance import AlreadyRunningError, InstanceLock
+from potluck_daemon.notify import ServiceManager
+from potluck_daemon.states import Reason, State
+
+
+def transition(number: int) -> Transition:
+    return Transition(float(number), State.IDLE, State.SERVING, Reason.NONE, f"number {number}")
+
+
+def test_history_is_read_back_oldest_first(tmp_path: Path) -> None:
+    history = HistoryFile(tmp_path / "h")
+    for number in range(5):
+        history.append(transition(number))
+    again = HistoryFile(tmp_path / "h")
+    again.load()
+    assert again.last(3) == (transition(2), transition(3), transition(4))
+
+
+def test_history_stays_bounded_on_disk_and_in_memory(tmp_path: Path) -> None:
+    history = HistoryFile(tmp_path / "h", max_lines=10)
+    for number in range(100):
+        history.append(transition(number))
+        assert len((tmp_path / "h").read_bytes().splitlines()) <= 10
+    assert history.last(1000)[-1] == transition(99)
+    assert len(history.last(1000)) <= 10
+
+
+def test_a_line_that_a_crash_cut_short_is_skipped(tmp_path: Path) -> None:
+    history = HistoryFile(tmp_path / "h")
+    history.append(transition(1))
+    with (tmp_path / "h").open("ab") as file:
+        file.write(b'{"at": 2, "bef')
+    again = HistoryFile(tmp_path / "h")
+    again.load()
+    again.append(transition(3))
+    third = HistoryFile(tmp_path / "h")
+    third.load()
+    assert third.last(10) == (transition(1), transition(3))
+
+
+def test_only_one_holds_the_lock_and_the_other_learns_who(tmp_path: Path) -> None:
+    first, second = InstanceLock(tmp_path / "lock"), InstanceLock(tmp_path / "lock")
+    first.acquire()
+    with pytest.raises(AlreadyRunningError, match=str(os.getpid())):
+        second.acquire()
+    first.release()
+    second.acquire()
+    second.release()
+
+
+def test_the_kernel_frees_the_lock_of_a_killed_process(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from potluck_daemon.instance import InstanceLock\n"
+        "lock = InstanceLock(Path(sys.argv[1])); lock.acquire(); print('held', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path / "lock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    assert holder.stdin is not None
+    holder.stdout.readline()
+    lock = InstanceLock(tmp_path / "lock")
+    with pytest.raises(AlreadyRunningError, match=str(holder.pid)):
+        lock.acquire()
+    holder.kill()
+    holder.wait()
+    holder.stdin.close()
+    holder.stdout.close()
+    lock.acquire()
+    lock.release()
+
+
+def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
+    lock = InstanceLock(tmp_path / "lock")
+    lock.acquire()
+    child = subprocess.Popen(
+        [sys.executable, "-c", "print(); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    lock.release()
+    try:
+        with (tmp_path / "lock").open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        child.communicate(b"\n")
+
+
+def test_the_log_tail_spans_the_rotation(tmp_path: Path) -> None:
+    (tmp_path / "log.1").write_text("a\nb\n")
+    (tmp_path / "log").write_text("c\n")
+    assert logs.tail(tmp_path / "log", 2) == ("b", "c")
+    assert logs.tail(tmp_path / "log", 10) == ("a", "b", "c")
+    assert logs.tail(tmp_path / "none", 10) == ()
+
+
+def test_the_service_manager_hears_ready_status_and_life(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(str(tmp_path / "notify"))
+        receiver.settimeout(5)
+        manager = ServiceManager({"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "30000000"})
+        assert manager.watchdog_s == 30
+        manager.ready()
+        manager.status("Serving")
+        manager.status("Serving")
+        manager.alive()
+        manager.stopping()
+        heard = [receiver.recv(100) for _ in range(4)]
+    assert heard == [b"READY=1", b"STATUS=Serving", b"WATCHDOG=1", b"STOPPING=1"]
+
+
+def test_without_a_service_manager_nothing_happens() -> None:
+    manager = ServiceManager({})
+    manager.ready()
+    assert manager.watchdog_s is None
+
+
+def test_a_watchdog_meant_for_another_process_is_not_ours() -> None:
+    assert ServiceManager({"WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"}).watchdog_s is None
+
+
+def test_tokens_are_counted_across_engines_and_days() -> None:
+    counts = count(TokenCounts(), 10, 1.0, "monday")
+    counts = count(counts, 30, 2.0, "monday")
+    assert (counts.today, counts.tokens_per_s > 0) == (30, True)
+    counts = count(counts, 5, 3.0, "monday")  # a new engine begins from 0
+    assert counts.today == 35
+    counts = count(counts, 8, 4.0, "tuesday")
+    assert counts.today == 3
+    assert stopped(counts) == TokenCounts("tuesday", 3)
+
+
+def test_speed_approaches_the_rate_and_returns_to_zero() -> None:
+    counts = TokenCounts()
+    for second in range(1, 60):
+        counts = count(counts, second * 20, float(second), "d")
+    assert counts.tokens_per_s == pytest.approx(20, rel=0.01)
+    for second in range(60, 120):
+        counts = count(counts, 59 * 20, float(second), "d")
+    assert counts.tokens_per_s == 0
