@@ -111,7 +111,7 @@ class SwarmClient:
         digests = record.digests_of(span)
         return Caller(
             membership=call_proof(self.swarm, caller=self._host.peer_id, callee=record.peer_id),
-            revision_digest=span_digest(digests) if digests else None,
+            revision_digest=span_digest(digests) if all(digests) else None,  # stock servers tell none
         )
 
 
