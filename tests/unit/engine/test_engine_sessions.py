@@ -91,6 +91,16 @@ async def test_part_of_the_span_gives_what_these_blocks_give(network, blocks):
         assert again.hidden.shape == (1, 1, 64)
 
 
+async def test_end_of_input_ends_a_session_like_the_closing_message_after_what_was_sent(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening()))
+        await client.send(StepRequest(hidden_states(1, 1)))
+        await client.stream.end()
+        await client.answer((1, 1, 64))
+        assert await client.stream.receive(timeout_s=30) is None
+        assert server.serving.budget.used == 0
+
+
 async def test_rollback_gives_what_a_fresh_session_gives(network, blocks):
     long, other = hidden_states(1, 6), hidden_states(1, 2, seed=5)
     async with serve(network, blocks=blocks) as server:
