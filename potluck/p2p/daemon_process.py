@@ -68,9 +68,9 @@ class DaemonProcess:
 
     async def stop(self) -> None:
         """End p2pd: politely, then not. Idempotent."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         if self._process.returncode is None:
-            if self._process.stdin is not None:
-                self._process.stdin.close()
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
             done, _ = await asyncio.wait({self.exited}, timeout=_STOP_TIMEOUT_S)

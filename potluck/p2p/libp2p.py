@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from potluck.errors import NetworkError
+from potluck.errors import NetworkError, PotluckError
 from potluck.p2p import addresses, dht_node
 from potluck.p2p.config import HostConfig
 from potluck.p2p.control import ControlClient
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 _CONTROL_TIMEOUT_S = 5.0
 _DIAL_TIMEOUT_S = 5.0
 _IDENTITY_CHECK_S = 3.0
+_EMPTY_TABLE = "failed to find any peer in table"  # p2pd's words
+_ROUTE_ATTEMPTS, _ROUTE_PAUSE_S, _ROUTE_ANSWER_S = 40, 0.02, 0.5
 _REJOIN_INTERVAL_S = 30.0  # how long a node may be alone after its bootstrap peer came back
 
 
@@ -153,15 +155,15 @@ class Libp2pHost:
             identity_path = self._directory.path / "identity"
             write_private(identity_path, self.identity.to_bytes(), replace=True)
         self._identity_lock = _lock_identity(identity_path)
-        starting = self._start_p2pd(identity_path)
-        if check_identity and self._bootstrap:  # both at once: until we dial anybody, nobody can take us for the other
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(starting)
-                taken = tasks.create_task(self._is_identity_taken())
-            if taken.result():
+        probe = asyncio.create_task(self._is_identity_taken()) if check_identity and self._bootstrap else None
+        try:  # both at once: until we dial anybody, nobody can take us for the other
+            await self._start_p2pd(identity_path)
+            if probe is not None and await probe:
                 raise _identity_in_use()
-        else:
-            await starting
+        finally:
+            if probe is not None:
+                probe.cancel()
+                await asyncio.gather(probe, return_exceptions=True)
         if config.identity_path is None:
             identity_path.unlink()
         await self._join()
@@ -195,7 +197,7 @@ class Libp2pHost:
                 await _dial_any(self._running(), self._bootstrap)
                 assert self._dht is not None
                 await self._dht.greet(peer for peer, _ in self._bootstrap)
-            except NetworkError as error:
+            except PotluckError as error:
                 log.debug("still no bootstrap peer: %s", error)
 
     async def _is_identity_taken(self) -> bool:
@@ -266,6 +268,22 @@ async def _dial_any(control: ControlClient, peers: Sequence[tuple[PeerId, str]])
             f"no bootstrap peer answers ({len(peers)} tried)",
             hint=dht_node.NO_BOOTSTRAP_HINT,
         ) from failures[0]
+    await _wait_for_routes(control)
+
+
+async def _wait_for_routes(control: ControlClient) -> None:
+    """Wait until p2pd's own table knows a peer to ask for others; dialling by peer id fails until then.
+
+    It learns of a peer some milliseconds after dialling it. If it never does, calls will say so.
+    """
+    nobody = Identity.generate().peer_id
+    for _ in range(_ROUTE_ATTEMPTS):
+        try:
+            await control.connect(nobody, timeout_s=_ROUTE_ANSWER_S)
+        except NetworkError as error:
+            if _EMPTY_TABLE not in error.message:
+                return  # somebody was asked, or still is
+        await asyncio.sleep(_ROUTE_PAUSE_S)
 
 
 def _lock_identity(path: Path) -> int:

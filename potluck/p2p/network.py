@@ -40,7 +40,11 @@ class Stream(Protocol):
         """Send an error frame; the peer's `receive` raises it."""
 
     async def end(self) -> None:
-        """Say that no more messages will be sent; the other direction stays open."""
+        """Say that no more messages will be sent; the other direction stays open.
+
+        Only a caller can say it: a callee's end is seen when its handler returns and the stream closes. So None from
+        `receive` tells a caller nothing about why; whoever still expects a frame must take it for a failure.
+        """
 
     async def close(self) -> None:
         """Close both directions at once. Idempotent, never raises."""
