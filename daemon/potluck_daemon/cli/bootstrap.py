@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import signal
 from pathlib import Path
 
@@ -30,10 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     log_to_stderr(args.verbose)
-    if args.exit_with_parent:
+    if args.parent_pid is not None:
         from potluck_daemon.engine.parent import exit_with_parent
 
-        exit_with_parent(os.getppid())
+        exit_with_parent(args.parent_pid)
     return asyncio.run(_serve(args))
 
 

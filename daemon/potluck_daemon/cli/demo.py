@@ -52,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     prompt = args.prompt or os.environ.get("PROMPT") or DEFAULT_PROMPT
     folder = args.model or resource("demo-model")
+    if not any(folder.glob("tokenizer*")):
+        raise UsageError(f"{folder} has no tokenizer", hint="the demo needs a model that reads and writes text")
     return 0 if Demo(Terminal(sys.stdout), folder, prompt, args.max_new_tokens).run() else 1
 
 
@@ -66,6 +68,15 @@ def spans_of(num_blocks: int) -> list[Span]:
     first, second = num_blocks // 3, num_blocks - num_blocks // 3
     middle = Span(first, second)
     return [Span(0, first), middle, middle, Span(second, num_blocks)]
+
+
+def require_room(config: Any, num_tokens: int) -> None:
+    """Raises UsageError if the model's positions do not suffice."""
+    room = getattr(config.get_text_config(), "max_position_embeddings", None)
+    if room is not None and num_tokens > room:
+        raise UsageError(
+            f"prompt and completion have {num_tokens} tokens, the model knows {room}", hint="give a shorter prompt"
+        )
 
 
 class Demo:
@@ -106,7 +117,7 @@ class Demo:
         text = Text(self._model.folder)
         tokens = text.encode(self._prompt)
         local = _local_model(self._model.folder)
-        _require_room(local.config, tokens.shape[1] + self._max_new_tokens)
+        require_room(local.config, tokens.shape[1] + self._max_new_tokens)
         first = Options(self._max_new_tokens)
         second = Options(self._max_new_tokens, min_new_tokens=self._max_new_tokens)  # never over before the kill
         with AutoDistributedModelForCausalLM.from_pretrained(str(self._model.folder), swarm=swarm.swarm) as model:
@@ -204,14 +215,6 @@ def _local_model(folder: Path) -> Any:
     from transformers import AutoModelForCausalLM
 
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-
-
-def _require_room(config: Any, num_tokens: int) -> None:
-    room = getattr(config.get_text_config(), "max_position_embeddings", None)
-    if room is not None and num_tokens > room:
-        raise UsageError(
-            f"prompt and completion have {num_tokens} tokens, the model knows {room}", hint="give a shorter prompt"
-        )
 
 
 def _engine_of(swarm: LocalSwarm, hop: HopReport) -> Engine:

@@ -33,6 +33,7 @@ from potluck.protocol.swarm import Swarm
 _ONLINE_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 15.0
 _KILL_TIMEOUT_S = 5.0
+_PLACES = ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 _CLEANER = 'trap "" INT TERM HUP; read -r _; rm -rf -- "$1"'
 
 
@@ -93,6 +94,8 @@ class Child:
                 raise PotluckError(f"{self.name} is not online after {timeout_s:g} s") from None
             if event is None:
                 raise PotluckError(f"{self.name} ended before it was online: {self._last_words()}")
+            if event["event"] == "failed":
+                raise PotluckError(f"{self.name} cannot start: {event['message']}", hint=event["hint"])
             self.events[event["event"]] = event
         return self.events["online"]
 
@@ -212,7 +215,7 @@ class LocalSwarm:
     def environment(self) -> dict[str, str]:
         """For processes that belong to this swarm: their files lie in its folder, their libraries use `threads`."""
         folder = str(self.folder)
-        places = dict.fromkeys(("TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"), folder)
+        places = dict.fromkeys(_PLACES, folder)
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(self.threads))
         return {**os.environ, **places, **threads, "TOKENIZERS_PARALLELISM": "false"}
 

@@ -39,7 +39,10 @@ def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
         help="address to tell others instead of all that this machine has; repeatable",
     )
     parser.add_argument(
-        "--exit-with-parent", action="store_true", help="end when the process that started this one ends (Linux)"
+        "--parent-pid",
+        type=positive,
+        metavar="PID",
+        help="end with this process, which started it (Linux)",
     )
     parser.add_argument("--verbose", action="store_true", help="log what happens to standard error")
 
@@ -73,16 +76,6 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
     return int(text)
-
-
-def seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, not {text!r}")
-    return value
 
 
 def listen_address(host: str, port: int) -> str:

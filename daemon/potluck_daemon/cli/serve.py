@@ -8,7 +8,9 @@ import os
 import sys
 from pathlib import Path
 
+from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import default_parent
+from potluck_daemon.cli.main import describe
 from potluck_daemon.cli.options import (
     add_node,
     add_swarm,
@@ -16,7 +18,6 @@ from potluck_daemon.cli.options import (
     log_to_stderr,
     model_of,
     positive,
-    seconds,
     span,
 )
 from potluck_daemon.cli.terminal import Style, Terminal
@@ -47,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"), help="number format")
     parser.add_argument("--threads", type=positive, default=max(1, (os.cpu_count() or 2) // 2), help="CPU threads")
     parser.add_argument("--cache-tokens", type=positive, default=Limits().cache_tokens, help="room for sessions")
-    parser.add_argument("--heartbeat", type=seconds, default=5.0, metavar="SECONDS", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print one JSON object an event, for scripts")
 
 
@@ -76,8 +76,7 @@ def engine_config(args: argparse.Namespace) -> EngineConfig:
         announce=tuple(args.announce),
         identity_path=args.identity,
         public_name=args.name,
-        heartbeat_s=args.heartbeat,
-        exit_with_parent=args.exit_with_parent,
+        parent_pid=args.parent_pid,
         limits=Limits(cache_tokens=args.cache_tokens),
     )
 
@@ -112,6 +111,4 @@ class _Reporter:
             case Offline():
                 terminal.line("Left the swarm.")
             case Failed(message, hint):
-                terminal.line(
-                    terminal.styled("Failed", Style.BOLD, Style.RED) + f": {message}" + (f" ({hint})" if hint else "")
-                )
+                print(describe(PotluckError(message, hint=hint)), file=sys.stderr)

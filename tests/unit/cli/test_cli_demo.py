@@ -6,9 +6,10 @@ import io
 from pathlib import Path
 
 import pytest
-from potluck_daemon.cli.demo import Demo, spans_of
+from potluck_daemon.cli.demo import Demo, require_room, spans_of
 from potluck_daemon.cli.local_swarm import LocalSwarm, Model
 from potluck_daemon.cli.terminal import Terminal
+from transformers import AutoConfig
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
@@ -35,6 +36,13 @@ def test_a_model_is_measured_without_transformers() -> None:
 def test_a_folder_that_is_no_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(PotluckError, match=tmp_path.name):
         Model.at(tmp_path)
+
+
+def test_prompt_and_completion_must_fit_the_model() -> None:
+    config = AutoConfig.from_pretrained(CHECKPOINT)  # 512 positions
+    require_room(config, 512)
+    with pytest.raises(UsageError, match="513 tokens"):
+        require_room(config, 513)
 
 
 def test_one_failed_check_fails_the_demo() -> None:

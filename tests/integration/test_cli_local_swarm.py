@@ -1,0 +1,137 @@
+"""The commands against a real swarm on loopback, and what is left when things die."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from helpers.small_model import GOLDEN, golden_with_tokenizer
+from potluck_daemon.cli.local_swarm import LocalSwarm
+
+from potluck.errors import PotluckError
+from potluck.protocol.blocks import Span
+
+POTLUCK = [sys.executable, "-m", "potluck_daemon.cli.main"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return golden_with_tokenizer(tmp_path_factory.mktemp("model") / "golden")
+
+
+@pytest.fixture(scope="module")
+def swarm(folder: Path) -> Iterator[LocalSwarm]:
+    with LocalSwarm(folder, [Span(0, 2), Span(2, 4)]) as swarm:
+        yield swarm
+
+
+def potluck(swarm: LocalSwarm, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*POTLUCK, *arguments], env=swarm.environment(), input=stdin, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_show_lists_who_serves_what_and_no_gap(swarm: LocalSwarm) -> None:
+    shown = potluck(swarm, "swarm", "show", swarm.invite)
+    assert shown.returncode == 0, shown.stderr
+    assert "engine-0" in shown.stdout
+    assert "engine-1" in shown.stdout
+    assert "Every block is served" in shown.stdout
+
+
+def test_show_as_json_names_the_servers_as_they_are(swarm: LocalSwarm) -> None:
+    fields = json.loads(potluck(swarm, "swarm", "show", swarm.invite, "--json").stdout)
+    assert fields["replicas"] == [1, 1, 1, 1]
+    assert {(server["peer_id"], server["start"], server["end"]) for server in fields["servers"]} == {
+        (engine.peer_id, engine.span.start, engine.span.end) for engine in swarm.engines
+    }
+
+
+def test_generate_completes_a_prompt_after_joining(swarm: LocalSwarm, folder: Path) -> None:
+    assert potluck(swarm, "swarm", "join", swarm.invite).returncode == 0
+    arguments = ("--model", str(folder), "--max-new-tokens", "5", "--json")
+    done = potluck(swarm, "generate", *arguments, "--", "-Hi 'you' $HOME")
+    assert done.returncode == 0, done.stderr
+    fields = json.loads(done.stdout)
+    assert fields["prompt"] == "-Hi 'you' $HOME"
+    assert len(fields["tokens"]) == 5
+    assert [hop["blocks"] for hop in fields["route"]] == ["0:2", "2:4"]
+
+
+def test_generate_reads_a_prompt_from_standard_input(swarm: LocalSwarm, folder: Path) -> None:
+    arguments = ("--swarm", swarm.invite, "--model", str(folder), "--max-new-tokens", "3", "--json", "-")
+    assert json.loads(potluck(swarm, "generate", *arguments, stdin="two\nlines").stdout)["prompt"] == "two\nlines"
+
+
+def test_a_model_that_is_on_no_hub_must_be_given(swarm: LocalSwarm) -> None:
+    done = potluck(swarm, "generate", "--swarm", swarm.invite, "x")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "on no hub" in done.stderr
+
+
+def test_a_bootstrap_address_where_nobody_answers_is_one_line(swarm: LocalSwarm, folder: Path) -> None:
+    address = "/ip4/127.0.0.1/tcp/9/p2p/" + swarm.engines[0].peer_id
+    made = potluck(swarm, "swarm", "create", "lost", str(folder), "--bootstrap", address, "--json")
+    done = potluck(swarm, "swarm", "show", json.loads(made.stdout)["invite"])
+    assert done.returncode == 3
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_engine_that_cannot_start_is_quoted() -> None:
+    with pytest.raises(PotluckError, match="0:9 do not exist"), LocalSwarm(GOLDEN, [Span(0, 9)]):
+        pass
+
+
+_HOST = """
+import sys, time
+from pathlib import Path
+from potluck.protocol.blocks import Span
+from potluck_daemon.cli.local_swarm import LocalSwarm
+
+with LocalSwarm(Path(sys.argv[1]), [Span(0, 4)]) as swarm:
+    swarm.engines[0].freeze()
+    print(swarm.folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_nothing_is_left_when_the_parent_is_killed_even_with_a_frozen_engine() -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", _HOST, str(GOLDEN)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdin is not None
+    assert parent.stdout is not None
+    folder = Path(parent.stdout.readline().strip())
+    children = psutil.Process(parent.pid).children(recursive=True)
+    assert any(child.name() == "p2pd" for child in children)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    _, alive = psutil.wait_procs(children, timeout=30)
+    parent.stdin.close()
+    parent.stdout.close()
+    assert alive == []
+    assert not folder.exists()
+
+
+def test_a_closed_swarm_leaves_nothing() -> None:
+    with LocalSwarm(GOLDEN, [Span(0, 4)]) as swarm:
+        pass
+    assert swarm.leftovers() == []
+
+
+def test_leftovers_name_what_runs_and_what_listens() -> None:
+    with LocalSwarm(GOLDEN, [Span(0, 4)]) as swarm:
+        left = "\n".join(swarm.leftovers())
+    assert f"process {swarm.engines[0].pid}" in left
+    assert "p2pd" in left
+    assert "port " in left
+    assert "socket " in left
+    assert f"file {swarm.folder}" in left
