@@ -70,6 +70,8 @@ class InferenceSession:
         if not self._hops:
             await self._open(hidden.shape[0])
         self._rewind(position, order)
+        if not hidden.shape[1]:
+            return hidden
         if position == 0:
             for hop in self._hops:
                 hop.restart(_prompts_of(prompts, hop.span, self._span))

@@ -127,6 +127,22 @@ def test_long_prompts_go_in_pieces_that_servers_take(local: PreTrainedModel) -> 
         assert [step.hidden.shape[1] for step in there.servers[0].steps][:4] == [8, 8, 8, 6]
 
 
+def test_prompts_may_be_prefilled_in_chunks_by_transformers(local: PreTrainedModel) -> None:
+    text, mask = prompt(batch=2, tokens=11), torch.ones(2, 11, dtype=torch.int64)
+    text[1, :2], mask[1, :2] = 0, 0
+    options = {**GREEDY, "attention_mask": mask, "pad_token_id": 0}
+    with world("0:2", "2:4") as there:
+        got = there.model.generate(text, **options, prefill_chunk_size=4)
+        assert torch.equal(got, local.generate(text, **options))
+
+
+def test_a_step_of_no_tokens_gives_no_tokens() -> None:
+    with world("0:4") as there, torch.no_grad():
+        cache = there.model.new_cache(10)
+        there.model(prompt(), past_key_values=cache)
+        assert there.model.blocks(torch.zeros(1, 0, 64), past_key_values=cache).shape == (1, 0, 64)
+
+
 def test_logits_equal_the_local_model_within_rounding(local: PreTrainedModel) -> None:
     with world("0:2", "2:4") as there, torch.no_grad():
         got, want = there.model(prompt(batch=3)).logits, local(prompt(batch=3)).logits
