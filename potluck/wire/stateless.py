@@ -12,8 +12,9 @@ from typing import Final, Generic, TypeVar
 from torch import Tensor
 
 from potluck.p2p.network import Buffer
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import BackwardRequest, ForwardRequest, TensorReply
+from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, TensorReply
 from potluck.wire.envelopes import Envelope, RawTensor, read_envelope, write_envelope
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.hidden import read_hidden, read_prompts, read_request
@@ -133,6 +134,16 @@ class PartJoiner(Generic[T]):
         """Take the next part. Raises RemoteError (the joiner is of no use afterwards)."""
         try:
             self._add(read_envelope(body))
+        except WireError as error:
+            raise RemoteError(error.code or self._code, str(error)) from None
+
+    def claim(self, *, num_blocks: int) -> tuple[str, Span, Caller]:
+        """Who asks for what: prefix, blocks and caller, known from the first part on. Raises RemoteError."""
+        try:
+            if self._whole is None:
+                raise WireError("no part has come yet")
+            prefix, span = read_uids(self._whole.uid, num_blocks=num_blocks)
+            return prefix, span, read_caller(read_metadata(self._whole))
         except WireError as error:
             raise RemoteError(error.code or self._code, str(error)) from None
 

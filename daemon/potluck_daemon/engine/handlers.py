@@ -130,8 +130,13 @@ class Handlers:
         limits = self.serving.limits
         try:
             async with asyncio.timeout(limits.request_timeout_s):
+                is_first = True
                 while (part := await stream.receive()) is not None:
                     joiner.add(part)
+                    if is_first:  # before a stranger makes us keep the rest
+                        claim = joiner.claim(num_blocks=self.serving.wire_limits.num_blocks)
+                        self.serving.admission.check(*claim, peer)
+                        is_first = False
             request: ForwardRequest | BackwardRequest = await asyncio.to_thread(joiner.finish)
             reply = await self._compute(request, peer)
             for pieces in wire.split_tensor_reply(reply, compression=request.output_compression):

@@ -202,6 +202,19 @@ async def test_private_swarm_serves_members_only(network, blocks):
         assert refused.value.code is Code.NOT_A_MEMBER
 
 
+async def test_stranger_is_refused_at_the_first_part_of_a_stream_call(network, blocks):
+    async with serve(network, blocks=blocks, swarm=PRIVATE) as server:
+        stranger = network.start()
+        stream = await stranger.open_stream(
+            server.host.peer_id, wire.FORWARD_STREAM, timeout_s=5, max_frame_bytes=1 << 20
+        )
+        first, *_ = wire.split_forward(ForwardRequest("golden", SPAN, hidden_states(1, 2)))
+        await stream.send(*first)
+        with pytest.raises(RemoteError) as refused:
+            await stream.receive(timeout_s=30)
+        assert refused.value.code is Code.NOT_A_MEMBER
+
+
 async def test_private_swarm_takes_pushes_from_members_only(network, blocks):
     async with serve(network, blocks=blocks, swarm=PRIVATE) as server:
         member, stranger = network.start(), network.start()
