@@ -7,11 +7,13 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from potluck.protocol.invite import decode_invite
+from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
+from potluck.protocol.swarm import LOCAL_REVISION
 from potluck_daemon import logs
 from potluck_daemon.control import schema
 from potluck_daemon.control.server import Handler
-from potluck_daemon.joined import JoinedSwarms
+from potluck_daemon.joined import JoinedSwarms, free_name
+from potluck_daemon.resources import DEMO_MODEL, num_blocks_of, resource
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
@@ -32,6 +34,8 @@ class Commands:
             schema.PAUSE.name: self._pause,
             schema.RESUME.name: self._resume,
             schema.JOIN.name: self._join,
+            schema.CREATE.name: self._create,
+            schema.INVITE.name: self._invite,
             schema.HISTORY.name: self._history,
             schema.LOGS.name: self._logs,
             schema.RELOAD.name: self._reload,
@@ -59,6 +63,19 @@ class Commands:
         log.info("joined the swarm %s", swarm.name)
         self._daemon.reload()
         return schema.Joined(swarm.name, swarm.model)
+
+    async def _create(self, _: schema.Empty) -> schema.Joined:
+        joined = JoinedSwarms(self._daemon.places.swarms_file)
+        name = free_name("home", joined.load())
+        swarm = new_swarm(name, DEMO_MODEL, num_blocks_of(resource(DEMO_MODEL)), LOCAL_REVISION)
+        joined.add(swarm)
+        log.info("created the swarm %s", swarm.name)
+        self._daemon.reload()
+        return schema.Joined(swarm.name, swarm.model)
+
+    async def _invite(self, _: schema.Empty) -> schema.Invite:
+        swarm = self._daemon.invite()
+        return schema.Invite(swarm.name, encode_invite(swarm))
 
     async def _history(self, params: schema.HistoryParams) -> schema.History:
         return schema.History(self._daemon.history.last(params.limit))

@@ -18,7 +18,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 
+from potluck.errors import UsageError
+from potluck.protocol.swarm import Swarm
 from potluck_daemon.commands import Commands
+from potluck_daemon.contact import free_port, peers_to_ask
 from potluck_daemon.control.events import Broadcast
 from potluck_daemon.control.peers import AccessRule
 from potluck_daemon.control.schema import Status, SwarmStatus, Transition
@@ -79,6 +82,7 @@ class Daemon:
         try:
             self._state_notice = self._memory.load()
             self._counts = TokenCounts(self._memory.state.tokens_day, self._memory.state.tokens)
+            self._choose_port()
             self.history.load()
             self.reload()
             await self._server.start()
@@ -118,7 +122,7 @@ class Daemon:
     def reload(self) -> None:
         """Read settings and swarms again; the engine is started anew if it has to differ."""
         self._stamps = stamps(self._places)
-        wanted = read_wanted(self._places, self._environment)
+        wanted = read_wanted(self._places, self._environment, port=self._memory.state.port)
         for notice in wanted.notices:
             log.warning("%s", notice)
         before, self._wanted = self._wanted, wanted
@@ -126,6 +130,20 @@ class Daemon:
             self._watch.set_level(Level.ASLEEP)
             self._watch = self._new_watch()
         self.wake()
+
+    def invite(self) -> Swarm:
+        """The served swarm with an address of this machine among those that newcomers ask first.
+
+        Raises:
+            UsageError: there is no swarm, or nobody to ask yet.
+        """
+        swarm = self._wanted.swarm
+        if swarm is None:
+            raise UsageError("no swarm is joined", hint="join one with: potluck join INVITE")
+        peers = peers_to_ask(swarm.bootstrap_peers, self._supervisor.facts.addresses)
+        if not peers:
+            raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
+        return replace(swarm, bootstrap_peers=peers)
 
     def status(self) -> Status:
         report = self._supervisor.facts.report
@@ -206,6 +224,11 @@ class Daemon:
         settings = self._wanted.settings.yield_
         probes, off = probes_for(settings)
         return Watch(probes, self.wake, likely_interval_s=settings.likely_interval_s, switched_off=off)
+
+    def _choose_port(self) -> None:
+        if not self._memory.state.port:
+            self._memory.state = replace(self._memory.state, port=free_port())
+            self._memory.save()
 
     def _end_expired_pause(self) -> None:
         pause = self._memory.state.pause

@@ -6,7 +6,9 @@ and a file that cannot be read is put aside and named instead of overwritten.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +92,12 @@ class JoinedSwarms:
             write_atomically(self.path, dumps(content) + b"\n")
         except OSError as error:
             raise UsageError(f"cannot write {self.path}: {error.strerror}") from error
+
+
+def free_name(wanted: str, taken: Container[str]) -> str:
+    """`wanted`, or `wanted-2` and so on if a swarm of that name was joined already."""
+    names = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _known(swarms: dict[str, Swarm]) -> str:

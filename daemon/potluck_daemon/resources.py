@@ -1,10 +1,34 @@
-"""Where the files of `resources/` are: inside the installed package, or in the source tree beside it."""
+"""Where the files of `resources/` are: inside the installed package, or in the source tree beside it.
+
+Among them is a small model, so that a swarm can be tried without downloading anything: a swarm whose model is called
+`DEMO_MODEL` is served from it.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from potluck.errors import PotluckError
+
+DEMO_MODEL = "demo-model"
+
+
+def bundled_checkpoint(model: str) -> Path | None:
+    """The folder of a swarm's model if it comes with Potluck."""
+    return resource(DEMO_MODEL) if model == DEMO_MODEL else None
+
+
+def num_blocks_of(folder: Path) -> int:
+    """Blocks of a local checkpoint, read from its configuration without transformers.
+
+    Raises:
+        PotluckError: it is not a checkpoint of a decoder.
+    """
+    try:
+        return int(json.loads((folder / "config.json").read_text())["num_hidden_layers"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PotluckError(f"{folder} is not a local checkpoint of a decoder") from error
 
 
 def resource(name: str) -> Path:

@@ -15,6 +15,7 @@ from potluck_daemon.presence.full_screen import FullScreenProbe
 from potluck_daemon.presence.gamemode import GameModeProbe
 from potluck_daemon.presence.probe import Probe
 from potluck_daemon.presence.processes import ProcessListProbe
+from potluck_daemon.resources import bundled_checkpoint
 from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.schema import Settings, YieldSettings
 from potluck_daemon.settings.store import load
@@ -29,11 +30,11 @@ class Wanted:
     notices: tuple[str, ...] = ()
 
 
-def read_wanted(places: Places, environment: Mapping[str, str]) -> Wanted:
-    """Never raises for what the files hold: mistakes become notices."""
+def read_wanted(places: Places, environment: Mapping[str, str], *, port: int) -> Wanted:
+    """Never raises for what the files hold: mistakes become notices. `port` is for settings that name none."""
     loaded = load(places.settings_file, environment)
     swarm, notices = _chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
-    launch = _launch(loaded.settings, swarm, places) if swarm is not None else None
+    launch = _launch(loaded.settings, swarm, places, port) if swarm is not None else None
     return Wanted(loaded.settings, swarm, launch, loaded.notices + notices)
 
 
@@ -67,11 +68,11 @@ def _chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...
     return swarms.get(wanted) or next(reversed(swarms.values()), None), ()
 
 
-def _launch(settings: Settings, swarm: Swarm, places: Places) -> Launch:
+def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Launch:
     serve = settings.serve
     return Launch(
         invite=encode_invite(swarm),
-        checkpoint=serve.checkpoint or swarm.model,
+        checkpoint=serve.checkpoint or str(bundled_checkpoint(swarm.model) or swarm.model),
         runtime_dir=str(places.runtime / "nodes"),
         identity_path=str(places.state / "identity.key"),
         blocks=serve.blocks,
@@ -81,7 +82,7 @@ def _launch(settings: Settings, swarm: Swarm, places: Places) -> Launch:
         memory_limit_mb=serve.memory_limit_mb,
         threads=serve.threads,
         public_name=serve.public_name,
-        listen=serve.listen,
+        listen=serve.listen or (f"/ip4/0.0.0.0/tcp/{port}",),
     )
 
 

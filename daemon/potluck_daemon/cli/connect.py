@@ -7,6 +7,9 @@ import sys
 import time
 
 from potluck.errors import PotluckError
+from potluck.protocol.invite import decode_invite
+from potluck.protocol.swarm import Swarm
+from potluck_daemon.control import schema
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
 from potluck_daemon.control.schema import Hello
 from potluck_daemon.settings.places import find_socket
@@ -28,6 +31,16 @@ def hello_or_none() -> Hello | None:
         return ControlClient(find_socket()).hello("potluck command line")
     except DaemonAwayError:
         return None
+
+
+def with_own_daemon(swarm: Swarm) -> Swarm:
+    """`swarm` with this user's daemon among those to ask, if it serves the swarm now."""
+    try:
+        served = decode_invite(ControlClient(find_socket()).call(schema.INVITE).invite)
+    except PotluckError:  # no daemon, or it serves nothing yet
+        return swarm
+    is_same = (served.prefix, served.membership_key) == (swarm.prefix, swarm.membership_key)
+    return served if is_same else swarm
 
 
 def start_daemon() -> Hello:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from potluck_daemon.cli.connect import with_own_daemon
 from potluck_daemon.cli.options import add_swarm, model_of, positive
 from potluck_daemon.cli.overview import short_id
 from potluck_daemon.joined import JoinedSwarms
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    swarm = JoinedSwarms().find(args.swarm)
+    swarm = with_own_daemon(JoinedSwarms().find(args.swarm))
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
 
     name = model_of(args.model, swarm)

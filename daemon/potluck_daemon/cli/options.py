@@ -9,6 +9,7 @@ import sys
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
+from potluck_daemon.resources import bundled_checkpoint
 
 
 def add_swarm(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +54,8 @@ def model_of(given: str | None, swarm: Swarm) -> str:
     Raises:
         UsageError: it was not given.
     """
+    if given is None and (bundled := bundled_checkpoint(swarm.model)) is not None:
+        return str(bundled)
     if given is None and swarm.revision == LOCAL_REVISION:
         raise UsageError(f"{swarm.name} serves {swarm.model}, which is on no hub", hint="give the folder of your copy")
     return given or swarm.model

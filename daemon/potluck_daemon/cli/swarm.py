@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from potluck.errors import UsageError
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
+from potluck_daemon.cli.connect import with_own_daemon
 from potluck_daemon.cli.options import add_json
 from potluck_daemon.cli.overview import live_servers, overview, page
 from potluck_daemon.cli.terminal import Terminal
@@ -125,15 +126,19 @@ def _leave(args: argparse.Namespace) -> None:
 
 
 def _invite(args: argparse.Namespace) -> None:
-    swarm = JoinedSwarms().find(args.name)
+    swarm = with_own_daemon(JoinedSwarms().find(args.name))
     peers = tuple(dict.fromkeys((*swarm.bootstrap_peers, *args.bootstrap)))
+    if not peers:
+        raise UsageError(
+            "nobody could find the swarm by this invite", hint="let the daemon serve it, or add --bootstrap"
+        )
     invite = encode_invite(replace(swarm, bootstrap_peers=peers))
     decode_invite(invite)  # checks the addresses
     print(invite)
 
 
 def _show(args: argparse.Namespace) -> None:
-    swarm = JoinedSwarms().find(args.name)
+    swarm = with_own_daemon(JoinedSwarms().find(args.name))
     servers = asyncio.run(live_servers(swarm))
     if args.json:
         print(json.dumps(overview(swarm, servers)))

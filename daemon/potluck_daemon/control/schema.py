@@ -153,6 +153,14 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
+class Invite:
+    """For others to join the swarm that is served; whoever has it is a member."""
+
+    name: str
+    invite: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryParams:
     limit: int = 50
 
@@ -197,14 +205,18 @@ STATUS = Method("status", Empty, Status)
 PAUSE = Method("pause", PauseParams, Status)
 RESUME = Method("resume", Empty, Status)
 JOIN = Method("join", JoinParams, Joined)
+CREATE = Method("create", Empty, Joined)  # a new private swarm of the model that comes with Potluck
+INVITE = Method("invite", Empty, Invite)
 HISTORY = Method("history", HistoryParams, History)
 LOGS = Method("logs", LogsParams, Logs)
 RELOAD = Method("reload", Empty, Status)  # read settings and swarms again
 SHUTDOWN = Method("shutdown", Empty, Empty)
 
-METHODS: dict[str, Method[Any, Any]] = {
-    method.name: method for method in (HELLO, STATUS, PAUSE, RESUME, JOIN, HISTORY, LOGS, RELOAD, SHUTDOWN)
-}
+_ALL: tuple[Method[Any, Any], ...] = (
+    *(HELLO, STATUS, PAUSE, RESUME, JOIN, CREATE, INVITE),
+    *(HISTORY, LOGS, RELOAD, SHUTDOWN),
+)
+METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}
 
 # --- events ----------------------------------------------------------------------------------------------------------
 

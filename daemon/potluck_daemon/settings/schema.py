@@ -30,7 +30,9 @@ class ServeSettings:
     )
     threads: int = _setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
     public_name: str = _setting("", "name shown to the swarm; empty: none")
-    listen: tuple[str, ...] = _setting((), "addresses to listen on, as multiaddrs; empty: any address, any free port")
+    listen: tuple[str, ...] = _setting(
+        (), "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept"
+    )
     python: str = _setting("", "interpreter of the engine; empty: the one that runs the daemon")
 
 

@@ -1,4 +1,4 @@
-"""What the daemon remembers across restarts: a pause, today's tokens, the last known swarm map. Not for editing."""
+"""What the daemon remembers across restarts: a pause, today's tokens, the swarm last seen, a port. Not for editing."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class RememberedState:
     tokens_day: str = ""  # local date the count belongs to
     tokens: int = 0
     swarm: SwarmStatus | None = None
+    port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
 
 
 class StateFile:
