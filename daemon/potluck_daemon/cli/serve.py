@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
 from potluck.p2p.runtime_dir import default_parent
 from potluck_daemon.cli.main import describe
 from potluck_daemon.cli.options import (
@@ -61,14 +61,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def engine_config(args: argparse.Namespace) -> EngineConfig:
-    """What the engine is told; raises UsageError for a swarm that is not known."""
+    """What the engine is told; raises UsageError for a swarm that is not known, or blocks that its model has not."""
     swarm = JoinedSwarms().find(args.swarm)
+    if args.blocks is not None and args.blocks.end > swarm.num_blocks:
+        raise UsageError(
+            f"blocks {args.blocks} do not exist: {swarm.model} has blocks 0:{swarm.num_blocks}",
+            hint="leave --blocks out to serve what the swarm lacks most",
+        )
     return EngineConfig(
         swarm=swarm,
         checkpoint=model_of(args.model, swarm),
         runtime_dir=default_parent(),
         span=args.blocks,
-        num_blocks=args.num_blocks,
+        num_blocks=args.num_blocks or swarm.num_blocks,
         dtype=args.dtype,
         device=args.device,
         threads=args.threads,
