@@ -64,6 +64,7 @@ class _Child:
         self._limit_bytes = 0
         self._coverage: tuple[int, ...] = ()
         self._coverage_at = 0.0
+        self._look_now = asyncio.Event()
 
     async def run(self) -> int:
         self._send(messages.Hello(pid=os.getpid()))
@@ -166,8 +167,10 @@ class _Child:
             case events.Joining(peer_id, span):
                 self._send(messages.Joining(peer_id, (span.start, span.end)))
             case events.Online(peer_id, addresses, span, _):
+                self._look_now.set()
                 self._send(messages.Online(peer_id, (span.start, span.end), addresses))
             case events.Offline():
+                self._look_now.set()
                 self._send(messages.Leaving())
             case events.Freed():
                 self._send(messages.Offloaded(self._memory_used_bytes()))
@@ -204,7 +207,10 @@ class _Child:
                     num_blocks = self._config.swarm.num_blocks
                     self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
                     self._coverage_at = time.monotonic()
-            await asyncio.sleep(COVERAGE_INTERVAL_S if self._coverage else 1.0)
+            self._look_now.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(COVERAGE_INTERVAL_S):
+                    await self._look_now.wait()
 
     def _memory_used_bytes(self) -> int:
         """Of the device that computes: the whole process on a CPU, torch's share on a GPU."""

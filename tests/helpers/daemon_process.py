@@ -1,0 +1,183 @@
+"""A real daemon in folders of its own, and scripted games: for integration tests and benchmarks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import psutil
+from potluck_daemon.control import schema
+from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_daemon.control.schema import Status
+
+WAIT_S = 120.0
+GAME = "potluck-test-game"
+
+
+class DaemonProcess:
+    """`potluckd` with its own places; use as a context manager. Everything is gone after it."""
+
+    def __init__(self, settings: str = "", environment: Mapping[str, str] = os.environ) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="potluckd-"))  # short: socket paths have a limit
+        self._base = dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.settings_file.parent.mkdir(parents=True)
+        self.settings_file.write_text(settings)
+        (self.folder / "run").mkdir(mode=0o700)
+
+    def __enter__(self) -> DaemonProcess:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        for process in self.processes():
+            process.kill()
+        shutil.rmtree(self.folder)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        hidden = ("NOTIFY_SOCKET", "WATCHDOG_USEC")
+        kept = {name: value for name, value in self._base.items() if name not in hidden}
+        places = {
+            "XDG_CONFIG_HOME": "config",
+            "XDG_STATE_HOME": "state",
+            "XDG_CACHE_HOME": "cache",
+            "XDG_RUNTIME_DIR": "run",
+        }
+        return kept | {name: str(self.folder / sub) for name, sub in places.items()} | {"OMP_NUM_THREADS": "1"}
+
+    @property
+    def settings_file(self) -> Path:
+        return self.folder / "config" / "potluck" / "settings.toml"
+
+    @property
+    def state_folder(self) -> Path:
+        return self.folder / "state" / "potluck"
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "run" / "potluck" / "potluckd.sock"
+
+    @property
+    def client(self) -> ControlClient:
+        return ControlClient(self.socket)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "potluck_daemon.cli.daemon"],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        with giving_up_after(WAIT_S, self._process):
+            while True:
+                with contextlib.suppress(DaemonAwayError):
+                    self.client.hello("test")
+                    return
+                assert self._process.poll() is None, self.log()
+
+    def stop(self) -> int | None:
+        """SIGTERM; returns the exit code."""
+        if self._process is None:
+            return None
+        self._process.terminate()
+        code = self._process.wait(WAIT_S)
+        self._process = None
+        return code
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `potluck ARGUMENTS` beside this daemon."""
+        return subprocess.run(
+            [sys.executable, "-m", "potluck_daemon.cli.main", *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def status(self) -> Status:
+        return self.client.call(schema.STATUS)
+
+    def wait_for(self, wanted: Callable[[Status], bool]) -> Status:
+        """The first status that is as wanted; fails with the log if none comes."""
+        assert self._process is not None
+        with giving_up_after(WAIT_S, self._process):
+            for event in self.client.events():
+                if isinstance(event, Status) and wanted(event):
+                    return event
+        raise AssertionError(f"the daemon ended\n{self.log()}")
+
+    def wait_state(self, state: str) -> Status:
+        return self.wait_for(lambda status: status.state == state)
+
+    def processes(self) -> list[psutil.Process]:
+        """Everything that runs in these places: daemon, engine, p2pd."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get("XDG_STATE_HOME") == str(self.folder / "state"):
+                    found.append(process)
+        return found
+
+    def wait_all_gone(self) -> list[psutil.Process]:
+        """Processes that are still there although everything should end."""
+        return psutil.wait_procs(self.processes(), timeout=20)[1]
+
+    def log(self) -> str:
+        path = self.state_folder / "potluckd.log"
+        return path.read_text() if path.exists() else "(no log)"
+
+
+@contextlib.contextmanager
+def scripted_game(folder: Path, name: str = GAME) -> Iterator[subprocess.Popen[bytes]]:
+    """A program of this name, running as long as the context lasts."""
+    program = folder / name
+    if not program.exists():
+        shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
+    game = subprocess.Popen([program, "600"])
+    try:
+        yield game
+    finally:
+        game.kill()
+        game.wait()
+
+
+@contextlib.contextmanager
+def giving_up_after(timeout_s: float, process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kill `process` if the body takes longer, which ends whatever the body waits for."""
+    timer = threading.Timer(timeout_s, process.send_signal, (signal.SIGKILL,))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def anonymous_bytes(pid: int) -> int:
+    """Memory of a process that only it has: what ends when it is freed, mapped files not counted."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Anonymous:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("the kernel does not tell")

@@ -1,0 +1,284 @@
+"""A real daemon with a real engine on loopback: serving, yielding, dying in every order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from helpers.daemon_process import GAME, DaemonProcess, anonymous_bytes, scripted_game
+from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_daemon.control import schema
+from potluck_daemon.states import Reason, State
+from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.generation.streamers import BaseStreamer
+
+from potluck import AutoDistributedModelForCausalLM
+from potluck.protocol.blocks import Span
+
+GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+WEIGHT_BYTES = 4 * 20 * (1 << 20)  # of the blocks below, roughly; freed memory is compared with half of it
+SETTINGS = """
+[serve]
+checkpoint = "{checkpoint}"
+blocks = "0:4"
+listen = ["/ip4/127.0.0.1/tcp/0"]
+threads = 1
+[yield]
+always = ["{game}"]
+quiet_certain_s = 0.5
+end_engine_after_s = {end_engine_after_s}
+"""
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four blocks of 20 MiB in float32, large enough to see in the memory of a process.
+
+    Stored as bfloat16: weights that need no conversion would be mapped from the file and not count as memory in use.
+    """
+    folder = tmp_path_factory.mktemp("checkpoint")
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        hidden_size=512,
+        intermediate_size=2688,
+        num_hidden_layers=4,
+        num_attention_heads=8,
+        num_key_value_heads=8,
+        vocab_size=256,
+        max_position_embeddings=512,
+    )
+    LlamaForCausalLM(config).bfloat16().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def swarm(checkpoint: Path) -> Iterator[LocalSwarm]:
+    """Only the meeting point: the daemons bring the engines."""
+    with LocalSwarm(checkpoint, ()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def daemon(swarm: LocalSwarm, checkpoint: Path) -> Iterator[DaemonProcess]:
+    settings = SETTINGS.format(checkpoint=checkpoint, game=GAME, end_engine_after_s=600)
+    with DaemonProcess(settings) as made:
+        made.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        made.wait_state(State.SERVING)
+        yield made
+
+
+@pytest.fixture
+def serving(daemon: DaemonProcess) -> DaemonProcess:
+    daemon.client.call(schema.RESUME)
+    daemon.wait_state(State.SERVING)
+    return daemon
+
+
+def engine_pid(daemon: DaemonProcess) -> int:
+    pid = daemon.status().engine.pid
+    assert pid is not None
+    return pid
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+
+
+class At(BaseStreamer):
+    """Does something when the nth token comes."""
+
+    def __init__(self, nth: int, deed: Callable[[], object]) -> None:
+        self._left = nth + 1  # the prompt comes first
+        self._deed = deed
+
+    def put(self, value: torch.Tensor) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._deed()
+
+    def end(self) -> None:
+        """Nothing to do."""
+
+
+def test_the_status_tells_what_is_served(serving: DaemonProcess) -> None:
+    status = serving.wait_for(lambda status: status.swarm is not None and status.swarm.coverage == (1, 1, 1, 1))
+    assert status.swarm is not None
+    assert status.swarm.span == (0, 4)
+    assert status.load.memory_used_bytes > WEIGHT_BYTES
+    page = serving.command("status").stdout
+    assert "Serving blocks 0:4" in page
+    assert GAME not in page
+
+
+def test_a_game_gets_the_memory_and_a_live_generation_ends_elsewhere_with_the_same_tokens(
+    serving: DaemonProcess, swarm: LocalSwarm, checkpoint: Path, tmp_path: Path
+) -> None:
+    prompt = torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(0))
+    expected = LlamaForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval().generate(prompt, **GREEDY)
+    pid = engine_pid(serving)
+    game = scripted_game(tmp_path)
+    seen: dict[str, Any] = {}
+
+    def play() -> None:
+        seen["sessions"] = serving.wait_for(lambda status: status.sessions == 1).sessions
+        seen["before"] = anonymous_bytes(pid)
+        seen["replica"] = swarm.add_engine(Span(0, 4))
+        seen["replica"].wait_online()
+        game.__enter__()
+        seen["yielded"] = serving.wait_state(State.YIELDED)
+        seen["after"] = anonymous_bytes(pid)
+
+    with AutoDistributedModelForCausalLM.from_pretrained(str(checkpoint), swarm=swarm.invite) as model:
+        tokens = model.generate(prompt, streamer=At(4, play), **GREEDY)
+    assert torch.equal(tokens, expected)
+    assert seen["yielded"].reason is Reason.EXCLUSIVE_APP
+    assert GAME in seen["yielded"].text
+    assert seen["before"] - seen["after"] > WEIGHT_BYTES / 2
+    assert engine_pid(serving) == pid
+    game.__exit__(None, None, None)
+    serving.wait_state(State.SERVING)
+    assert engine_pid(serving) == pid
+    seen["replica"].kill()
+    with AutoDistributedModelForCausalLM.from_pretrained(str(checkpoint), swarm=swarm.invite) as model:
+        assert torch.equal(model.generate(prompt, **GREEDY), expected)  # it really serves again
+
+
+def test_pause_ends_the_engine_and_resume_brings_it_back(serving: DaemonProcess) -> None:
+    processes = tree(engine_pid(serving))
+    assert serving.command("pause", "30m").stdout.startswith("Paused until")
+    paused = serving.wait_state(State.PAUSED)
+    assert paused.reason is Reason.TIMER
+    assert paused.until is not None
+    assert psutil.wait_procs(processes, timeout=20)[1] == []
+    assert serving.command("resume").returncode == 0
+    assert serving.wait_state(State.SERVING).engine.restarts == 0
+    words = [item.text for item in serving.client.call(schema.HISTORY).transitions]
+    assert "Paused by you" in words
+
+
+def test_a_pause_survives_a_restart_of_the_daemon_and_ends_by_itself(
+    serving: DaemonProcess,
+) -> None:
+    serving.client.call(schema.PAUSE, schema.PauseParams(seconds=None))
+    serving.wait_state(State.PAUSED)
+    serving.kill()
+    serving.start()
+    assert serving.status().state is State.PAUSED
+    serving.client.call(schema.PAUSE, schema.PauseParams(seconds=1))
+    serving.wait_state(State.SERVING)
+
+
+def test_a_killed_engine_is_started_again_and_the_reason_is_kept(serving: DaemonProcess) -> None:
+    pid = engine_pid(serving)
+    leftovers = tree(pid)
+    restarts = serving.status().engine.restarts
+    os.kill(pid, signal.SIGKILL)
+    failed = serving.wait_for(lambda status: status.engine.restarts > restarts)
+    assert failed.engine.last_failure is not None
+    assert "killed" in failed.engine.last_failure
+    assert psutil.wait_procs(leftovers, timeout=20)[1] == []
+    serving.wait_state(State.SERVING)
+    assert engine_pid(serving) != pid
+
+
+def test_an_engine_that_lost_its_p2pd_is_started_again(serving: DaemonProcess) -> None:
+    restarts = serving.status().engine.restarts
+    (p2pd,) = [process for process in tree(engine_pid(serving)) if process.name() == "p2pd"]
+    p2pd.kill()
+    failed = serving.wait_for(lambda status: status.engine.restarts > restarts)
+    assert "peer-to-peer" in (failed.engine.last_failure or "")
+    serving.client.call(schema.RESUME)  # do not wait for the next try
+    serving.wait_state(State.SERVING)
+
+
+def test_nothing_outlives_a_killed_daemon_and_the_next_one_serves(serving: DaemonProcess) -> None:
+    assert {process.name() for process in tree(engine_pid(serving))} >= {"p2pd"}
+    serving.kill()
+    assert serving.wait_all_gone() == []
+    assert serving.socket.exists()  # what a kill leaves behind is no obstacle
+    serving.start()
+    serving.wait_state(State.SERVING)
+
+
+def test_a_stopped_daemon_leaves_nothing(serving: DaemonProcess) -> None:
+    assert serving.stop() == 0
+    assert serving.processes() == []
+    assert not serving.socket.exists()
+    serving.start()
+    serving.wait_state(State.SERVING)
+
+
+def test_a_game_that_lasts_ends_the_engine_and_its_end_brings_it_back(
+    swarm: LocalSwarm, checkpoint: Path, tmp_path: Path
+) -> None:
+    settings = SETTINGS.format(checkpoint=checkpoint, game=GAME, end_engine_after_s=1)
+    with DaemonProcess(settings) as daemon:
+        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        daemon.wait_state(State.SERVING)
+        with scripted_game(tmp_path):
+            daemon.wait_for(lambda status: status.state is State.YIELDED and status.engine.pid is None)
+        daemon.wait_state(State.SERVING)
+
+
+def test_a_checkpoint_that_is_missing_is_said_and_not_tried_in_a_hurry(swarm: LocalSwarm, tmp_path: Path) -> None:
+    with DaemonProcess(SETTINGS.format(checkpoint=tmp_path, game=GAME, end_engine_after_s=1)) as daemon:
+        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        failed = daemon.wait_state(State.ERROR)
+    assert str(tmp_path) in failed.text
+    assert failed.until is not None
+    assert failed.until - failed.since > 20
+
+
+def test_two_starts_at_once_make_one_daemon() -> None:
+    with DaemonProcess() as daemon:
+        daemon.stop()
+        start = [sys.executable, "-m", "potluck_daemon.cli.main", "start"]
+        both = [subprocess.Popen(start, env=daemon.environment, stdout=subprocess.DEVNULL) for _ in range(4)]
+        assert [process.wait(60) for process in both] == [0, 0, 0, 0]
+        found = [process for process in daemon.processes() if "potluck_daemon.cli.daemon" in process.cmdline()]
+        assert len(found) == 1
+        assert daemon.command("stop").returncode == 0
+        assert daemon.wait_all_gone() == []
+        assert "not running" in daemon.command("status").stderr
+
+
+def test_a_broken_settings_file_is_kept_aside_and_said() -> None:
+    with DaemonProcess("serve = [") as daemon:
+        (notice,) = daemon.status().notices
+        (aside,) = daemon.settings_file.parent.glob("settings.toml.broken-*")
+        assert aside.name in notice
+        assert daemon.status().reason is Reason.NO_SWARM
+
+
+def test_settings_that_change_are_read_without_a_restart() -> None:
+    with DaemonProcess() as daemon:
+        daemon.settings_file.write_text("[yield]\nbogus = 1\n")
+        assert "yield.bogus" in daemon.client.call(schema.RELOAD).notices[0]
+
+
+def test_the_daemon_and_its_commands_import_nothing_heavy() -> None:
+    heavy = {"torch", "transformers", "hivemind", "numpy"}
+    code = (
+        "import sys, pkgutil, importlib\n"
+        "import potluck_daemon.cli.daemon, potluck_daemon.cli.main, potluck_daemon.control.client\n"
+        "for name in ('start', 'stop', 'status', 'pause', 'resume', 'join', 'history', 'logs', 'service'):\n"
+        "    importlib.import_module('potluck_daemon.cli.' + name)\n"
+        "import tomlkit, Xlib.display\n"
+        "print(*(name for name in sys.modules if '.' not in name))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert heavy & set(loaded) == set()
+
+
+def test_a_running_daemon_has_no_heavy_library_mapped(serving: DaemonProcess) -> None:
+    mapped = Path(f"/proc/{serving.pid}/maps").read_text()
+    assert "numpy" not in mapped
+    assert "libtorch" not in mapped
