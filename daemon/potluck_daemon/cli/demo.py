@@ -6,6 +6,7 @@ Every claim it prints is checked, and the exit code says whether all of them hel
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import time
@@ -34,11 +35,15 @@ span twice), complete a prompt through it, compare with the same model run by Tr
 middle of a second completion, and leave nothing behind. Needs no network and no GPU."""
 EXAMPLES = """\
   potluck demo
-  potluck demo --prompt "Once upon a time"
-  PROMPT="Once upon a time" potluck demo"""
+  potluck demo --prompt "Count from 7 to 18:"
+  PROMPT="Months from March to December:" potluck demo"""
 
-DEFAULT_PROMPT = "Once upon a time"
+DEFAULT_PROMPT = (
+    "On Friday, Mia asked Ben, Zoe and Omar to a potluck. Ben brought the apple pie. Zoe brought the bean soup. "
+    "Omar brought the cheese bread. At the end Mia said:"
+)
 MIDDLE = 1  # of the three spans
+_ENOUGH_TOKENS = 16  # for an engine to die in the middle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", type=Path, help="folder of another checkpoint with a tokenizer (default: the demo model)"
     )
-    parser.add_argument("--max-new-tokens", type=positive, default=48, metavar="N", help="(default: %(default)s)")
+    parser.add_argument(
+        "--max-new-tokens", type=_max_tokens, default=64, metavar="N", help=f"at least {_ENOUGH_TOKENS} (default: 64)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,6 +62,13 @@ def run(args: argparse.Namespace) -> int:
     if not any(folder.glob("tokenizer*")):
         raise UsageError(f"{folder} has no tokenizer", hint="the demo needs a model that reads and writes text")
     return 0 if Demo(Terminal(sys.stdout), folder, prompt, args.max_new_tokens).run() else 1
+
+
+def _max_tokens(text: str) -> int:
+    number = positive(text)
+    if number < _ENOUGH_TOKENS:
+        raise argparse.ArgumentTypeError(f"fewer than {_ENOUGH_TOKENS} tokens leave no time to kill an engine")
+    return number
 
 
 def spans_of(num_blocks: int) -> list[Span]:
@@ -113,19 +127,22 @@ class Demo:
         from potluck_daemon.cli.completion import Options, Text, quiet
 
         quiet()
+        logging.getLogger("potluck").setLevel(logging.ERROR)  # that a server is lost is said here in other words
         torch.set_num_threads(swarm.threads)
         text = Text(self._model.folder)
         tokens = text.encode(self._prompt)
         local = _local_model(self._model.folder)
         require_room(local.config, tokens.shape[1] + self._max_new_tokens)
-        first = Options(self._max_new_tokens)
-        second = Options(self._max_new_tokens, min_new_tokens=self._max_new_tokens)  # never over before the kill
         with AutoDistributedModelForCausalLM.from_pretrained(str(self._model.folder), swarm=swarm.swarm) as model:
-            self._first_completion(model, local, text, tokens, first)
+            options = Options(self._max_new_tokens)
+            num_tokens = self._first_completion(model, local, text, tokens, options)
             self._show_route(model.last_route(), swarm)
-            self._second_completion(model, local, text, tokens, second, swarm)
+            if num_tokens < _ENOUGH_TOKENS:
+                options = Options(self._max_new_tokens, min_new_tokens=_ENOUGH_TOKENS)
+            self._second_completion(model, local, text, tokens, options, max(num_tokens, _ENOUGH_TOKENS) // 2, swarm)
 
-    def _first_completion(self, model: Any, local: Any, text: Text, tokens: Tensor, options: Options) -> None:
+    def _first_completion(self, model: Any, local: Any, text: Text, tokens: Tensor, options: Options) -> int:
+        """Returns the number of new tokens."""
         from potluck_daemon.cli.completion import complete
 
         self._terminal.line(f"\n{self._bold('A completion, as it comes')}")
@@ -134,6 +151,7 @@ class Demo:
         self._check_equal(ours, theirs)
         speeds = f"{ours.tokens_per_s:.0f} tokens/s through the swarm, {theirs.tokens_per_s:.0f} by Transformers alone"
         self._terminal.line(f"  {speeds} (one thread a process)")
+        return len(ours.tokens)
 
     def _show_route(self, route: tuple[RouteReport, ...], swarm: LocalSwarm) -> None:
         self._terminal.line(f"\n{self._bold('Who served it')}")
@@ -144,7 +162,7 @@ class Demo:
         self._terminal.line(f"  not asked: {idle}")
 
     def _second_completion(
-        self, model: Any, local: Any, text: Text, tokens: Tensor, options: Options, swarm: LocalSwarm
+        self, model: Any, local: Any, text: Text, tokens: Tensor, options: Options, kill_at: int, swarm: LocalSwarm
     ) -> None:
         from potluck_daemon.cli.completion import complete
 
@@ -154,7 +172,7 @@ class Demo:
 
         def show_and_kill(completion: Completion) -> None:
             show(completion)
-            if len(completion.tokens) == options.max_new_tokens // 3 + 1:
+            if len(completion.tokens) == kill_at:
                 victim = _engine_of(swarm, model.last_route()[0].hops[MIDDLE])
                 victim.kill()
                 victims.append(victim)
@@ -167,7 +185,7 @@ class Demo:
         replacement = report.hops[MIDDLE]
         self.check(
             [hop.peer_id for hop in report.replaced] == [victim.peer_id for victim in victims],
-            f"{victims[0].name} was killed in mid-generation, {_name(replacement)} took over and was given "
+            f"{victims[0].name if victims else 'no engine'} was killed in mid-generation, {_name(replacement)} took over and was given "
             f"{replacement.replayed_tokens} tokens again; longest wait for a token {ours.longest_wait_s:.2f} s",
         )
 

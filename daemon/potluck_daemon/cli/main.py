@@ -83,6 +83,8 @@ def describe(error: BaseException) -> str:
     if isinstance(error, PotluckError):
         hint = f" ({error.hint})" if error.hint else ""
         return " ".join(f"potluck: {error}{hint}".split())
+    if isinstance(error, ModuleNotFoundError):
+        return f"potluck: this needs {error.name}, which is not installed (pip install 'potluck[engine]')"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 
@@ -93,7 +95,7 @@ def exit_code(error: BaseException) -> int:
             return EXIT_USAGE
         case NetworkError() | SwarmError() | RemoteError():
             return EXIT_NETWORK
-        case PotluckError():
+        case PotluckError() | ModuleNotFoundError():
             return EXIT_FAILED
         case _:
             return EXIT_INTERNAL

@@ -71,6 +71,7 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         (NetworkError("x"), 3),
         (SwarmError("x"), 3),
         (RemoteError(Code.BUSY, "x"), 3),
+        (ModuleNotFoundError("x"), 1),
         (KeyError("x"), 70),
     ],
 )
@@ -81,6 +82,11 @@ def test_exit_codes_tell_whose_fault_it_is(error: Exception, code: int) -> None:
 def test_an_internal_error_is_one_line_without_a_traceback() -> None:
     text = cli.describe(ValueError("two\nlines"))
     assert text == "potluck: internal error, ValueError: two lines (POTLUCK_DEBUG=1 shows where)"
+
+
+def test_a_missing_extra_is_named() -> None:
+    text = cli.describe(ModuleNotFoundError("No module named 'torch'", name="torch"))
+    assert text == "potluck: this needs torch, which is not installed (pip install 'potluck[engine]')"
 
 
 def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,73 @@
+"""The built wheel, installed into an environment of its own, away from the source tree."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "-q", "-w", out, ROOT], check=True)
+    (made,) = out.glob("potluck-*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with base dependencies only."""
+    folder = tmp_path_factory.mktemp("installed")
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    subprocess.run([folder / "venv/bin/pip", "install", "-q", wheel], check=True)
+    return folder
+
+
+def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(place), "LANG": "C.UTF-8"}
+    command = [str(place / "venv/bin" / arguments[0]), *arguments[1:]]
+    return subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, timeout=120)
+
+
+def test_the_wheel_holds_packages_types_and_resources(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {
+        "potluck/py.typed",
+        "potluck_daemon/cli/main.py",
+        "potluck_app/__init__.py",
+        "potluck_daemon/resources/demo-model/config.json",
+    } <= names
+    assert any(name.startswith("potluck_app/icons/") for name in names)
+    assert not any(
+        name.startswith(("tests/", "benchmarks/", "app/", "daemon/")) or "__pycache__" in name for name in names
+    )
+
+
+def test_help_and_version_work_without_torch(place: Path) -> None:
+    assert run(place, "potluck", "--help").returncode == 0
+    assert run(place, "potluck", "--version").stdout.startswith("potluck ")
+    assert run(place, "python", "-c", "import torch").returncode != 0
+
+
+def test_an_invite_can_be_joined_and_shown_without_torch(place: Path) -> None:
+    code = f"""
+from dataclasses import replace
+from potluck.protocol.invite import encode_invite, new_swarm
+print(encode_invite(replace(new_swarm("friends", "owner/model", 4), bootstrap_peers=({ADDRESS!r},))))"""
+    invite = run(place, "python", "-c", code).stdout.strip()
+    assert run(place, "potluck", "swarm", "join", invite).returncode == 0
+    assert run(place, "potluck", "swarm", "invite").stdout.strip() == invite
+
+
+def test_what_needs_an_extra_names_it_in_one_line(place: Path) -> None:
+    done = run(place, "potluck", "demo")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "potluck[engine]" in done.stderr
