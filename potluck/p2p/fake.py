@@ -21,9 +21,10 @@ import msgpack
 from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.identity import Identity
-from potluck.p2p.network import Buffer, DhtKey, DhtSubkey, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.network import DhtKey, DhtSubkey, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.rules import MAX_RECORD_BYTES, MAX_UNARY_BODY_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 
 log = logging.getLogger(__name__)

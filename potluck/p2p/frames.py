@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
-from potluck.p2p.network import Buffer
 from potluck.p2p.varint import decode_varint, encode_varint
+from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 
 HEADER_BYTES = 9

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from potluck.protocol.blocks import PeerId
-
-Buffer = bytes | bytearray | memoryview
+from potluck.protocol.buffers import Buffer
 
 UnaryHandler = Callable[[bytes, PeerId], Awaitable[bytes]]
 """body, authenticated caller -> answer. Raises `RemoteError`; anything else is answered `INTERNAL` and logged once."""

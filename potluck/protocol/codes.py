@@ -55,4 +55,6 @@ class RemoteError(PotluckError):
         return cls(code, match["text"][:500], retry_after_s=after)
 
 
-_PREFIX = re.compile(r"\[potluck:(?P<code>[a-z_]{1,32})(?: retry_after=(?P<after>\d{1,6}(?:\.\d{1,6})?))?\] (?P<text>.*)", re.S)
+_PREFIX = re.compile(
+    r"\[potluck:(?P<code>[a-z_]{1,32})(?: retry_after=(?P<after>\d{1,6}(?:\.\d{1,6})?))?\] (?P<text>.*)", re.S
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from potluck.p2p.network import Buffer
+from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.wire.envelopes import Envelope, RawTensor, read_envelope
 from potluck.wire.errors import WireError

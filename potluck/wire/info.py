@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from potluck.p2p.network import Buffer
+from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import ServerInfo
 from potluck.wire.envelopes import (

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 import msgpack
 
-from potluck.p2p.network import Buffer
+from potluck.protocol.buffers import Buffer
 from potluck.wire.errors import WireError
 
 TUPLE: Final = 0x40

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from potluck.p2p.network import Buffer
+from potluck.protocol.buffers import Buffer
 from potluck.wire.errors import WireError
 
 VARINT: Final = 0

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from potluck.p2p.network import Buffer
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.protobuf import BYTES, VARINT, bytes_field, read_fields, varint_field

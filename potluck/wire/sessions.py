@@ -11,8 +11,8 @@ from typing import Final
 
 from torch import Tensor
 
-from potluck.p2p.network import Buffer
 from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import Caller, NextServer, SessionOpening, StepReply, StepRequest
 from potluck.wire.envelopes import Envelope, RawTensor, read_envelope, write_envelope

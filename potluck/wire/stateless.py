@@ -11,8 +11,8 @@ from typing import Final, Generic, TypeVar
 
 from torch import Tensor
 
-from potluck.p2p.network import Buffer
 from potluck.protocol.blocks import Span
+from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, TensorReply
 from potluck.wire.envelopes import Envelope, RawTensor, read_envelope, write_envelope

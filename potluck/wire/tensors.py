@@ -13,7 +13,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from potluck.p2p.network import Buffer
+from potluck.protocol.buffers import Buffer
 from potluck.wire.envelopes import RawTensor
 from potluck.wire.errors import WireError
 
