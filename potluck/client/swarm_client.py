@@ -6,6 +6,7 @@ Starts and stops everything in order: loop, node, directory and measurements; an
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from potluck.client.loop import LoopThread
 from potluck.client.servers import Servers
 from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessCalls
+from potluck.directory import record_checks
 from potluck.errors import NetworkError
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
@@ -119,5 +121,10 @@ async def _start_libp2p(swarm: Swarm, config: ClientConfig) -> Host:
     from potluck.p2p.libp2p import Libp2pHost
 
     return await Libp2pHost.start(
-        HostConfig(bootstrap_peers=swarm.bootstrap_peers, dht_client=True, start_timeout_s=config.start_timeout_s)
+        HostConfig(
+            bootstrap_peers=swarm.bootstrap_peers,
+            dht_client=True,
+            record_checks=record_checks(swarm, time.time),
+            start_timeout_s=config.start_timeout_s,
+        )
     )

@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 MAX_STREAMS_PER_PEER = 512  # a stream costs a file descriptor here and one in p2pd
 _CALL_ID_BYTES = 16
+_LAST_WORDS_S = 1.0  # for an error frame to reach a caller that does not hang up
 
 
 class ControlClient:
@@ -317,14 +318,22 @@ async def _serve(stream: FrameStream, caller: PeerId, handler: StreamHandler) ->
     try:
         await handler(stream, caller)
     except RemoteError as error:
-        with contextlib.suppress(RemoteError):
-            await stream.send_error(error.to_text())
+        await _say_why(stream, error)
     except Exception as error:
         log.warning("a stream handler failed: %r", error, exc_info=error)
-        with contextlib.suppress(RemoteError):
-            await stream.send_error(_internal().to_text())
+        await _say_why(stream, _internal())
     finally:
         await stream.close()
+
+
+async def _say_why(stream: FrameStream, error: RemoteError) -> None:
+    """Send an error frame and let the caller hang up first.
+
+    p2pd resets a stream that this side closes while the caller's may still send, and a reset overtakes what was sent.
+    """
+    with contextlib.suppress(RemoteError):
+        await stream.send_error(error.to_text())
+        await asyncio.wait({stream.lost}, timeout=_LAST_WORDS_S)
 
 
 async def _refuse_unknown(stream: object, caller: PeerId) -> NoReturn:

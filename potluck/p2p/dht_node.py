@@ -29,7 +29,7 @@ from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.control import ControlClient
 from potluck.p2p.network import DhtKey, DhtSubkey
-from potluck.p2p.rules import MAX_RECORD_BYTES, is_plausible
+from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
@@ -40,6 +40,7 @@ _RPC_TIMEOUT_S = 3.0
 _OPERATION_TIMEOUT_S = 15.0  # a whole store or get: a few rounds of calls to silent nodes
 _MAX_KEYS = 20_000  # a node's storage; an 80-block model with 300 servers needs 82
 _HANDLER_TIMEOUT_S = 5.0
+_MAX_NEIGHBOURS = 20  # that one answer may name; the stock bucket size
 NO_BOOTSTRAP_HINT = "check that one of them runs, and that its address is still the one in the invite"
 
 
@@ -169,7 +170,10 @@ class _Transport:
     ) -> Message:
         peer = PeerId(peer_id.to_base58())
         body = await self._control.call(peer, name, input.SerializeToString(), timeout_s=_RPC_TIMEOUT_S)
-        return output_protobuf_type.FromString(body)
+        response = output_protobuf_type.FromString(body)
+        if isinstance(response, dht_pb2.FindResponse):
+            _bound_results(response)
+        return response
 
 
 class _Validator(RecordValidatorBase):  # type: ignore[misc]  # hivemind is untyped
@@ -181,15 +185,13 @@ class _Validator(RecordValidatorBase):  # type: ignore[misc]  # hivemind is unty
     def validate(self, record: DHTRecord) -> bool:
         if len(record.value) > MAX_RECORD_BYTES:
             return False
-        subkey = _TolerantSerializer.loads(record.subkey) if record.subkey else None
-        if not is_plausible(subkey, record.expiration_time, now=time.time()):
+        if not record.subkey:  # nobody has a use for such records, but each would stand for all values under its key
+            return False
+        subkey = _TolerantSerializer.loads(record.subkey)
+        if not isinstance(subkey, str) or not is_plausible(subkey, record.expiration_time, now=time.time()):
             return False
         check = self._checks.get(record.key)
-        if check is None:
-            return True
-        if not isinstance(subkey, str):
-            return False
-        return check(subkey, _TolerantSerializer.loads(record.value), record.expiration_time)
+        return check is None or check(subkey, _TolerantSerializer.loads(record.value), record.expiration_time)
 
 
 class _Filter:
@@ -199,12 +201,23 @@ class _Filter:
         self._protocol = protocol
 
     def __call__(self, key: bytes, dictionary: DictionaryDHTValue) -> bool:
+        dictionary.maxsize = math.inf  # a peer wrote it, and merging compares it
         with dictionary.freeze():
             for subkey, (value, expiration) in list(dictionary.items()):
                 record = DHTRecord(key, MSGPackSerializer.dumps(subkey), value, expiration)
                 if not self._protocol.record_validator.validate(record):
                     del dictionary[subkey]
         return True
+
+
+def _bound_results(response: Any) -> None:
+    """Drop what would end a search for everybody: an end that no record can have, and neighbours without number."""
+    latest = time.time() + MAX_HORIZON_S
+    for result in response.results:
+        if not result.expiration_time <= latest:  # also NaN
+            result.type = dht_pb2.NOT_FOUND
+        del result.nearest_node_ids[_MAX_NEIGHBOURS:]
+        del result.nearest_peer_ids[_MAX_NEIGHBOURS:]
 
 
 class _Malformed:

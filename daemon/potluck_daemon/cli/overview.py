@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,11 +56,13 @@ def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> lis
 
 async def live_servers(swarm: Swarm) -> tuple[LiveServer, ...]:
     """Ask the swarm's directory. Raises NetworkError if nobody of the swarm answers."""
-    from potluck.directory import Directory
+    from potluck.directory import Directory, record_checks
     from potluck.p2p.config import HostConfig
     from potluck.p2p.libp2p import Libp2pHost
 
-    host = await Libp2pHost.start(HostConfig(bootstrap_peers=swarm.bootstrap_peers, dht_client=True))
+    checks = record_checks(swarm, time.time)
+    config = HostConfig(bootstrap_peers=swarm.bootstrap_peers, dht_client=True, record_checks=checks)
+    host = await Libp2pHost.start(config)
     try:
         return (await Directory(host, swarm).fetch()).servers
     finally:
