@@ -11,6 +11,7 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
 _BUSY_S = 5.0  # keep away from a full server that names no time of its own
+_MIN_AWAY_S = 0.5  # whatever it says: at once it would only be chosen again
 _LEAVING_S = 30.0  # and from one that leaves, until its record says so too
 
 
@@ -47,7 +48,7 @@ def judge(error: RemoteError) -> Verdict:
     """What to do after `error`; the server's own `retry_after_s` overrides our guess."""
     verdict = _VERDICTS[error.code]
     if verdict.away_s and error.retry_after_s is not None:
-        return Verdict(verdict.action, away_s=error.retry_after_s)
+        return Verdict(verdict.action, away_s=max(error.retry_after_s, _MIN_AWAY_S))
     return verdict
 
 

@@ -45,6 +45,7 @@ class InferenceSession:
         self._prefix = prefix
         self._span = span
         self._hops: list[Hop] = []
+        self._reopened: Hop | None = None  # once is fair; who asks for it again without an answer never gives one
         self._unwanted: frozenset[PeerId] = frozenset()  # they refuse this session, others may be welcome
 
     async def step(
@@ -109,6 +110,7 @@ class InferenceSession:
                 await self._recover(index, error, is_last_try=recoveries > self._config.max_recoveries)
                 continue
             self._servers.note_success(hop.peer_id)
+            self._reopened = None
             if follower is None:
                 return output
             follower.history.append(output)
@@ -126,9 +128,10 @@ class InferenceSession:
             raise SwarmError(
                 f"blocks {hop.span} failed {self._config.max_recoveries} times in one step, at last: {error.message}"
             )
-        if verdict.action is Action.REOPEN:
+        if verdict.action is Action.REOPEN and self._reopened is not hop:
+            self._reopened = hop
             return
-        if verdict.for_this_session:
+        if verdict.for_this_session or verdict.action is Action.REOPEN:
             self._unwanted |= {hop.peer_id}
         route = await self._servers.find_route(
             hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted, why=error
