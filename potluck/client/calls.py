@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from potluck import wire
 from potluck.client.config import ClientConfig
-from potluck.p2p.network import Buffer, Host, Stream
+from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepReply, StepRequest, TensorReply
 from potluck.protocol.records import ServerRecord

@@ -94,7 +94,8 @@ class History:
         if not wanted:
             raise ValueError(f"nothing after token {start} of {self.length}")
         wanted.reverse()
-        return self._joined(wanted)[:, start - position :]
+        joined = self._joined(wanted)
+        return joined if position == start else joined[:, start - position :]
 
     def _joined(self, chunks: list[_Chunk]) -> Tensor:
         """One tensor of `chunks`, each reordered by what happened after it came."""

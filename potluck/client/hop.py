@@ -104,10 +104,7 @@ class Hop:
     async def _feed(self, start: int) -> list[Tensor]:
         """Send the rest of the history in pieces that the server takes; what comes back for the tokens from `start`."""
         outputs: list[Tensor] = []
-        rest = self.history.since(self._cached)
-        while rest.shape[1]:
-            piece = rest[:, : self._piece_tokens(rest.shape[0])]
-            rest = rest[:, piece.shape[1] :]
+        for piece in self._pieces(self.history.since(self._cached)):
             request = StepRequest(
                 hidden=piece,
                 opening=None if self._is_opened else self._opening,
@@ -118,14 +115,20 @@ class Hop:
             reply = await self._exchange(request)
             self._is_opened = True
             self._order = None
+            unwanted = max(start - self._cached, 0)
             self._cached += piece.shape[1]
             if self._cached > start:
-                outputs.append(reply.hidden[:, max(start - self._cached, -piece.shape[1]) :].to(piece.dtype))
+                output = reply.hidden[:, unwanted:] if unwanted else reply.hidden
+                outputs.append(output.to(piece.dtype))
         return outputs
 
-    def _piece_tokens(self, batch: int) -> int:
-        """Tokens a row that one message may hold; deep prompts have to fit into the first."""
-        return max(self._max_batch_tokens // batch, 1 if self._cached else max(self.history.prompt_tokens, 1))
+    def _pieces(self, rest: Tensor) -> tuple[Tensor, ...]:
+        """`rest` in messages that the server takes; deep prompts have to fit into the first."""
+        limit = max(self._max_batch_tokens // rest.shape[0], 1)
+        first = limit if self._cached else max(limit, self.history.prompt_tokens)
+        if rest.shape[1] <= first:
+            return (rest,)
+        return rest[:, :first], *torch.split(rest[:, first:], limit, dim=1)
 
     async def _exchange(self, request: StepRequest) -> StepReply:
         assert self._stream is not None

@@ -18,6 +18,7 @@ from potluck.errors import NetworkError
 T = TypeVar("T")
 
 _JOIN_TIMEOUT_S = 5.0
+_SIGNALS_S = 0.5  # a Ctrl-C that comes just before a lock starts waiting does not wake it: look again this often
 
 
 class LoopThread:
@@ -136,7 +137,8 @@ class _Errand(Generic[T]):
             self._returned.release()
 
     def wait(self) -> T:
-        self._returned.acquire()
+        while not self._returned.acquire(timeout=_SIGNALS_S):
+            pass
         if self._task is None or not self._task.done() or self._task.cancelled():
             raise NetworkError("the model was closed while it worked")
         return self._task.result()
