@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-from tests.helpers.desktop import Desktop, desktop, ended
-from tests.helpers.tray_host import TrayHost, eventually
+from helpers.desktop import Desktop, desktop, ended
+from helpers.tray_host import TrayHost, eventually
 
 
 @pytest.fixture(scope="module")

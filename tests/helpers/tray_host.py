@@ -17,7 +17,7 @@ from dbus_fast.service import ServiceInterface, dbus_method, dbus_property, dbus
 _WATCHER = "org.kde.StatusNotifierWatcher"
 _ITEM = "org.kde.StatusNotifierItem"
 _MENU = "com.canonical.dbusmenu"
-_PATIENCE_S = 30.0
+_PATIENCE_S = 120.0
 
 
 class _Watcher(ServiceInterface):
@@ -140,7 +140,7 @@ class TrayItem:
 
 
 async def eventually(is_so: Callable[[], Any]) -> None:
-    """Ask again and again until `is_so()` (or what it awaits) holds; the test fails after half a minute."""
+    """Ask again and again until `is_so()` (or what it awaits) holds; the test fails after two minutes."""
     async with asyncio.timeout(_PATIENCE_S):
         while True:
             answer = is_so()

@@ -1,0 +1,126 @@
+"""The app, the daemon and the engine together on a virtual screen: what the tray shows and what its menu does.
+
+The tray is seen and clicked from outside, over D-Bus, and the window is used with the keyboard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from helpers.daemon_process import GAME, DaemonProcess, scripted_game
+from helpers.desktop import Desktop, desktop, ended
+from helpers.tray_host import TrayHost, TrayItem
+from potluck_daemon.control import schema
+from potluck_daemon.states import Reason, State
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed"),
+    pytest.mark.skipif(shutil.which("xdotool") is None, reason="xdotool is not installed"),
+]
+SETTINGS = {
+    "POTLUCK_SERVE_LISTEN": "/ip4/127.0.0.1/tcp/0",
+    "POTLUCK_SERVE_THREADS": "1",
+    "POTLUCK_YIELD_ALWAYS": GAME,
+    "POTLUCK_YIELD_FULL_SCREEN": "off",
+    "POTLUCK_YIELD_QUIET_CERTAIN_S": "0.5",
+}
+
+
+@pytest.fixture(scope="module")
+def screen() -> Iterator[Desktop]:
+    with desktop(window_manager=True) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def daemon(screen: Desktop) -> Iterator[DaemonProcess]:
+    """One that serves the demo model in a swarm of its own."""
+    with DaemonProcess(environment=screen.environment | SETTINGS) as made:
+        made.client.call(schema.CREATE)
+        made.wait_state(State.SERVING)
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def tray(screen: Desktop, daemon: DaemonProcess) -> AsyncIterator[TrayItem]:
+    """The icon of an app beside `daemon`."""
+    async with app(screen, daemon, "--hidden") as item:
+        yield item
+
+
+@asynccontextmanager
+async def app(screen: Desktop, daemon: DaemonProcess, *options: str) -> AsyncIterator[TrayItem]:
+    host = TrayHost(screen.bus_address)
+    await host.start()
+    command = [sys.executable, "-m", "potluck_app", *options]
+    with ended(subprocess.Popen(command, env=daemon.environment)):
+        yield await host.item()
+    await host.leave()
+
+
+def press(screen: Desktop, *keys: str) -> None:
+    """Type into the app's window as somebody at the keyboard does."""
+    find = ["xdotool", "search", "--sync", "--onlyvisible", "--name", "^Potluck$"]
+    subprocess.run(
+        [*find, "windowactivate", "--sync", "key", *keys], env=screen.environment, check=True, stderr=subprocess.DEVNULL
+    )
+
+
+async def test_a_newcomer_starts_the_daemon_and_a_swarm_from_the_window(screen: Desktop) -> None:
+    with DaemonProcess(environment=screen.environment | SETTINGS) as daemon:
+        daemon.stop()
+        async with app(screen, daemon) as item:
+            await item.wait_tooltip("Potluck is not running")
+            await asyncio.to_thread(press, screen, "space")  # "Start it"
+            await item.wait_tooltip("No swarm joined yet")
+            menu = {entry.label: entry.enabled for entry in await item.menu()}
+            assert menu["Pause for an hour"] is False
+            await asyncio.to_thread(press, screen, "Tab", "space")  # past the field, to "Start a swarm"
+            await item.wait_tooltip("Serving blocks 0:12 of demo-model")
+        assert daemon.status().state is State.SERVING  # it does not need the app
+        assert daemon.command("stop").returncode == 0
+
+
+async def test_the_menu_pauses_for_an_hour_and_resumes(tray: TrayItem, daemon: DaemonProcess) -> None:
+    await tray.wait_tooltip("serving, 0.0 tokens/s")
+    serving = await tray.icon_pixels()
+    await tray.click("Pause for an hour")
+    paused = await asyncio.to_thread(daemon.wait_state, State.PAUSED)
+    assert paused.reason is Reason.TIMER
+    assert paused.until is not None
+    assert 3500 < paused.until - paused.since <= 3600
+    await tray.wait_tooltip("paused\nPaused by you")
+    assert await tray.icon_pixels() != serving
+    menu = {entry.label: entry.enabled for entry in await tray.menu()}
+    assert menu["Resume"] is True
+    assert menu["Pause for an hour"] is False
+    await tray.click("Resume")
+    await asyncio.to_thread(daemon.wait_state, State.SERVING)
+    await tray.wait_tooltip("serving")
+
+
+async def test_a_game_is_named_while_it_runs_and_serving_comes_back_after_it(tray: TrayItem, tmp_path: Path) -> None:
+    await tray.wait_tooltip("serving")
+    with scripted_game(tmp_path):
+        await tray.wait_tooltip(f"stepped aside\nGiving way to {GAME}")
+    await tray.wait_tooltip("serving")
+
+
+async def test_a_killed_daemon_is_shown_as_away_until_it_is_back(tray: TrayItem, daemon: DaemonProcess) -> None:
+    await tray.wait_tooltip("serving")
+    daemon.kill()
+    await tray.wait_tooltip("Potluck is not running")
+    menu = {entry.label: entry.enabled for entry in await tray.menu()}
+    assert menu["Pause for an hour"] is False
+    assert menu["Resume"] is False
+    await asyncio.to_thread(daemon.start)
+    await tray.wait_tooltip("serving")
