@@ -62,7 +62,7 @@ async def app(screen: Desktop, daemon: DaemonProcess, *options: str) -> AsyncIte
     host = TrayHost(screen.bus_address)
     await host.start()
     command = [sys.executable, "-m", "potluck_app", *options]
-    with ended(subprocess.Popen(command, env=daemon.environment)):
+    with ended(subprocess.Popen(command, env=daemon.environment)):  # noqa: ASYNC220 (returns at once)
         yield await host.item()
     await host.leave()
 
