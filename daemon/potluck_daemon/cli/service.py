@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import grp
 import os
 import shutil
 import subprocess
@@ -25,6 +26,8 @@ EXAMPLES = """\
 UNIT = "potluckd.service"
 _SYSTEM_TEMPLATE = "potluckd-system.service"
 _PROGRAM = "@POTLUCKD@"
+_GROUPS = "@GPU_GROUPS@"
+_GPU_GROUPS = ("render", "video")  # who may use a GPU; a unit that names one this machine lacks does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
 
 
@@ -64,9 +67,11 @@ def unit_path(*, is_system: bool) -> Path:
 
 
 def unit_text(*, is_system: bool) -> str:
-    """The unit with the path of this installation's `potluckd` in it."""
+    """The unit with the path of this installation's `potluckd` and this machine's groups in it."""
     text = _template(_SYSTEM_TEMPLATE if is_system else UNIT)
-    return text.replace(_PROGRAM, str(_program()))
+    groups = {group.gr_name for group in grp.getgrall()}
+    present = " ".join(name for name in _GPU_GROUPS if name in groups)
+    return text.replace(_PROGRAM, str(_program())).replace(_GROUPS, present)
 
 
 def _install(is_system: bool) -> None:
@@ -100,7 +105,8 @@ def _systemctl(is_system: bool, *arguments: str) -> None:
         raise PotluckError(f"`{' '.join(command)}` does not end") from None
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
-        raise PotluckError(f"`{' '.join(command)}` failed: {said[0] if said else done.returncode}")
+        log = f"journalctl {'' if is_system else '--user '}--unit={UNIT}"
+        raise PotluckError(f"`{' '.join(command)}` failed: {said[-1] if said else done.returncode}", hint=log)
 
 
 def _template(name: str) -> str:
