@@ -1,0 +1,86 @@
+"""What a hostile node may store in the DHT, and what it may answer to those who search it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import msgpack
+from hivemind.dht.protocol import DHTProtocol
+from hivemind.dht.routing import DHTID
+from hivemind.proto import dht_pb2
+from hivemind.utils.serializer import MSGPackSerializer
+
+from potluck.p2p.libp2p import Libp2pHost
+from potluck.protocol.blocks import PeerId
+
+_DICTIONARY = 0x50  # hivemind's msgpack extension of a value with subkeys
+
+
+def bad_records(key: str, victim: PeerId) -> Iterator[bytes]:
+    """Store requests under `key` that would hide, replace or spoil the record of `victim`."""
+    soon, late = time.time() + 60.0, time.time() + 3000.0
+    garbage = MSGPackSerializer.dumps(b"not a record")
+    for subkey in (7, -1, 1.5, True, ["list"], {"a": "map"}, b"bytes", "x" * 100_000, msgpack.ExtType(5, b"")):
+        yield _store(key, msgpack.packb(subkey), garbage, soon)
+    name = MSGPackSerializer.dumps(victim)
+    for end in (math.inf, -math.inf, math.nan, 1e300, late):
+        yield _store(key, name, garbage, end)
+    for value in (b"", b"\xc1", b"\x91" * 50_000, bytes(200_000), msgpack.packb({"body": 7})):
+        yield _store(key, name, value, late)
+    for end in (late, math.inf):  # a value without subkeys is one instead of all servers'
+        yield _store(key, DHTProtocol.IS_REGULAR_VALUE, garbage, end)
+    for dictionary in (_dictionary(1, late, [[victim, garbage, late]]), _dictionary("x", math.inf, []), b"\xc1"):
+        yield _store(key, DHTProtocol.IS_DICTIONARY, dictionary, late)
+
+
+def _store(key: str, subkey: bytes, value: bytes, expiration: float) -> bytes:
+    request = dht_pb2.StoreRequest(
+        keys=[DHTID.generate(source=key).to_bytes()],
+        subkeys=[subkey],
+        values=[value],
+        expiration_time=[expiration],
+        in_cache=[False],
+    )
+    return bytes(request.SerializeToString())
+
+
+def _dictionary(max_size: object, expiration: float, items: list[object]) -> bytes:
+    return bytes(msgpack.packb(msgpack.ExtType(_DICTIONARY, msgpack.packb([max_size, expiration, items]))))
+
+
+def _found(kind: int, value: bytes, expiration: float) -> dht_pb2.FindResult:
+    return dht_pb2.FindResult(type=kind, value=value, expiration_time=expiration)
+
+
+def _neighbours() -> dht_pb2.FindResult:
+    result = dht_pb2.FindResult(type=dht_pb2.NOT_FOUND)
+    for index in range(2000):
+        result.nearest_node_ids.append(index.to_bytes(DHTID.HASH_NBYTES, "big"))
+        result.nearest_peer_ids.append(b"\x00\x24\x08\x01\x12\x20" + index.to_bytes(32, "big"))
+    return result
+
+
+DHT_LIES: Mapping[str, Callable[[], dht_pb2.FindResult]] = {
+    "nobody, for ever": lambda: _found(dht_pb2.FOUND_DICTIONARY, _dictionary(math.inf, math.inf, []), math.inf),
+    "nobody, until late": lambda: _found(dht_pb2.FOUND_DICTIONARY, _dictionary(1, 0.0, []), time.time() + 3000),
+    "one value": lambda: _found(dht_pb2.FOUND_REGULAR, msgpack.packb(7), time.time() + 3000),
+    "a dictionary without a size": lambda: _found(
+        dht_pb2.FOUND_DICTIONARY, _dictionary("x", 0.0, []), time.time() + 30
+    ),
+    "garbage": lambda: _found(dht_pb2.FOUND_DICTIONARY, b"\xc1", math.nan),
+    "thousands of neighbours": _neighbours,
+}
+
+
+def answer_finds(host: Libp2pHost, lie: Callable[[], dht_pb2.FindResult]) -> None:
+    """Let the node of `host`, which others ask already, answer every search with `lie`."""
+
+    async def answer(body: bytes, caller: PeerId) -> bytes:
+        request = dht_pb2.FindRequest.FromString(body)
+        return bytes(dht_pb2.FindResponse(results=[lie() for _ in request.keys]).SerializeToString())
+
+    assert host._control is not None
+    assert host._control._unary is not None
+    host._control._unary._handlers["DHTProtocol.rpc_find"] = answer

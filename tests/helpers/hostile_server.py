@@ -1,0 +1,168 @@
+"""A server with a valid signed record that promises much and then misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from potluck import wire
+from potluck.checkpoint import load_span, open_checkpoint
+from potluck.directory import Directory
+from potluck.p2p.frames import MESSAGE, FrameStream
+from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import Stream
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code
+from potluck.protocol.messages import StepReply
+from potluck.protocol.records import ServerRecord, ServerState
+from potluck.protocol.swarm import Swarm
+from potluck.wire.envelopes import Envelope, RawTensor, write_envelope
+
+_MAX_FRAME_BYTES = 64 << 20
+
+Misdeed = Callable[[FrameStream, torch.Tensor], Awaitable[None]]
+"""What is done instead of answering a session's first step, given the true answer [batch, tokens, hidden_size]."""
+
+
+class HostileServer:
+    """Announces the same blocks with the same digests as the honest server, only much faster."""
+
+    misdeed: Misdeed
+
+    def __init__(self, host: Libp2pHost, swarm: Swarm, folder: Path, record: ServerRecord) -> None:
+        self.visits = 0
+        self._host = host
+        self._record = record
+        self._directory = Directory(host, swarm, host.identity)
+        self._blocks = load_span(open_checkpoint(str(folder)), Span(0, swarm.num_blocks))
+        self._limits = wire.Limits(
+            hidden_size=self._blocks.hidden_size,
+            num_blocks=swarm.num_blocks,
+            max_batch_tokens=record.max_batch_tokens,
+            max_length=record.max_length,
+            max_frame_bytes=_MAX_FRAME_BYTES,
+        )
+
+    @classmethod
+    async def start(cls, host: Libp2pHost, swarm: Swarm, folder: Path) -> HostileServer:
+        (honest,) = (await Directory(host, swarm).fetch()).servers
+        fast = {"inference_tps": 1e9, "forward_tps": 1e9, "network_tps": 1e9, "throughput_tps": 1e9}
+        record = replace(honest.record, peer_id=host.peer_id, public_name="trust me", **fast)
+        self = cls(host, swarm, folder, record)
+        self._heartbeat = replace(honest.heartbeat, peer_id=host.peer_id, state=ServerState.ONLINE, step_ms=0.0)
+        await host.serve_stream(wire.INFERENCE, self._session, max_frame_bytes=_MAX_FRAME_BYTES)
+        return self
+
+    @property
+    def peer_id(self) -> PeerId:
+        return self._host.peer_id
+
+    async def announce(self) -> None:
+        await self._directory.announce(self._record)
+        await self._directory.heartbeat(self._heartbeat)
+
+    async def _session(self, stream: Stream, peer: PeerId) -> None:
+        assert isinstance(stream, FrameStream)
+        body = await stream.receive()
+        if body is None:
+            return
+        self.visits += 1
+        request = wire.decode_step(body, limits=self._limits, first=True)
+        assert request.hidden is not None
+        with torch.inference_mode():
+            truth = self._blocks.forward(request.hidden, self._blocks.new_cache())
+        await self.misdeed(stream, truth)
+
+
+def refuse(text: str) -> Misdeed:
+    async def misdeed(stream: FrameStream, truth: torch.Tensor) -> None:
+        await stream.send_error(text)
+        await stream.receive()
+
+    return misdeed
+
+
+def _answer(make: Callable[[torch.Tensor], torch.Tensor]) -> Misdeed:
+    async def misdeed(stream: FrameStream, truth: torch.Tensor) -> None:
+        await stream.send(*wire.encode_step_reply(StepReply(make(truth))))
+        await stream.receive()
+
+    return misdeed
+
+
+def _send(*frames: bytes) -> Misdeed:
+    async def misdeed(stream: FrameStream, truth: torch.Tensor) -> None:
+        for frame in frames:
+            await stream.send(frame)
+        await stream.receive()
+
+    return misdeed
+
+
+def _write(data: bytes) -> Misdeed:
+    async def misdeed(stream: FrameStream, truth: torch.Tensor) -> None:
+        stream.write_raw(data)
+        await stream.receive()
+
+    return misdeed
+
+
+async def _nothing(stream: FrameStream, truth: torch.Tensor) -> None:
+    await stream.receive()
+
+
+async def _hang_up(stream: FrameStream, truth: torch.Tensor) -> None:
+    """Returning closes the stream."""
+
+
+async def _twice(stream: FrameStream, truth: torch.Tensor) -> None:
+    for _ in range(2):
+        await stream.send(*wire.encode_step_reply(StepReply(truth)))
+    await stream.receive()
+    await asyncio.Event().wait()
+
+
+async def _endless(stream: FrameStream, truth: torch.Tensor) -> None:
+    while True:
+        await stream.send(*wire.encode_step_reply(StepReply(truth)))
+
+
+async def _drip(stream: FrameStream, truth: torch.Tensor) -> None:
+    stream.write_raw(bytes((MESSAGE,)) + (1 << 20).to_bytes(8, "big"))
+    while not stream.lost.done():
+        stream.write_raw(b"x")
+        await asyncio.sleep(0.05)
+
+
+def _reply(tensor: RawTensor) -> bytes:
+    return b"".join(write_envelope(Envelope("", [tensor])))
+
+
+MISDEEDS: Mapping[str, Misdeed] = {
+    "another shape": _answer(lambda truth: truth[:, :-1]),
+    "another hidden size": _answer(lambda truth: truth[:, :, :-1]),
+    "NaN": _answer(lambda truth: truth * float("nan")),
+    "infinity": _answer(lambda truth: truth + float("inf")),
+    "integers": _answer(lambda truth: truth.to(torch.int64)),
+    "a claim of gigabytes": _send(_reply(RawTensor((1, 2**31 - 1, 64), "float32", 0, 0, bytes(16)))),
+    "no tensor": _send(b""),
+    "garbage": _send(b"\xff" * 100),
+    "an endless frame": _write(bytes((MESSAGE,)) + (2**63).to_bytes(8, "big")),
+    "an unknown marker": _write(bytes((9,)) + bytes(8)),
+    "nothing": _nothing,
+    "byte by byte": _drip,
+    "hanging up": _hang_up,
+    "two answers": _twice,
+    "answers without end": _endless,
+    "a failure": refuse("RuntimeError('\x1b[31m\x00 CUDA')"),
+    "a long failure": refuse("x" * 20_000),
+    "busy for no time": refuse(f"[potluck:{Code.BUSY} retry_after=0] come again"),
+    "busy for ever": refuse(f"[potluck:{Code.BUSY} retry_after=999999] never"),
+    "draining": refuse(f"[potluck:{Code.DRAINING}] bye"),
+    "replay, always": refuse(f"[potluck:{Code.ROLLBACK}] start again"),
+    "an unknown code": refuse("[potluck:no_such_code] what"),
+}

@@ -1,0 +1,220 @@
+"""What people get wrong on the command line: one line that says what to do, an exit code, and nothing left running."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from helpers.client_world import prompt
+from helpers.command_line import CommandLine, Outcome
+from helpers.small_model import golden_with_tokenizer
+from potluck_daemon.cli.local_swarm import LocalSwarm
+
+from potluck import AutoDistributedModelForCausalLM
+from potluck.client import ClientConfig
+from potluck.errors import SwarmError
+from potluck.p2p.identity import Identity
+from potluck.protocol.blocks import Span
+from potluck.protocol.invite import encode_invite
+
+FAILED, USAGE, NETWORK = 1, 2, 3
+NO_ROUTE_S = 2.0
+KEY = "engine.key"
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="potluck-bad-"))  # pytest's own folders are too deep for Unix sockets
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Path:
+    return golden_with_tokenizer(folder / "golden")
+
+
+@pytest.fixture(scope="module")
+def swarm(model: Path, folder: Path) -> Iterator[LocalSwarm]:
+    """Blocks 0:2 of 4 are served; nobody serves the rest."""
+    with LocalSwarm(model, [Span(0, 2)], serve_options=("--identity", str(folder / KEY))) as swarm:
+        yield swarm
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient(swarm: LocalSwarm) -> Iterator[subprocess.Popen[str]]:
+    """A `generate` that waits for the missing blocks for as long as it does by default, beside all other tests."""
+    folder = Path(tempfile.mkdtemp(prefix="potluck-bad-"))
+    command = CommandLine(folder).start("generate", "--swarm", swarm.invite, "--model", str(swarm.checkpoint), "hello")
+    yield command
+    command.kill()
+    command.communicate()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def potluck(folder: Path) -> Iterator[CommandLine]:
+    """After each test, nothing of it runs any more."""
+    command_line = CommandLine(folder)
+    yield command_line
+    _, alive = psutil.wait_procs(command_line.processes(), timeout=10)
+    assert alive == []
+    assert not list(folder.rglob("*.sock"))
+
+
+@pytest.fixture(scope="module")
+def nowhere(swarm: LocalSwarm) -> str:
+    """An invite whose bootstrap address does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]  # free again at once
+    address = f"/ip4/127.0.0.1/tcp/{port}/p2p/{Identity.generate().peer_id}"
+    return encode_invite(replace(swarm.swarm, bootstrap_peers=(address,)))
+
+
+def assert_one_line(outcome: Outcome, code: int, *words: str) -> None:
+    """One line for people on standard error, with advice in brackets; no traceback anywhere."""
+    assert outcome.code == code, outcome
+    assert "Traceback" not in outcome.out + outcome.err
+    lines = outcome.err.splitlines()
+    assert len(lines) == 1, outcome.err
+    assert lines[0].startswith("potluck: ")
+    assert lines[0].endswith(")"), "no advice"
+    for word in words:
+        assert word in lines[0]
+
+
+def test_what_is_wrong_with_the_words_alone_is_said_at_once(potluck: CommandLine, swarm: LocalSwarm) -> None:
+    invite, model = swarm.invite, str(swarm.checkpoint)
+    cases = {
+        ("serve", model, "--swarm", "nosuch", "--blocks", "0:2"): ("nosuch", "swarm join"),
+        ("serve", model, "--swarm", invite[:-9], "--blocks", "0:2"): ("invite", "copy the whole line"),
+        ("serve", model, "--swarm", invite.replace(invite[40], "~", 1), "--blocks", "0:2"): ("not an invite",),
+        ("serve", model, "--swarm", invite, "--blocks", "2:9"): ("2:9", "0:4"),
+        ("serve", "--swarm", invite, "--blocks", "0:2"): ("on no hub",),
+        ("generate", "hello"): ("no swarm yet", "swarm join"),
+        ("generate", "--swarm", "potluck9:AAAA", "hello"): ("newer version", "update"),
+        ("swarm", "join", "nonsense"): ("not an invite",),
+        ("swarm", "show", "nosuch"): ("nosuch",),
+        ("swarm", "leave", "nosuch"): ("nosuch",),
+    }
+    for (arguments, words), outcome in zip(cases.items(), potluck.run_together(list(cases)), strict=True):
+        assert_one_line(outcome, USAGE, *words)
+        assert outcome.out == "", arguments
+
+
+@pytest.mark.parametrize("blocks", ["x", "4:2", "0:", "-1:2", "0:99999999999999999999x"])
+def test_blocks_that_are_no_range_are_a_usage_error(potluck: CommandLine, swarm: LocalSwarm, blocks: str) -> None:
+    outcome = potluck.run("serve", "m", "--swarm", swarm.invite, f"--blocks={blocks}")
+    assert outcome.code == USAGE
+    assert "--blocks" in outcome.err.splitlines()[-1]
+    assert "Traceback" not in outcome.err
+
+
+def test_a_model_that_is_not_there_or_only_pickled_is_named(
+    potluck: CommandLine, swarm: LocalSwarm, folder: Path
+) -> None:
+    pickled = folder / "pickled"
+    pickled.mkdir()
+    shutil.copy(swarm.checkpoint / "config.json", pickled)
+    (pickled / "pytorch_model.bin").write_bytes(b"never opened")
+    options = ("--swarm", swarm.invite, "--blocks", "0:2", "--host", "127.0.0.1")
+    missing, binary, asked = potluck.run_together(
+        [
+            ("serve", "./nowhere", *options),
+            ("serve", str(pickled), *options),
+            ("generate", "--swarm", swarm.invite, "--model", str(pickled), "hello"),
+        ]
+    )
+    assert_one_line(missing, FAILED, "nowhere")
+    assert_one_line(binary, FAILED, "potluck convert")
+    assert_one_line(asked, FAILED, "potluck convert")
+
+
+def test_a_name_that_no_hub_knows_is_an_error_with_advice(potluck: CommandLine, swarm: LocalSwarm) -> None:
+    outcome = potluck.run(
+        "serve", "nobody/nothing", "--swarm", swarm.invite, "--num-blocks", "1", "--host", "127.0.0.1"
+    )
+    assert_one_line(outcome, FAILED, "nobody/nothing")
+
+
+def test_a_bootstrap_address_that_does_not_answer_is_said_by_every_command(
+    potluck: CommandLine, swarm: LocalSwarm, nowhere: str
+) -> None:
+    model = str(swarm.checkpoint)
+    serve, show, generate = potluck.run_together(
+        [
+            ("serve", model, "--swarm", nowhere, "--blocks", "0:2", "--host", "127.0.0.1"),
+            ("swarm", "show", nowhere),
+            ("generate", "--swarm", nowhere, "--model", model, "hello"),
+        ]
+    )
+    assert_one_line(serve, FAILED, "no bootstrap peer answers")
+    assert_one_line(show, NETWORK, "no bootstrap peer answers")
+    assert_one_line(generate, NETWORK, "no bootstrap peer answers")
+
+
+def test_a_port_in_use_and_an_identity_in_use_are_refused(
+    potluck: CommandLine, swarm: LocalSwarm, folder: Path
+) -> None:
+    key = folder / "twin.key"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        options = ("--swarm", swarm.invite, "--blocks", "0:2", "--host", "127.0.0.1")
+        serve, bootstrap = potluck.run_together(
+            [
+                ("serve", str(swarm.checkpoint), *options, "--port", port),
+                ("bootstrap", "--host", "127.0.0.1", "--port", port, "--identity", str(key)),
+            ]
+        )
+    assert_one_line(serve, FAILED, port, "another port")
+    assert_one_line(bootstrap, NETWORK, port, "another port")
+
+
+def test_a_second_engine_with_the_same_identity_is_refused_and_the_first_goes_on(
+    potluck: CommandLine, swarm: LocalSwarm, folder: Path
+) -> None:
+    (first,) = swarm.engines
+    here = folder / KEY
+    copied = shutil.copy(here, folder / "copied.key")
+    for key in (str(here), str(copied)):  # on this machine a lock tells, elsewhere the network
+        outcome = potluck.run(
+            *("serve", str(swarm.checkpoint), "--swarm", swarm.invite, "--blocks", "2:4", "--host", "127.0.0.1"),
+            *("--identity", key),
+        )
+        assert_one_line(outcome, FAILED, "identity", "identity file of its own")
+    assert first.is_alive
+
+
+def test_another_key_shows_an_empty_swarm_and_never_its_servers(potluck: CommandLine, swarm: LocalSwarm) -> None:
+    other = encode_invite(replace(swarm.swarm, membership_key=bytes(32)))
+    outcome = potluck.run("swarm", "show", other)
+    assert outcome.code == 0
+    assert "Nobody serves 0:4" in outcome.out
+    assert "engine-0" not in outcome.out
+
+
+@pytest.mark.parametrize(("key", "missing"), [("own", "2:4"), ("wrong", "0:4")])
+def test_blocks_that_nobody_serves_are_named_within_the_time_limit(swarm: LocalSwarm, key: str, missing: str) -> None:
+    joined = swarm.swarm if key == "own" else replace(swarm.swarm, membership_key=bytes(32))
+    config = ClientConfig(no_route_timeout_s=NO_ROUTE_S)
+    with AutoDistributedModelForCausalLM.from_pretrained(str(swarm.checkpoint), swarm=joined, config=config) as model:
+        began_s = time.monotonic()
+        with pytest.raises(SwarmError, match=missing), torch.inference_mode():
+            model.generate(prompt(), max_new_tokens=2)
+        assert time.monotonic() - began_s < NO_ROUTE_S + 20
+
+
+def test_generate_names_the_blocks_that_nobody_serves(patient: subprocess.Popen[str]) -> None:
+    _, said = patient.communicate(timeout=100)
+    assert patient.returncode == NETWORK
+    assert "2:4" in said.splitlines()[-1]
+    assert "Traceback" not in said

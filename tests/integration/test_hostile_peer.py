@@ -1,0 +1,444 @@
+"""A hostile peer speaks to a live engine: it is refused or dropped, and nobody else notices.
+
+After each attack a well-behaved client generates the same tokens as before, the engine's cache is free again, and its
+files, threads and memory have not grown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+import pytest
+import pytest_asyncio
+import torch
+from helpers.client_world import GOLDEN, local_model, prompt
+from helpers.hostile_directory import DHT_LIES, answer_finds, bad_records
+from helpers.hostile_peer import (
+    BAD_FRAMES,
+    BAD_TENSORS,
+    HIDDEN,
+    WAIT_S,
+    HostilePeer,
+    bad_names,
+    free_cache,
+    garbage,
+    hidden_states,
+    raw,
+    refusal,
+)
+from helpers.hostile_server import MISDEEDS, HostileServer, refuse
+from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
+from potluck_daemon.cli.overview import live_servers
+from transformers.utils import logging
+
+from potluck import AutoDistributedModelForCausalLM, wire
+from potluck.client import ClientConfig
+from potluck.directory import record_checks
+from potluck.directory.seal import Kind
+from potluck.errors import PotluckError
+from potluck.p2p.config import HostConfig
+from potluck.p2p.identity import Identity
+from potluck.p2p.libp2p import Libp2pHost
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.membership import call_proof
+from potluck.protocol.messages import StepRequest
+from potluck.wire.tensors import EMPTY_FLOATS, EMPTY_INTS, to_raw
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+GREEDY = {"max_new_tokens": 8, "do_sample": False}
+CLIENT = ClientConfig(request_timeout_s=20.0, no_route_timeout_s=20.0)
+IMPATIENT = ClientConfig(request_timeout_s=2.0, no_route_timeout_s=20.0)
+MAX_NEW_FILES, MAX_NEW_THREADS, MAX_NEW_BYTES = (
+    32,
+    12,
+    200 << 20,
+)  # what caches and pools may take, not what a leak would
+
+
+@dataclass
+class Witness:
+    """A well-behaved client beside the attack, and an eye on the engine's process."""
+
+    model: Any
+    expected: torch.Tensor
+    engine: Engine
+    node: Libp2pHost
+    free_before: int = 0
+    files_before: int = 0
+    threads_before: int = 0
+    bytes_before: int = 0
+
+    async def note(self) -> None:
+        """Remember how the engine is before anything happens."""
+        process = psutil.Process(self.engine.pid)
+        await self.generates_the_same()
+        self.free_before = await free_cache(self.node, self.engine.peer_id)
+        self.files_before, self.threads_before = process.num_fds(), process.num_threads()
+        self.bytes_before = process.memory_info().rss
+
+    async def generates_the_same(self) -> None:
+        tokens = await asyncio.to_thread(self.model.generate, prompt(), **GREEDY)
+        assert torch.equal(tokens, self.expected)
+
+    async def finds_nothing_changed(self) -> None:
+        assert self.engine.is_alive
+        await self.generates_the_same()
+        process = psutil.Process(self.engine.pid)
+        deadline = time.monotonic() + WAIT_S
+        while (held := await self.held(process)) and time.monotonic() < deadline:  # noqa: ASYNC110 (another process)
+            await asyncio.sleep(0.05)
+        assert not held
+        assert process.num_threads() <= self.threads_before + MAX_NEW_THREADS
+        assert process.memory_info().rss <= self.bytes_before + MAX_NEW_BYTES
+        assert len(self.engine.processes()) == 2, "the engine and its p2pd"
+
+    async def held(self, process: psutil.Process) -> dict[str, int]:
+        """What the attack still holds at the engine; the engine learns from p2pd, a moment later, that it is over."""
+        cache = self.free_before - await free_cache(self.node, self.engine.peer_id)
+        files = process.num_fds() - self.files_before
+        return {
+            name: number
+            for name, number, allowed in (("cache", cache, 0), ("files", files, MAX_NEW_FILES))
+            if number > allowed
+        }
+
+
+@pytest.fixture(scope="module")
+def swarm() -> Iterator[LocalSwarm]:
+    with LocalSwarm(GOLDEN, [Span(0, 4)]) as swarm:
+        yield swarm
+        (log,) = swarm.folder.glob("*-engine-0.log")
+        assert "Traceback" not in log.read_text(), log.read_text()
+
+
+async def start_node(swarm: LocalSwarm, **options: Any) -> Libp2pHost:
+    config = HostConfig(bootstrap_peers=swarm.swarm.bootstrap_peers, runtime_dir=swarm.folder / "nodes", **options)
+    return await Libp2pHost.start(config)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def witness(swarm: LocalSwarm) -> AsyncIterator[Witness]:
+    logging.disable_progress_bar()
+    torch.set_num_threads(1)
+    (engine,) = swarm.engines
+    expected = local_model().generate(prompt(), **GREEDY)
+    node = await start_node(swarm, dht_client=True)
+    model = AutoDistributedModelForCausalLM.from_pretrained(str(GOLDEN), swarm=swarm.swarm, config=CLIENT)
+    witness = Witness(model, expected, engine, node)
+    await witness.note()
+    yield witness
+    await asyncio.to_thread(model.close)
+    await node.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def node(swarm: LocalSwarm) -> AsyncIterator[Libp2pHost]:
+    host = await start_node(swarm, dht_client=True)
+    yield host
+    await host.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def hostile(swarm: LocalSwarm, node: Libp2pHost, witness: Witness) -> AsyncIterator[HostilePeer]:
+    """Attacks; when its test is over, everything has to be as before."""
+    peer = HostilePeer(node, swarm.swarm, witness.engine.peer_id)
+    yield peer
+    await peer.hang_up()
+    await witness.finds_nothing_changed()
+
+
+async def outcome(answer: Awaitable[object]) -> Code | None:
+    """The code of the refusal; None if there was an answer."""
+    try:
+        await answer
+    except RemoteError as error:
+        return error.code
+    return None
+
+
+REFUSALS = {Code.BAD_REQUEST, Code.TOO_LONG, Code.NOT_SERVED, Code.NOT_A_MEMBER}
+"""What may be said to a hostile peer; INTERNAL would mean that an exception of ours was its doing."""
+
+
+@pytest.mark.parametrize("protocol", [wire.FORWARD, wire.BACKWARD, wire.PUSH])
+async def test_garbage_in_a_call_is_refused(hostile: HostilePeer, protocol: str) -> None:
+    codes = {await hostile.call(protocol, body) for body in garbage()}
+    assert codes <= REFUSALS
+
+
+@pytest.mark.parametrize("protocol", [wire.INFO, wire.CHECK])
+async def test_garbage_in_a_call_that_is_open_to_all_is_refused_or_ignored(hostile: HostilePeer, protocol: str) -> None:
+    codes = {await hostile.call(protocol, body) for body in garbage()}
+    assert codes <= REFUSALS | {None}
+
+
+@pytest.mark.parametrize("protocol", [wire.INFERENCE, wire.FORWARD_STREAM, wire.BACKWARD_STREAM])
+async def test_garbage_on_a_stream_is_refused(hostile: HostilePeer, protocol: str) -> None:
+    for body in garbage():
+        stream = await hostile.open(protocol)
+        await stream.send(body)
+        await stream.end()
+        assert await refusal(stream) in REFUSALS, body[:100]
+
+
+async def test_wrong_hidden_states_are_refused_in_every_kind_of_call(hostile: HostilePeer) -> None:
+    good = to_raw(hidden_states(1, 2))
+    for name, tensor in BAD_TENSORS.items():
+        stream = await hostile.open()
+        await stream.send(hostile.opening(tensor))
+        assert await refusal(stream) in REFUSALS, name
+        assert await hostile.call(wire.FORWARD, hostile.message([tensor, EMPTY_FLOATS])) in REFUSALS, name
+        assert await hostile.call(wire.BACKWARD, hostile.message([good, tensor, EMPTY_FLOATS])) in REFUSALS, name
+        if name != "no rows":  # which means: no prompts
+            assert await hostile.call(wire.FORWARD, hostile.message([good, tensor])) in REFUSALS, name
+
+
+async def test_reversed_repeated_and_foreign_blocks_are_refused(hostile: HostilePeer) -> None:
+    tensors = [to_raw(hidden_states(1, 1)), EMPTY_FLOATS, EMPTY_INTS]
+    for name, uid in bad_names(hostile.swarm.prefix).items():
+        assert await hostile.call(wire.FORWARD, hostile.message(tensors[:2], uid=uid)) in REFUSALS, name
+        stream = await hostile.open()
+        await stream.send(hostile.message(tensors, {"max_length": 8}, uid=uid))
+        assert await refusal(stream) in REFUSALS, name
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"max_length": 1 << 62},
+        {"max_length": -1},
+        {"max_length": "long"},
+        {"max_length": float("inf")},
+        {"max_length": None},
+        {"session_id": "x" * 100_000},
+        {"session_id": 7},
+        {"alloc_timeout": float("nan")},
+        {"alloc_timeout": -1.0},
+        {"points": "many"},
+        {"start_from_position": 5},
+        {"start_from_position": -1},
+        {"next_servers": [["x"]]},
+        {"next_servers": 7},
+        {"args_structure": [[b"__T9"], {}]},
+        {"active_adapter": ["a"]},
+        {"potluck": 7},
+        {"potluck": {"membership": "text"}},
+    ],
+    ids=lambda metadata: str(metadata)[:40],
+)
+async def test_an_absurd_opening_is_refused(hostile: HostilePeer, metadata: dict[str, object]) -> None:
+    stream = await hostile.open()
+    await stream.send(hostile.opening(**metadata))
+    assert await refusal(stream) in REFUSALS
+
+
+async def test_a_step_that_does_not_fit_its_session_ends_it(hostile: HostilePeer) -> None:
+    token = to_raw(hidden_states(1, 1))
+    steps = {
+        "another batch size": hostile.message([to_raw(hidden_states(2, 1)), EMPTY_FLOATS, EMPTY_INTS]),
+        "a gap": hostile.message([token, EMPTY_FLOATS, EMPTY_INTS], {"start_from_position": 9}),
+        "beyond its length": hostile.message([to_raw(hidden_states(1, 40)), EMPTY_FLOATS, EMPTY_INTS]),
+        "rows that are not there": hostile.message([token, EMPTY_FLOATS, to_raw(torch.tensor([7]))]),
+        "negative rows": hostile.message([token, EMPTY_FLOATS, to_raw(torch.tensor([-1]))]),
+        "prompts for other blocks": hostile.message([token, to_raw(hidden_states(2, 1)[:, None]), EMPTY_INTS]),
+        "prompts without end": hostile.message([token, raw(4, 1, 2**30, 64, num_bytes=8), EMPTY_INTS]),
+    }
+    for name, body in steps.items():
+        stream = await hostile.session(max_length=32)
+        await stream.send(body)
+        assert await refusal(stream) in REFUSALS, name
+
+
+@pytest.mark.parametrize("name", BAD_FRAMES)
+@pytest.mark.parametrize("protocol", [wire.INFERENCE, wire.FORWARD_STREAM])
+async def test_frames_that_are_none_end_at_most_their_own_stream(
+    hostile: HostilePeer, witness: Witness, name: str, protocol: str
+) -> None:
+    stream = await hostile.open(protocol)
+    stream.write_raw(BAD_FRAMES[name])
+    await witness.generates_the_same()
+
+
+async def test_streams_that_never_send_hold_up_nobody(hostile: HostilePeer, witness: Witness) -> None:
+    for protocol in (wire.INFERENCE, wire.FORWARD_STREAM, wire.BACKWARD_STREAM) * 30:
+        await hostile.open(protocol)
+    await witness.generates_the_same()
+
+
+async def test_a_peer_that_never_reads_piles_up_results_only_to_a_limit(hostile: HostilePeer, witness: Witness) -> None:
+    stream = await hostile.session(tokens=2000)
+    step = wire.encode_step(StepRequest(hidden_states(1, 2000), start_from_position=0))  # half a megabyte each way
+    sent = 0
+    try:
+        async with asyncio.timeout(3.0):
+            for sent in range(400):  # noqa: B007
+                await stream.send(*step)
+    except TimeoutError:
+        pass
+    assert sent < 399, "everything was taken, though no answer was read"
+    await witness.generates_the_same()
+    with contextlib.suppress(TimeoutError):  # else the engine holds its session for as long as it waits for readers
+        while await stream.receive(timeout_s=2.0):
+            pass
+
+
+async def test_a_flood_of_sessions_is_refused_with_a_time_to_come_back(hostile: HostilePeer) -> None:
+    opened = [await hostile.open() for _ in range(300)]
+    for stream in opened:
+        await outcome(stream.send(hostile.opening()))
+    answers = await asyncio.gather(*(outcome(stream.receive(timeout_s=WAIT_S)) for stream in opened))
+    assert Code.BUSY in answers
+
+
+async def test_a_flood_of_large_calls_is_answered_one_by_one(hostile: HostilePeer, witness: Witness) -> None:
+    body = hostile.message([to_raw(hidden_states(1, 2000)), EMPTY_FLOATS])  # half a megabyte
+    flood = [asyncio.create_task(hostile.call(wire.FORWARD, body)) for _ in range(150)]
+    await witness.generates_the_same()
+    assert set(await asyncio.gather(*flood)) <= {None, Code.BUSY}
+
+
+async def test_open_streams_of_several_peers_do_not_use_up_the_files_of_an_engine(
+    swarm: LocalSwarm, hostile: HostilePeer, witness: Witness
+) -> None:
+    process = psutil.Process(witness.engine.pid)
+    _, hard = process.rlimit(psutil.RLIMIT_NOFILE)
+    process.rlimit(psutil.RLIMIT_NOFILE, (1024, hard))  # what a shell usually allows
+    helper = await start_node(swarm, dht_client=True)
+    accomplice = HostilePeer(helper, swarm.swarm, hostile.victim)
+    for peer in (hostile, accomplice):
+        for _ in range(600):
+            await outcome(peer.open())
+    await witness.generates_the_same()
+    await helper.close()
+
+
+async def test_a_call_without_a_good_proof_of_membership_is_refused(hostile: HostilePeer) -> None:
+    victim, stranger = hostile.victim, Identity.generate().peer_id
+    proofs = {
+        "none": None,
+        "zeros": bytes(32),
+        "short": hostile.proof[:31] if hostile.proof else None,
+        "of somebody else": call_proof(hostile.swarm, caller=stranger, callee=victim),
+        "for somebody else": call_proof(hostile.swarm, caller=hostile.host.peer_id, callee=stranger),
+        "in the other direction": call_proof(hostile.swarm, caller=victim, callee=hostile.host.peer_id),
+    }
+    tensors = [to_raw(hidden_states(1, 1)), EMPTY_FLOATS, EMPTY_INTS]
+    for name, proof in proofs.items():
+        assert await hostile.call(wire.FORWARD, hostile.message(tensors[:2], proof=proof)) is Code.NOT_A_MEMBER, name
+        push = hostile.message(tensors, {"session_id": "x", "step_id": "y"}, proof=proof)
+        assert await hostile.call(wire.PUSH, push) is Code.NOT_A_MEMBER, name
+        stream = await hostile.open()
+        await stream.send(hostile.message(tensors, {"max_length": 8}, proof=proof))
+        assert await refusal(stream) is Code.NOT_A_MEMBER, name
+
+
+async def test_a_push_into_somebody_elses_session_needs_membership_and_cannot_end_it(
+    swarm: LocalSwarm, hostile: HostilePeer
+) -> None:
+    owner_node = await start_node(swarm, dht_client=True)
+    owner = HostilePeer(owner_node, swarm.swarm, hostile.victim)  # behaves well
+    session = await owner.session(session_id="victim")
+    fitting = [to_raw(hidden_states(1, 1)), EMPTY_FLOATS, EMPTY_INTS]
+    stolen = hostile.message(fitting, {"session_id": "victim", "step_id": "a"}, proof=None)
+    assert await hostile.call(wire.PUSH, stolen) is Code.NOT_A_MEMBER
+    for index in range(50):
+        unfit = [to_raw(hidden_states(3, 1)), EMPTY_FLOATS, EMPTY_INTS]
+        body = hostile.message(unfit, {"session_id": "victim", "step_id": str(index)})
+        assert await hostile.call(wire.PUSH, body) is None
+    taken = await hostile.open()
+    await taken.send(hostile.opening(session_id="victim"))
+    assert await refusal(taken) is Code.BAD_REQUEST
+    await session.send(*wire.encode_step(StepRequest(hidden_states(1, 1))))
+    assert wire.decode_step_reply(await session.receive(timeout_s=WAIT_S) or b"", like=(1, 1, HIDDEN))
+    await owner_node.close()
+
+
+# -- the directory -----------------------------------------------------------------------------------------------------
+
+
+async def test_records_that_break_the_rules_neither_hide_nor_replace_a_server(
+    swarm: LocalSwarm, hostile: HostilePeer, witness: Witness
+) -> None:
+    """Stored at the engine, which checks records of its swarm, and at the bootstrap node, which knows no swarm."""
+    (bootstrap,) = {PeerId(addr.rpartition("/")[2]) for addr in swarm.swarm.bootstrap_peers}
+    for kind in Kind:
+        key = kind.key(swarm.swarm)
+        for node in (hostile.victim, bootstrap):
+            for body in bad_records(key, witness.engine.peer_id):
+                with contextlib.suppress(RemoteError):
+                    await hostile.host.call(node, "DHTProtocol.rpc_store", body, timeout_s=WAIT_S)
+    assert [server.peer_id for server in await live_servers(swarm.swarm)] == [witness.engine.peer_id]
+
+
+@pytest.mark.parametrize("lie", DHT_LIES)
+async def test_a_node_that_lies_about_the_directory_hides_nobody(
+    swarm: LocalSwarm, hostile: HostilePeer, witness: Witness, lie: str
+) -> None:
+    liar = await start_node(swarm)
+    answer_finds(liar, DHT_LIES[lie])
+    try:
+        servers = await live_servers(swarm.swarm)
+    finally:
+        await liar.close()
+    assert [server.peer_id for server in servers] == [witness.engine.peer_id]
+
+
+# -- hostile servers ---------------------------------------------------------------------------------------------------
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def impostor(swarm: LocalSwarm, witness: Witness) -> AsyncIterator[HostileServer]:
+    host = await start_node(swarm, record_checks=record_checks(swarm.swarm, time.time))
+    try:
+        yield await HostileServer.start(host, swarm.swarm, GOLDEN)
+    finally:
+        await host.close()
+
+
+async def generate_through(impostor: HostileServer, swarm: LocalSwarm) -> tuple[torch.Tensor, list[PeerId]]:
+    """What a fresh client generates, and which servers it replaced."""
+
+    def work() -> tuple[torch.Tensor, list[PeerId]]:
+        with AutoDistributedModelForCausalLM.from_pretrained(str(GOLDEN), swarm=swarm.swarm, config=IMPATIENT) as model:
+            tokens = model.generate(prompt(), **GREEDY)
+            (route,) = model.last_route()
+            return tokens, [hop.peer_id for hop in route.replaced]
+
+    await impostor.announce()
+    impostor.visits = 0
+    return await asyncio.to_thread(work)
+
+
+@pytest.mark.parametrize("misdeed", MISDEEDS)
+async def test_a_hostile_server_is_replaced_and_the_same_tokens_come_out(
+    swarm: LocalSwarm, witness: Witness, impostor: HostileServer, misdeed: str
+) -> None:
+    impostor.misdeed = MISDEEDS[misdeed]
+    tokens, replaced = await generate_through(impostor, swarm)
+    assert impostor.visits, "the client never asked the impostor"
+    assert set(replaced) == {impostor.peer_id}
+    assert torch.equal(tokens, witness.expected)
+
+
+@pytest.mark.parametrize("code", [Code.BAD_REQUEST, Code.NOT_A_MEMBER])
+async def test_a_server_that_calls_the_request_wrong_changes_no_token(
+    swarm: LocalSwarm, witness: Witness, impostor: HostileServer, code: Code
+) -> None:
+    """The client may believe it and give up, or ask the other server; it neither hangs nor makes something up."""
+    impostor.misdeed = refuse(f"[potluck:{code}] because I say so")
+    try:
+        tokens, _ = await generate_through(impostor, swarm)
+    except PotluckError as error:
+        assert error.message
+    else:
+        assert torch.equal(tokens, witness.expected)
+    assert impostor.visits
+    await witness.generates_the_same()
