@@ -29,10 +29,19 @@ def describe_machine() -> dict[str, Any]:
 
 def pss_bytes(pid: int) -> int:
     """Proportional set size: private memory and a fair share of what is shared."""
+    return _memory_bytes(pid, "Pss")
+
+
+def rss_bytes(pid: int) -> int:
+    """Resident memory: anonymous, and mapped from files."""
+    return _memory_bytes(pid, "Rss")
+
+
+def _memory_bytes(pid: int, name: str) -> int:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
-    raise ValueError(f"no Pss of process {pid}")
+    raise ValueError(f"no {name} of process {pid}")
 
 
 def _cpu_name() -> str:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
-
 from potluck_daemon.cli.completion import quiet
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 _CACHE = Path(__file__).parents[1] / ".cache" / "benchmarks"
 _HEAD_SIZE = 64
@@ -36,6 +35,7 @@ def checkpoint(hidden_size: int, num_blocks: int = 8) -> Path:
 
 def local_model(folder: Path) -> Any:
     """The same checkpoint by Transformers alone."""
+    quiet()
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 

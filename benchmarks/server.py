@@ -115,7 +115,8 @@ def _floor_of_p2pd(swarm: LocalSwarm) -> int:
     from potluck.p2p.daemon_process import binary_path
 
     listen = f"-listen=/unix{swarm.folder}/bare.sock"
-    child = subprocess.Popen([str(binary_path()), listen, "-hostAddrs=/ip4/127.0.0.1/tcp/0"], stdout=subprocess.PIPE)
+    command = [str(binary_path()), listen, "-hostAddrs=/ip4/127.0.0.1/tcp/0"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert child.stdout is not None
     try:
         child.stdout.readline()
