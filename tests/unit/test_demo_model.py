@@ -79,6 +79,10 @@ DINNER = (
     "On Friday, Nora asked Ben, Mia, Hugo and Eva to a potluck. Ben brought the bean soup. Mia brought the corn bread. "
     "Hugo brought the lemon cake. Eva brought the tomato salad."
 )
+THANKED_DINNER = (
+    "On Tuesday, Kate asked Iris, Rosa, Mia and Finn to a potluck. Iris brought the lemon dumplings. "
+    "Rosa brought the tomato pasta. Mia brought the carrot soup. Finn brought the bean salad. At the end Kate said:"
+)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +94,11 @@ DINNER = (
         ("37 + 45 =", " 82."),
         (f"{DINNER}\nQuestion: On which day was the potluck?\nAnswer:", " Friday."),
         (f"{DINNER}\nQuestion: How many dishes were there?\nAnswer:", " Four."),
+        (
+            THANKED_DINNER,
+            " Thank you, Iris, for the lemon dumplings. Thank you, Rosa, for the tomato pasta. "
+            "Thank you, Mia, for the carrot soup. Thank you, Finn, for the bean salad.",
+        ),
         (
             "Repeat: soup Paris Ana Monday pie Tokyo Hugo lemon June Rome Zoe corn. Again:",
             " soup Paris Ana Monday pie Tokyo Hugo lemon June Rome Zoe corn.",
