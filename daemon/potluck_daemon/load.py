@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import psutil
@@ -14,15 +16,25 @@ class Load:
     engine_cpu_percent: float  # of the whole machine
 
 
+MIN_INTERVAL_S = 0.5  # shorter samples are noise, and several readers must not shorten each other's
+
+
 class LoadMeter:
     """Each sample covers the time since the one before."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._engine: psutil.Process | None = None
+        self._last = Load(0.0, 0.0)
+        self._last_at = clock()
         psutil.cpu_percent(None)
 
     def sample(self, engine_pid: int | None) -> Load:
-        return Load(psutil.cpu_percent(None), self._engine_percent(engine_pid))
+        now = self._clock()
+        if now - self._last_at >= MIN_INTERVAL_S:
+            self._last_at = now
+            self._last = Load(psutil.cpu_percent(None), self._engine_percent(engine_pid))
+        return self._last
 
     def _engine_percent(self, pid: int | None) -> float:
         if pid is None:
