@@ -44,6 +44,12 @@ def is_loopback(addr: str) -> bool:
         return False
 
 
+def has_chosen_port(addrs: Sequence[str]) -> bool:
+    """Whether one of them is the same after a restart; port 0 lets the system choose each time."""
+    ports = [_part(addr, transport) for addr in addrs for transport in ("tcp", "udp")]
+    return any(port not in (None, "0") for port in ports)
+
+
 def require_free_ports(addrs: Sequence[str]) -> None:
     """p2pd shares a busy TCP port (SO_REUSEPORT) and silently gets half of its connections, so look first."""
     for addr in addrs:

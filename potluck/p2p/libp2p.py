@@ -156,7 +156,11 @@ class Libp2pHost:
             write_private(identity_path, self.identity.to_bytes(), replace=True)
         self._identity_lock = _lock_identity(identity_path)
         probe = asyncio.create_task(self._is_identity_taken()) if check_identity and self._bootstrap else None
-        try:  # both at once: until we dial anybody, nobody can take us for the other
+        try:
+            # At once, as nobody can know where we are before we dial somebody; unless others remember our port from an
+            # earlier run: then the probe would meet us there.
+            if probe is not None and addresses.has_chosen_port(config.listen_addrs):
+                await asyncio.wait({probe})
             await self._start_p2pd(identity_path)
             if probe is not None and await probe:
                 raise _identity_in_use()

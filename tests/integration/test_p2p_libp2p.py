@@ -168,6 +168,22 @@ async def test_the_same_identity_on_another_machine_is_refused(network: Starter,
     await host.close()
 
 
+async def test_a_node_that_comes_back_to_its_port_does_not_take_itself_for_another(
+    network: Starter, folder: Path
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"/ip4/127.0.0.1/tcp/{probe.getsockname()[1]}"
+    path = folder / "of-a-fixed-port"
+    config = HostConfig(
+        identity_path=path, bootstrap_peers=network.bootstrap, runtime_dir=folder / "run", listen_addrs=(address,)
+    )
+    for _ in range(3):
+        host = await soon(Libp2pHost.start(config))
+        await network.kill(host)  # the network remembers where it was
+        await host.close()
+
+
 async def test_a_new_identity_is_kept_for_its_owner_only(network: Starter, folder: Path) -> None:
     path = folder / "keys" / "identity"
     config = HostConfig(identity_path=path, bootstrap_peers=network.bootstrap, runtime_dir=folder / "run")
