@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from potluck_daemon.states import State
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from potluck_app import icons, theme
 
@@ -31,7 +31,7 @@ class FirstRunPage(QWidget):
         self._build()
 
     def show_theme(self) -> None:
-        self._icon.setPixmap(icons.icon(State.SERVING, theme.colours()).pixmap(64, 64))
+        self._icon.setPixmap(icons.icon(State.SERVING, theme.colours()).pixmap(56, 56))
 
     def show_error(self, message: str) -> None:
         """Say what went wrong and let the user try again."""
@@ -66,16 +66,19 @@ class FirstRunPage(QWidget):
         title, what = QLabel(_WELCOME), QLabel(_WHAT)
         title.setFont(theme.title(self.font()))
         title.setWordWrap(True)
+        head = QHBoxLayout()
+        head.setSpacing(theme.SPACE_L)
+        head.addWidget(self._icon)
+        head.addWidget(title, 1)
         what.setWordWrap(True)
         what.setObjectName("muted")
         self._error.setObjectName("error")
         self._error.setWordWrap(True)
         self._error.hide()
         column = QVBoxLayout(self)
-        column.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL)
+        column.setContentsMargins(theme.SPACE_L, theme.SPACE_L, theme.SPACE_L, theme.SPACE_L)
         column.setSpacing(theme.SPACE_L)
-        column.addWidget(self._icon)
-        column.addWidget(title)
+        column.addLayout(head)
         column.addWidget(what)
         column.addWidget(self._build_join())
         column.addWidget(self._build_start())
@@ -86,7 +89,7 @@ class FirstRunPage(QWidget):
         self._invite.setPlaceholderText("potluck1:…")
         self._invite.setAccessibleName("Invite")
         self._invite.setTabChangesFocus(True)
-        self._invite.setFixedHeight(72)
+        self._invite.setFixedHeight(56)
         self._invite.textChanged.connect(lambda: self._set_busy(False))
         self._join.setObjectName("primary")
         self._join.setEnabled(False)

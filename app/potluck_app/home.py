@@ -5,7 +5,17 @@ from __future__ import annotations
 from potluck_daemon.control.schema import LoadStatus, Status
 from potluck_daemon.states import State
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from potluck_app import icons, theme, words
 from potluck_app.strip import BlockStrip
@@ -60,9 +70,10 @@ class HomePage(QWidget):
 
     def _show_swarm(self, status: Status) -> None:
         swarm = status.swarm
-        self._strip.show_swarm(swarm)
+        text = "" if swarm is None else words.blocks(swarm, is_live=status.engine.pid is not None)
+        self._strip.show_swarm(swarm, text)
         self._model.setText("No swarm joined" if swarm is None else f"{swarm.model}, swarm “{swarm.name}”")
-        self._blocks.setText("" if swarm is None else words.blocks(swarm))
+        self._blocks.setText(text)
         self._invite.setVisible(swarm is not None)
 
     def _show_numbers(self, status: Status) -> None:
@@ -113,6 +124,7 @@ class HomePage(QWidget):
         self._button.setFont(theme.large(self.font()))
         self._button.clicked.connect(self._press)
         self._later.clicked.connect(lambda: self.pause_wanted.emit(None))
+        self._later.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Expanding)  # as high as the big one
         row = QHBoxLayout()
         row.setSpacing(theme.SPACE_M)
         row.addWidget(self._button, 2)
@@ -151,6 +163,7 @@ class HomePage(QWidget):
             grid.addWidget(self._facts[name], 1, place)
             grid.setColumnStretch(place, 1)
         column.addLayout(grid)
+        column.addSpacing(theme.SPACE_S)
         for load in self._loads.values():
             column.addWidget(load)
         return card

@@ -7,7 +7,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from potluck_app import theme, words
+from potluck_app import theme
 
 _HEIGHT, _GAP, _RADIUS = 34, 2.0, 3.0
 _FULL_AT = 3  # replicas from which a block is drawn in full colour
@@ -22,12 +22,12 @@ class BlockStrip(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Blocks of the model")
 
-    def show_swarm(self, swarm: SwarmStatus | None) -> None:
+    def show_swarm(self, swarm: SwarmStatus | None, text: str) -> None:
+        """`text` says the same in words."""
+        self.setAccessibleDescription(text)
+        self.setToolTip(text)
         if swarm != self._swarm:
             self._swarm = swarm
-            text = "" if swarm is None else words.blocks(swarm)
-            self.setAccessibleDescription(text)
-            self.setToolTip(text)
             self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
@@ -46,9 +46,12 @@ class BlockStrip(QWidget):
             cell = QRectF(block * step, 0.0, step - gap, self.height() - 8.0)
             count = swarm.coverage[block] if block < len(swarm.coverage) else None
             _paint_cell(painter, cell, count, colours)
-            if swarm.span is not None and swarm.span[0] <= block < swarm.span[1]:
-                mark = QRectF(cell.left(), self.height() - 5.0, cell.width() + gap, 4.0)
-                painter.fillRect(mark, QColor(colours.accent))
+        if swarm.span is not None:
+            start, end = swarm.span
+            mark = QRectF(start * step, self.height() - 4.0, (end - start) * step - gap, 4.0)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colours.accent))
+            painter.drawRoundedRect(mark, 2.0, 2.0)
 
 
 def _paint_cell(painter: QPainter, cell: QRectF, count: int | None, colours: theme.Colours) -> None:

@@ -29,14 +29,14 @@ class Tray(QObject):
         super().__init__()
         self._icon: QSystemTrayIcon | None = None
         self._status: Status | None = None
-        self._menu = QMenu()
-        self._state_line = self._menu.addAction(words.AWAY)
+        self.menu = QMenu()
+        self._state_line = self.menu.addAction(words.AWAY)
         self._state_line.setEnabled(False)
-        self._menu.addSeparator()
+        self.menu.addSeparator()
         self._hour = self._add("Pause for an hour", lambda: self.pause_wanted.emit(HOUR_S))
         self._forever = self._add("Pause until I resume", lambda: self.pause_wanted.emit(None))
         self._resume = self._add("Resume", self.resume_wanted.emit)
-        self._menu.addSeparator()
+        self.menu.addSeparator()
         self._add("Open Potluck", self.open_wanted.emit)
         self._add("Quit the app", self.quit_wanted.emit)
         self._timer = QTimer(self)
@@ -69,7 +69,7 @@ class Tray(QObject):
             self._icon = None
         if is_there:
             self._icon = QSystemTrayIcon(self)
-            self._icon.setContextMenu(self._menu)
+            self._icon.setContextMenu(self.menu)
             self._icon.activated.connect(self._activate)
             self._refresh()
             self._icon.show()
@@ -92,6 +92,6 @@ class Tray(QObject):
             self.open_wanted.emit()
 
     def _add(self, text: str, act: object) -> QAction:
-        action = self._menu.addAction(text)
+        action = self.menu.addAction(text)
         action.triggered.connect(lambda _checked=False: act())  # type: ignore[operator]
         return action

@@ -29,10 +29,14 @@ class AwayPage(QWidget):
         button.clicked.connect(self.start_wanted)
         column = QVBoxLayout(self)
         column.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL)
-        column.setSpacing(theme.SPACE_L)
-        for widget in (self._icon, title, self._reason, button):
-            column.addWidget(widget)
+        column.setSpacing(theme.SPACE_M)
         column.addStretch(1)
+        for widget in (self._icon, title, self._reason):
+            widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            column.addWidget(widget)
+        column.addSpacing(theme.SPACE_M)
+        column.addWidget(button, 0, Qt.AlignmentFlag.AlignCenter)
+        column.addStretch(2)
 
     def show_reason(self, reason: str) -> None:
         self._icon.setPixmap(icons.icon(None, theme.colours()).pixmap(64, 64))
@@ -53,7 +57,7 @@ class MainWindow(QStackedWidget):
         self._status: Status | None = None
         self._reason = "Looking for the daemon."
         self.setWindowTitle("Potluck")
-        self.resize(560, 600)
+        self.resize(560, 520)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.show_theme)
         self.show_theme()
 

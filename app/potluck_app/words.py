@@ -61,10 +61,11 @@ def clock(at: float) -> str:
     return when.strftime("%H:%M") if when.date() == now.date() else when.strftime("%a %d %b, %H:%M")
 
 
-def blocks(swarm: SwarmStatus) -> str:
-    """One line under the strip: what is ours, and what nobody serves."""
-    own = "this machine serves none" if swarm.span is None else f"yours: {_range(*swarm.span)}"
-    return f"{swarm.num_blocks} blocks; {own}; {coverage(swarm.coverage)}"
+def blocks(swarm: SwarmStatus, *, is_live: bool = True) -> str:
+    """One line under the strip: what is ours, and what nobody serves. Not live: no engine looks, so say when it was."""
+    own = "none of them yours" if swarm.span is None else f"yours: {_range(*swarm.span)}"
+    seen = f"at {clock(swarm.coverage_at)} " if swarm.coverage_at is not None and not is_live else ""
+    return f"{swarm.num_blocks} blocks; {own}; {seen}{coverage(swarm.coverage)}"
 
 
 def coverage(counts: Sequence[int]) -> str:
@@ -97,4 +98,5 @@ def failure(error: PotluckError) -> str:
 
 
 def _range(start: int, end: int) -> str:
-    return f"block {start}" if end - start == 1 else f"blocks {start} to {end - 1}"
+    """As everywhere in Potluck: [start, end)."""
+    return f"{start}:{end}"

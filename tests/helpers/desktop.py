@@ -27,16 +27,17 @@ class Desktop:
 
 
 @contextlib.contextmanager
-def desktop(*, window_manager: bool = False) -> Iterator[Desktop]:
-    """A fresh screen of 1280x800 and a fresh session bus."""
+def desktop(*, window_manager: bool = False, size: tuple[int, int] = (1280, 800)) -> Iterator[Desktop]:
+    """A fresh screen of `size` pixels and a fresh session bus."""
     with contextlib.ExitStack() as running:
         display = ":" + _start_and_read(
-            running, ["Xvfb", "-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
+            running, ["Xvfb", "-displayfd", "1", "-screen", "0", f"{size[0]}x{size[1]}x24", "-nolisten", "tcp"]
         )
         bus = _start_and_read(running, ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"])
         made = Desktop(display, bus)
         if window_manager:
-            running.enter_context(ended(subprocess.Popen(["openbox"], env=made.environment, stderr=subprocess.DEVNULL)))
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            running.enter_context(ended(subprocess.Popen(["openbox"], env=made.environment, **quiet)))
         yield made
 
 

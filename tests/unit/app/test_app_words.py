@@ -30,7 +30,7 @@ def test_tooltip_shows_speed_while_serving_and_always_the_reason() -> None:
     [
         ((), "coverage not known yet"),
         ((1, 2, 3), "each served at least once"),
-        ((0, 1, 0, 0), "nobody serves block 0, blocks 2 to 3"),
+        ((0, 1, 0, 0), "nobody serves 0:1, 2:4"),
     ],
 )
 def test_coverage_names_the_gaps(counts: tuple[int, ...], text: str) -> None:
@@ -39,7 +39,7 @@ def test_coverage_names_the_gaps(counts: tuple[int, ...], text: str) -> None:
 
 def test_blocks_line_says_what_is_ours() -> None:
     swarm = SwarmStatus("friday", "demo", 12, span=(4, 8), coverage=(1,) * 12)
-    assert words.blocks(swarm) == "12 blocks; yours: blocks 4 to 7; each served at least once"
+    assert words.blocks(swarm) == "12 blocks; yours: 4:8; each served at least once"
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (2048, "2 KiB"), (5 << 20, "5 MiB"), (3 << 29, "1.5 GiB")])

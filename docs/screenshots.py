@@ -1,0 +1,203 @@
+"""Makes docs/screenshots/ from the real thing: daemons, engines and the app, on a virtual screen.
+
+    make screenshots
+
+In each theme a new machine walks through the states that a person meets: the daemon is away, no swarm is joined, it
+serves beside a friend's machine, steps aside for a game, is paused. The tray icons are what a tray host gets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from array import array
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from helpers.daemon_process import DaemonProcess, scripted_game
+from helpers.desktop import Desktop, desktop, ended
+from helpers.tray_host import TrayHost, TrayItem
+from potluck_app import theme
+from potluck_daemon.cli.completion import Text, quiet
+from potluck_daemon.control import schema
+from potluck_daemon.control.schema import Status
+from potluck_daemon.resources import DEMO_MODEL, resource
+from potluck_daemon.states import State
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
+
+from potluck import AutoDistributedModelForCausalLM
+
+FOLDER = Path(__file__).parent / "screenshots"
+GAME = "supertuxkart"
+SCALE = 2  # sharp on sharp screens
+SETTINGS = {
+    "POTLUCK_SERVE_LISTEN": "/ip4/127.0.0.1/tcp/0",
+    "POTLUCK_SERVE_THREADS": "1",
+    "POTLUCK_SERVE_MEMORY_LIMIT_MB": "2048",
+    "POTLUCK_YIELD_QUIET_CERTAIN_S": "0.5",
+}
+LIVELY_TPS = 5.0  # from which a picture shows somebody being served
+
+
+@dataclass(slots=True)
+class Album:
+    """The pictures of one theme."""
+
+    screen: Desktop
+    theme: str
+    tray: TrayItem
+    icons: dict[str, QImage] = field(default_factory=dict)
+
+    async def window(self, name: str) -> None:
+        """The app's window, once it has stopped changing."""
+        before, now = QImage(), self._grab()
+        while now != before:
+            await asyncio.sleep(0.3)
+            before, now = now, self._grab()
+        _save(now, f"{name}-{self.theme}")
+
+    async def icon(self, caption: str) -> None:
+        pixels = array("I", await self.tray.icon_pixels())
+        pixels.byteswap()  # D-Bus has them in network order
+        side = math.isqrt(len(pixels))
+        self.icons[caption] = QImage(pixels.tobytes(), side, side, QImage.Format.Format_ARGB32).copy()
+
+    def icon_sheet(self) -> None:
+        """All icons in a row with their names, as on a panel."""
+        colours = theme.LIGHT if self.theme == "light" else theme.DARK
+        sheet = QImage(112 * len(self.icons) * SCALE, 84 * SCALE, QImage.Format.Format_RGB32)
+        sheet.fill(QColor(colours.window))
+        painter = QPainter(sheet)
+        painter.setRenderHints(QPainter.RenderHint.SmoothPixmapTransform | QPainter.RenderHint.Antialiasing)
+        painter.scale(SCALE, SCALE)
+        painter.setPen(QColor(colours.text))
+        for place, (caption, icon) in enumerate(self.icons.items()):
+            painter.drawImage(QRectF(112 * place + 40, 16, 32, 32), icon)
+            painter.drawText(QRectF(112 * place, 56, 112, 20), Qt.AlignmentFlag.AlignCenter, caption)
+        painter.end()
+        _save(sheet, f"tray-{self.theme}")
+
+    def _grab(self) -> QImage:
+        find = ["xdotool", "search", "--sync", "--onlyvisible", "--name", "^Potluck$"]
+        window = subprocess.run(find, env=self.screen.environment, check=True, capture_output=True).stdout
+        return QGuiApplication.primaryScreen().grabWindow(int(window)).toImage()
+
+
+async def walk(screen: Desktop, theme_name: str) -> None:
+    """One machine through all states."""
+    with _machine(screen, "0:8", game=GAME) as daemon:
+        daemon.stop()
+        async with _app(screen, daemon, theme_name) as album:
+            await album.tray.wait_tooltip("not running")
+            await album.window("away")
+            await album.icon("not running")
+            await asyncio.to_thread(daemon.start)
+            await album.tray.wait_tooltip("No swarm")
+            await album.window("first-run")
+            await album.icon("not serving")
+            daemon.client.call(schema.CREATE)
+            await asyncio.to_thread(daemon.wait_state, State.SERVING)
+            with _machine(screen, "6:12") as friend:
+                await _in_company(album, daemon, friend)
+        album.icon_sheet()
+
+
+async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess) -> None:
+    invite = daemon.client.call(schema.INVITE).invite
+    friend.client.call(schema.JOIN, schema.JoinParams(invite))
+    await asyncio.to_thread(daemon.wait_for, _is_all_served)
+    with _somebody_asking(invite):
+        await asyncio.to_thread(
+            daemon.wait_for, lambda status: status.sessions == 1 and status.tokens_per_s > LIVELY_TPS
+        )
+        await album.window("serving")
+        await album.icon("serving")
+        (FOLDER / "status.txt").write_text(daemon.command("status").stdout)
+    with tempfile.TemporaryDirectory() as folder, scripted_game(Path(folder), GAME):
+        await asyncio.to_thread(daemon.wait_for, _is_missed)
+        await album.window("yielded")
+        await album.icon("stepped aside")
+    await asyncio.to_thread(daemon.wait_for, _is_all_served)
+    await album.tray.click("Pause for an hour")
+    await album.tray.wait_tooltip("paused")
+    await album.window("paused")
+    await album.icon("paused")
+
+
+def _is_all_served(status: Status) -> bool:
+    """Both machines serve, and the first one has seen it."""
+    return status.state is State.SERVING and status.swarm is not None and sum(status.swarm.coverage) == 8 + 6
+
+
+def _is_missed(status: Status) -> bool:
+    """It has stepped aside, and the swarm shows it."""
+    is_seen = status.swarm is not None and 0 in status.swarm.coverage
+    return status.state is State.YIELDED and not status.sessions and is_seen
+
+
+def _machine(screen: Desktop, blocks: str, *, game: str = "") -> DaemonProcess:
+    chosen = {"POTLUCK_SERVE_BLOCKS": blocks, "POTLUCK_YIELD_ALWAYS": game}
+    return DaemonProcess(environment=screen.environment | SETTINGS | chosen)
+
+
+@asynccontextmanager
+async def _app(screen: Desktop, daemon: DaemonProcess, theme_name: str) -> AsyncIterator[Album]:
+    host = TrayHost(screen.bus_address)
+    await host.start()
+    command = [sys.executable, "-m", "potluck_app", "--theme", theme_name]
+    environment = daemon.environment | {"QT_SCALE_FACTOR": str(SCALE)}
+    with ended(subprocess.Popen(command, env=environment)):  # noqa: ASYNC220 (returns at once)
+        yield Album(screen, theme_name, await host.item())
+    await host.leave()
+
+
+@contextmanager
+def _somebody_asking(invite: str) -> Iterator[None]:
+    """A client that generates as long as the context lasts."""
+    is_over = threading.Event()
+    folder = resource(DEMO_MODEL)
+
+    def ask() -> None:
+        prompt = Text(folder).encode("Count from 7 to 18:")
+        options = {"max_new_tokens": 60, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+        with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=invite) as model:
+            while not is_over.is_set():
+                model.generate(prompt, attention_mask=torch.ones_like(prompt), **options)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _save(picture: QImage, name: str) -> None:
+    path = FOLDER / f"{name}.png"
+    assert picture.convertToFormat(QImage.Format.Format_RGB888).save(str(path), quality=0)  # 0: strongest compression
+    print(path.relative_to(Path.cwd()), path.stat().st_size)
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    quiet()
+    with desktop(window_manager=True, size=(1280 * SCALE, 800 * SCALE)) as screen:
+        os.environ["DISPLAY"] = screen.display
+        qt = QGuiApplication([])
+        for name in ("light", "dark"):
+            asyncio.run(walk(screen, name))
+        del qt
+
+
+if __name__ == "__main__":
+    main()
