@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import psutil
-from helpers.small_model import golden_with_tokenizer
+from helpers.small_model import GOLDEN
 
 DEMO = [sys.executable, "-m", "potluck_daemon.cli.main", "demo"]
 
@@ -18,17 +18,10 @@ def p2p_processes() -> set[int]:
     return {process.pid for process in psutil.process_iter() if process.name() == "p2pd"}
 
 
-def test_the_demo_keeps_its_promises_with_a_prompt_of_any_letters(tmp_path: Path) -> None:
-    folder = golden_with_tokenizer(tmp_path / "golden")
+def test_the_demo_keeps_its_promises_with_a_prompt_of_any_letters() -> None:
     with tempfile.TemporaryDirectory(prefix="pl-") as place:  # sockets need a short path
         environment = {**os.environ, "TMPDIR": place, "PROMPT": '--it\'s "5$" `x` \\n'}
-        done = subprocess.run(
-            [*DEMO, "--model", str(folder), "--max-new-tokens", "24"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-        )
+        done = subprocess.run(DEMO, env=environment, capture_output=True, text=True, timeout=240)
         left = list(Path(place).iterdir())
     assert done.returncode == 0, done.stdout + done.stderr
     assert environment["PROMPT"] in done.stdout
@@ -40,9 +33,8 @@ def test_the_demo_keeps_its_promises_with_a_prompt_of_any_letters(tmp_path: Path
 
 
 def test_a_model_without_a_tokenizer_is_refused_before_a_swarm_starts() -> None:
-    golden = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"
     before = p2p_processes()
-    done = subprocess.run([*DEMO, "--model", str(golden)], capture_output=True, text=True, timeout=240)
+    done = subprocess.run([*DEMO, "--model", str(GOLDEN)], capture_output=True, text=True, timeout=240)
     assert done.returncode == 2
     assert "no tokenizer" in done.stderr
     assert p2p_processes() <= before

@@ -121,13 +121,7 @@ def test_nothing_is_left_when_the_parent_is_killed_even_with_a_frozen_engine() -
     assert not folder.exists()
 
 
-def test_a_closed_swarm_leaves_nothing() -> None:
-    with LocalSwarm(GOLDEN, [Span(0, 4)]) as swarm:
-        pass
-    assert swarm.leftovers() == []
-
-
-def test_leftovers_name_what_runs_and_what_listens() -> None:
+def test_leftovers_name_what_runs_and_listens_and_a_closed_swarm_has_none() -> None:
     with LocalSwarm(GOLDEN, [Span(0, 4)]) as swarm:
         left = "\n".join(swarm.leftovers())
     assert f"process {swarm.engines[0].pid}" in left
@@ -135,3 +129,4 @@ def test_leftovers_name_what_runs_and_what_listens() -> None:
     assert "port " in left
     assert "socket " in left
     assert f"file {swarm.folder}" in left
+    assert swarm.leftovers() == []

@@ -39,8 +39,8 @@ EXAMPLES = """\
   PROMPT="Months from March to December:" potluck demo"""
 
 DEFAULT_PROMPT = (
-    "On Friday, Mia asked Ben, Zoe and Omar to a potluck. Ben brought the apple pie. Zoe brought the bean soup. "
-    "Omar brought the cheese bread. At the end Mia said:"
+    "On Sunday, Ana asked Omar and Gina to a potluck. Omar brought the corn pasta. Gina brought the fish bread. "
+    "At the end Ana said:"
 )
 MIDDLE = 1  # of the three spans
 _ENOUGH_TOKENS = 16  # for an engine to die in the middle
@@ -185,8 +185,9 @@ class Demo:
         replacement = report.hops[MIDDLE]
         self.check(
             [hop.peer_id for hop in report.replaced] == [victim.peer_id for victim in victims],
-            f"{victims[0].name if victims else 'no engine'} was killed in mid-generation, {_name(replacement)} took over and was given "
-            f"{replacement.replayed_tokens} tokens again; longest wait for a token {ours.longest_wait_s:.2f} s",
+            f"{victims[0].name if victims else 'no engine'} was killed in mid-generation, {_name(replacement)} took over "
+            f"and was given {replacement.replayed_tokens} tokens again; longest wait for a token "
+            f"{ours.longest_wait_s:.2f} s",
         )
 
     def _printer(self, text: Text) -> Any:

@@ -95,7 +95,8 @@ class Child:
             if event is None:
                 raise PotluckError(f"{self.name} ended before it was online: {self._last_words()}")
             if event["event"] == "failed":
-                raise PotluckError(f"{self.name} cannot start: {event['message']}", hint=event["hint"])
+                hint = f"{event['hint']}; last in its log: {self._last_words()}"
+                raise PotluckError(f"{self.name} cannot start: {event['message']}", hint=hint)
             self.events[event["event"]] = event
         return self.events["online"]
 
@@ -139,7 +140,7 @@ class Child:
     def _last_words(self) -> str:
         self._reader.join(_KILL_TIMEOUT_S)
         lines = self._log_path.read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"exit code {self._process.poll()}"
+        return lines[-1] if lines else f"nothing, exit code {self._process.poll()}"
 
 
 class Engine(Child):
