@@ -20,6 +20,7 @@ from potluck_daemon.control.schema import Status
 
 WAIT_S = 120.0
 GAME = "potluck-test-game"
+LOOPBACK = '[serve]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\nthreads = 1\n'  # settings: heard by nobody else
 
 
 class DaemonProcess:

@@ -1,0 +1,64 @@
+"""What a daemon costs that its user has paused: `paused_cpu` and `paused_memory`.
+
+It has served the bundled model before, so everything is imported and has been used. Probes are on and have a desktop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from potluck_daemon.control import schema
+from potluck_daemon.states import State
+
+from benchmarks.figures import Measured
+from benchmarks.machine import pss_bytes, rss_bytes
+from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
+from tests.helpers.desktop import desktop
+from tests.helpers.games import gamemoded
+
+_SETTLE_S = 5.0
+
+
+def cpu(soak: bool) -> Measured:
+    seconds = 600.0 if soak else 60.0
+    with _paused() as daemon:
+        used_before, began = _cpu_seconds(daemon.pid), time.monotonic()
+        wakes_before = _wakes(daemon.pid)
+        time.sleep(seconds)
+        percent = 100 * (_cpu_seconds(daemon.pid) - used_before) / (time.monotonic() - began)
+        wakes = (_wakes(daemon.pid) - wakes_before) / seconds
+    return Measured(percent, {"over_s": seconds, "wakes_a_second": round(wakes, 2)})
+
+
+def memory(soak: bool) -> Measured:
+    with _paused() as daemon:
+        detail = {"rss_mb": round(rss_bytes(daemon.pid) / 1e6, 1), "pages": "shared ones count by their share"}
+        return Measured(pss_bytes(daemon.pid) / 1e6, detail)
+
+
+@contextmanager
+def _paused() -> Iterator[DaemonProcess]:
+    with desktop() as screen, gamemoded(screen), DaemonProcess(LOOPBACK, environment=screen.environment) as daemon:
+        daemon.client.call(schema.CREATE)
+        daemon.wait_state(State.SERVING)
+        daemon.client.call(schema.PAUSE)
+        daemon.wait_for(lambda status: status.state is State.PAUSED and status.engine.pid is None)
+        time.sleep(_SETTLE_S)
+        yield daemon
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Of all threads, to the nanosecond where the kernel counts so (the first field of schedstat)."""
+    threads = list(Path(f"/proc/{pid}/task").glob("*/schedstat"))
+    if threads:
+        return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
+def _wakes(pid: int) -> int:
+    return int(psutil.Process(pid).num_ctx_switches().voluntary)

@@ -1,0 +1,44 @@
+"""What a game does to a desktop: it registers with GameMode, or it fills the screen and keeps a core busy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from jeepney import DBusAddress, MessageFlag, new_method_call
+from jeepney.io.blocking import open_dbus_connection
+
+from tests.helpers.desktop import Desktop, ended
+
+WINDOW = Path(__file__).with_name("game_window.py")
+_GAMEMODE = "com.feralinteractive.GameMode"
+
+
+@contextmanager
+def gamemoded(screen: Desktop) -> Iterator[subprocess.Popen[bytes]]:
+    """Feral's service, once it answers."""
+    with ended(subprocess.Popen(["gamemoded"], env=screen.environment, stderr=subprocess.DEVNULL)) as service:
+        while not isinstance(ask_gamemode(screen, "QueryStatus", os.getpid()), int):
+            time.sleep(0.01)
+        yield service
+
+
+def ask_gamemode(screen: Desktop, method: str, pid: int) -> object:
+    """What a game does through libgamemode; the text of an error if that is the answer."""
+    call = new_method_call(DBusAddress("/com/feralinteractive/GameMode", _GAMEMODE, _GAMEMODE), method, "i", (pid,))
+    call.header.flags |= MessageFlag.no_auto_start
+    with open_dbus_connection(screen.bus_address) as connection:
+        return connection.send_and_get_reply(call).body[0]
+
+
+def window(screen: Desktop, *options: str, name: str = "MyGame") -> subprocess.Popen[bytes]:
+    """A window of its own program; returns when it is mapped."""
+    process = subprocess.Popen([sys.executable, WINDOW, name, *options], env=screen.environment, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"mapped\n"
+    return process
