@@ -182,12 +182,11 @@ class Demo:
         theirs = complete(local, tokens, options, lambda _: None)
         report = model.last_route()[0]
         self._check_equal(ours, theirs)
-        replacement = report.hops[MIDDLE]
+        killed, replacement = ", ".join(victim.name for victim in victims), report.hops[MIDDLE]
         self.check(
             [hop.peer_id for hop in report.replaced] == [victim.peer_id for victim in victims],
-            f"{victims[0].name if victims else 'no engine'} was killed in mid-generation, {_name(replacement)} took over "
-            f"and was given {replacement.replayed_tokens} tokens again; longest wait for a token "
-            f"{ours.longest_wait_s:.2f} s",
+            f"{killed or 'nobody'} was killed in mid-generation, {_name(replacement)} took over and was given "
+            f"{replacement.replayed_tokens} tokens again; longest wait for a token {ours.longest_wait_s:.2f} s",
         )
 
     def _printer(self, text: Text) -> Any:
