@@ -16,7 +16,7 @@ TESTS ?= tests --ignore=tests/system
 PYTEST := $(PY) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system check bench soak setup clean system-packages
+.PHONY: help demo test test-system check bench soak screenshots setup clean system-packages
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,11 +36,14 @@ check: $(VENV)/.dev ## style, types and which package may import which
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(VENV)/.engine ## measure all figures, or one: FIGURE=hop_first (at most five minutes each)
+bench: $(VENV)/.dev system-packages ## measure all figures, or one: FIGURE=hop_first (at most five minutes each)
 	@$(PY) -m benchmarks $(FIGURE)
 
-soak: $(VENV)/.engine ## all figures, or one, with full counts; writes benchmarks/results/
+soak: $(VENV)/.dev system-packages ## all figures, or one, with full counts; writes benchmarks/results/
 	@$(PY) -m benchmarks --soak $(FIGURE)
+
+screenshots: $(VENV)/.dev system-packages ## make the pictures of docs/screenshots/ from the real thing
+	@PYTHONPATH=tests $(PY) docs/screenshots.py
 
 setup: ## everything for development, system packages included (asks for root where needed)
 	@.ci/system-packages --install

@@ -6,8 +6,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -15,15 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 from helpers.desktop import Desktop, desktop, ended
-from jeepney import DBusAddress, MessageFlag, new_method_call
-from jeepney.io.blocking import open_dbus_connection
+from helpers.games import ask_gamemode, gamemoded, window
 from potluck_daemon.presence.full_screen import FullScreenProbe
 from potluck_daemon.presence.gamemode import GameModeProbe
 from potluck_daemon.presence.probe import Probe, ProbeUnavailableError, Sighting, Vigilance
 from potluck_daemon.states import Reason
 
 WAIT_S = 30.0
-WINDOW = Path(__file__).parents[1] / "helpers" / "game_window.py"
 
 
 @pytest.fixture
@@ -72,24 +68,6 @@ def sleeping_game() -> Iterator[int]:
         yield pid
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-@contextmanager
-def gamemoded(screen: Desktop) -> Iterator[subprocess.Popen[bytes]]:
-    """Feral's service, once it answers."""
-    with ended(subprocess.Popen(["gamemoded"], env=screen.environment, stderr=subprocess.DEVNULL)) as service:
-        while not isinstance(ask_gamemode(screen, "QueryStatus", os.getpid()), int):
-            time.sleep(0.01)
-        yield service
-
-
-def ask_gamemode(screen: Desktop, method: str, pid: int) -> object:
-    """What a game does through libgamemode; the text of an error if that is the answer."""
-    name = "com.feralinteractive.GameMode"
-    call = new_method_call(DBusAddress("/com/feralinteractive/GameMode", name, name), method, "i", (pid,))
-    call.header.flags |= MessageFlag.no_auto_start
-    with open_dbus_connection(screen.bus_address) as connection:
-        return connection.send_and_get_reply(call).body[0]
 
 
 async def test_gamemode_is_heard_from_its_start_to_the_end_of_the_game(screen: Desktop) -> None:
@@ -143,14 +121,6 @@ async def test_a_session_bus_that_goes_away_is_said(monkeypatch: pytest.MonkeyPa
 def full_screen_probe(**more: object) -> FullScreenProbe:
     options: dict[str, object] = {"never": (), "busy_percent": 25.0, "interval_s": 0.3}
     return FullScreenProbe(**(options | more))  # type: ignore[arg-type]
-
-
-def window(screen: Desktop, *options: str, name: str = "MyGame") -> subprocess.Popen[bytes]:
-    """A window of its own program; returns when it is mapped."""
-    process = subprocess.Popen([sys.executable, WINDOW, name, *options], env=screen.environment, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"mapped\n"
-    return process
 
 
 async def test_a_busy_full_screen_window_is_likely_a_game_until_it_closes(screen: Desktop) -> None:
