@@ -20,7 +20,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.invite import decode_invite
 
 
-def main(options: dict[str, Any]) -> int:
+def main(options: dict[str, Any]) -> None:
     config = EngineConfig(
         swarm=decode_invite(options["invite"]),
         checkpoint=Path(options["checkpoint"]),
@@ -32,7 +32,7 @@ def main(options: dict[str, Any]) -> int:
         limits=Limits(cache_tokens=1000),
     )
     print(json.dumps({"event": "Process", "pid": os.getpid()}), flush=True)
-    return run_engine(config, report)
+    run_engine(config, report)
 
 
 def report(event: EngineEvent) -> None:
@@ -41,4 +41,4 @@ def report(event: EngineEvent) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(json.loads(sys.argv[1])))
+    main(json.loads(sys.argv[1]))

@@ -8,9 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import UsageError
 from potluck.p2p.runtime_dir import default_parent
-from potluck_daemon.cli.main import describe
 from potluck_daemon.cli.options import (
     add_node,
     add_swarm,
@@ -23,7 +22,7 @@ from potluck_daemon.cli.options import (
 from potluck_daemon.cli.terminal import Style, Terminal
 from potluck_daemon.codec import to_json
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.events import EngineEvent, Failed, Joining, Loading, Offline, Online, Starting
+from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Offline, Online, Starting
 from potluck_daemon.joined import JoinedSwarms
 
 DESCRIPTION = """\
@@ -57,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
     from potluck_daemon.engine.main import run_engine
 
     report = _report_json if args.json else _Reporter(Terminal(sys.stdout)).report
-    return run_engine(config, report)
+    run_engine(config, report)
+    return 0
 
 
 def engine_config(args: argparse.Namespace) -> EngineConfig:
@@ -115,5 +115,3 @@ class _Reporter:
                 terminal.line(f"{online} after {seconds:.1f} s: blocks {span} answer. Ctrl-C leaves the swarm.")
             case Offline():
                 terminal.line("Left the swarm.")
-            case Failed(message, hint):
-                print(describe(PotluckError(message, hint=hint)), file=sys.stderr)

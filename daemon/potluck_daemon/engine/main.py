@@ -1,4 +1,4 @@
-"""The engine as a process: signals, the event loop, and an exit code. Prints nothing; whoever starts it gets events."""
+"""The engine as a process: signals and the event loop. Prints nothing; whoever starts it gets events."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from potluck_daemon.engine.server import Engine
 log = logging.getLogger(__name__)
 
 
-def run_engine(config: EngineConfig, on_event: OnEvent) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code: 0 left on purpose, 1 failed (after a Failed event)."""
+def run_engine(config: EngineConfig, on_event: OnEvent) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        PotluckError: it could not start or go on; a Failed event was sent. So it was before any other exception.
+    """
     try:
         if config.parent_pid is not None:
             exit_with_parent(config.parent_pid)
@@ -25,12 +29,10 @@ def run_engine(config: EngineConfig, on_event: OnEvent) -> int:
             runner.run(_serve(config, on_event))
     except PotluckError as error:
         on_event(Failed(error.message, error.hint))
-        return 1
-    except Exception:  # the edge of the process: a fault of ours is logged, the exit code and an event tell of it
-        log.exception("the engine failed")
+        raise
+    except Exception:
         on_event(Failed("the engine failed unexpectedly", "its log has the reason; please report it"))
-        return 1
-    return 0
+        raise
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
