@@ -16,6 +16,7 @@ from potluck_daemon.engine.config import EngineConfig, Limits
 from potluck_daemon.engine.events import EngineEvent
 from potluck_daemon.engine.main import run_engine
 
+from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import decode_invite
 
@@ -32,7 +33,10 @@ def main(options: dict[str, Any]) -> None:
         limits=Limits(cache_tokens=1000),
     )
     print(json.dumps({"event": "Process", "pid": os.getpid()}), flush=True)
-    run_engine(config, report)
+    try:
+        run_engine(config, report)
+    except PotluckError:  # reported; a thread that still loads would abort the interpreter's own way out
+        os._exit(1)
 
 
 def report(event: EngineEvent) -> None:

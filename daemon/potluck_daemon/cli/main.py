@@ -7,12 +7,14 @@ heavy only when they run, so help and `--version` answer at once.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import RemoteError
@@ -58,6 +60,21 @@ class Command(Protocol):
 
     def run(self, args: argparse.Namespace) -> int:
         """Do it; returns the exit code. Raises PotluckError."""
+
+
+def program() -> NoReturn:
+    """What the installed command runs.
+
+    A thread that still reads a checkpoint may be inside torch, and the interpreter's own way out would abort there.
+    Everything that has to be closed is closed by then.
+    """
+    code = main()
+    if threading.active_count() > 1:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -133,4 +150,4 @@ def _top_parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

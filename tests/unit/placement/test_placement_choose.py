@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from potluck.protocol.blocks import Span
 from potluck_daemon.placement.choose import choose_span
+
+from potluck.protocol.blocks import Span
 
 
 def test_first_server_takes_the_first_blocks():
