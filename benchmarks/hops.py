@@ -5,7 +5,7 @@ from __future__ import annotations
 from potluck_daemon.cli.local_swarm import LocalSwarm
 
 from benchmarks.figures import Measured
-from benchmarks.loops import interleaved, median_difference, rounded, swarm_model
+from benchmarks.loops import interleaved, overhead, rounded, swarm_model
 from benchmarks.models import checkpoint, local_model
 from potluck.protocol.blocks import Span
 
@@ -20,7 +20,7 @@ def first_hop(soak: bool) -> Measured:
     with LocalSwarm(folder, [Span(0, NUM_BLOCKS)]) as swarm, swarm_model(swarm, folder) as model:
         times = interleaved({"swarm": model, "local": local_model(folder)}, rounds=rounds, num_tokens=num_tokens)
     detail = {"ms_per_token": rounded(times), "rounds": rounds, "tokens_a_round": num_tokens}
-    return Measured(median_difference(times["swarm"], times["local"]), detail)
+    return overhead(times["swarm"], times["local"], 1, detail)
 
 
 def next_hop(soak: bool) -> Measured:
@@ -37,4 +37,4 @@ def next_hop(soak: bool) -> Measured:
     ):
         times = interleaved({"many": model_of_many, "one": model_of_one}, rounds=rounds, num_tokens=num_tokens)
     detail = {"ms_per_token": rounded(times), "servers": NUM_SERVERS, "rounds": rounds, "tokens_a_round": num_tokens}
-    return Measured(median_difference(times["many"], times["one"]) / (NUM_SERVERS - 1), detail)
+    return overhead(times["many"], times["one"], NUM_SERVERS - 1, detail)

@@ -13,6 +13,7 @@ import torch
 from potluck_daemon.cli.completion import Completion, Options, complete, quiet
 from potluck_daemon.cli.local_swarm import LocalSwarm
 
+from benchmarks.figures import Measured
 from potluck.client import AutoDistributedModelForCausalLM
 
 PROMPT_TOKENS = 16
@@ -40,15 +41,21 @@ def interleaved(models: Mapping[str, Any], *, rounds: int, num_tokens: int) -> d
     for model in models.values():
         generate(model, _WARM_UP_TOKENS)
     result: dict[str, list[float]] = {name: [] for name in models}
+    order = list(models.items())
     for _ in range(rounds):
-        for name, model in models.items():
+        for name, model in order:
             result[name].append(ms_per_token(model, num_tokens))
+        order.reverse()
     return result
 
 
-def median_difference(a: list[float], b: list[float]) -> float:
-    """Median over rounds of a - b."""
-    return statistics.median(x - y for x, y in zip(a, b, strict=True))
+def overhead(slow: list[float], fast: list[float], hops: int, detail: dict[str, Any]) -> Measured:
+    """Median over rounds of slow - fast, for each hop; less than nothing is noise and never counts as reached."""
+    differences = sorted((x - y) / hops for x, y in zip(slow, fast, strict=True))
+    quarter = len(differences) // 4
+    spread = [round(differences[quarter], 3), round(differences[-1 - quarter], 3)]
+    value = statistics.median(differences)
+    return Measured(value, {**detail, "quartiles": spread}, holds=value > 0)
 
 
 def median_ratio(a: list[float], b: list[float]) -> float:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.figures import FIGURES, Figure, Measured
+from benchmarks.loops import overhead
 
 ROOT = Path(__file__).parents[3]
 LOWER = Figure("x", "s", "lower", 2.0, "none:none", "")
@@ -66,3 +67,14 @@ def test_the_list_loads_no_torch() -> None:
     code += "print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_overhead_is_the_median_difference_for_each_hop() -> None:
+    measured = overhead([5.0, 9.0, 8.0], [2.0, 3.0, 2.0], 3, {"rounds": 3})
+    assert measured.value == 2.0
+    assert measured.holds
+    assert measured.detail["rounds"] == 3
+
+
+def test_an_overhead_below_nothing_is_noise_and_never_reached() -> None:
+    assert not LOWER.is_reached(overhead([1.0], [2.0], 1, {}))
