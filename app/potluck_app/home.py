@@ -77,7 +77,7 @@ class HomePage(QWidget):
         self._invite.setVisible(swarm is not None)
 
     def _show_numbers(self, status: Status) -> None:
-        self._facts["speed"].setText(words.rate(status.tokens_per_s))
+        self._facts["speed"].setText(words.rate(words.speed_tps(status)))
         self._facts["sessions"].setText(f"{status.sessions}")
         self._facts["today"].setText(f"{status.tokens_today:,}")
         load: LoadStatus = status.load

@@ -40,8 +40,8 @@ class BlockStrip(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.colours()
-        step = self.width() / swarm.num_blocks
-        gap = min(_GAP, step / 4)
+        gap = min(_GAP, self.width() / swarm.num_blocks / 4)
+        step = (self.width() + gap) / swarm.num_blocks
         for block in range(swarm.num_blocks):
             cell = QRectF(block * step, 0.0, step - gap, self.height() - 8.0)
             count = swarm.coverage[block] if block < len(swarm.coverage) else None

@@ -35,6 +35,11 @@ def tooltip(status: Status | None) -> str:
     return f"Potluck: {TITLES[status.state].lower()}{speed}\n{status.text}"
 
 
+def speed_tps(status: Status) -> float:
+    """Tokens a second; the daemon's figure is smoothed and takes a while to reach nothing."""
+    return status.tokens_per_s if status.state is State.SERVING else 0.0
+
+
 def rate(tokens_per_s: float) -> str:
     return f"{tokens_per_s:.1f} tokens/s" if tokens_per_s < 100 else f"{tokens_per_s:,.0f} tokens/s"
 

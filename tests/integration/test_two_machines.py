@@ -15,12 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 import torch
 from potluck_daemon.cli.completion import Text
+from potluck_daemon.control import schema
+from potluck_daemon.control.client import ControlClient
+from potluck_daemon.control.schema import Status
 from potluck_daemon.resources import DEMO_MODEL, resource
 from potluck_daemon.states import State
 from transformers import AutoModelForCausalLM
@@ -50,15 +52,16 @@ class Machine:
             [*python, *arguments], env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True
         )
 
-    def wait_for(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
-        """Ask for the status until it is as wanted."""
+    def wait_for(self, wanted: Callable[[Status], bool]) -> None:
+        """Ask the daemon until its status is as wanted."""
+        client = ControlClient(self.folder / "potluck" / "potluckd.sock")
         deadline = time.monotonic() + WAIT_S
-        while not wanted(status := json.loads(self.run("status", "--json"))):
+        while not wanted(status := client.call(schema.STATUS)):
             assert time.monotonic() < deadline, f"{status}\n{self.log()}"
             time.sleep(0.2)
 
     def wait_state(self, state: State) -> None:
-        self.wait_for(lambda status: status["state"] == state)
+        self.wait_for(lambda status: status.state is state)
 
     def servers(self) -> list[tuple[int, int]]:
         """The spans that `potluck swarm show` lists, in order."""
@@ -133,6 +136,7 @@ def local_tokens() -> list[int]:
     return [int(token) for token in tokens[0, prompt.shape[1] :]]
 
 
+@pytest.mark.timeout(600)  # on two slow cores; half a minute of it a client waits in vain, as it should
 def test_two_friends_serve_half_a_model_each_and_one_generates(machines: tuple[Machine, Machine]) -> None:
     mine, friend = machines
     mine.run("start", "--demo")
@@ -142,7 +146,7 @@ def test_two_friends_serve_half_a_model_each_and_one_generates(machines: tuple[M
     friend.run("join", invite)
     friend.wait_state(State.SERVING)
     for one in machines:
-        one.wait_for(lambda status: status["swarm"]["coverage"] == [1] * 12)
+        one.wait_for(lambda status: status.swarm is not None and status.swarm.coverage == (1,) * 12)
         assert one.servers() == [(0, 6), (6, 12)]
 
     assert json.loads(friend.run(*GENERATE))["tokens"] == local_tokens()
@@ -152,13 +156,9 @@ def test_two_friends_serve_half_a_model_each_and_one_generates(machines: tuple[M
     alone = friend.try_to_run(*GENERATE)
     assert alone.returncode != 0
     assert "nobody serves the blocks 0:6" in alone.stderr
-    assert friend.servers() == [(6, 12)]
 
-    for one in machines:  # the other one remembers where it was
-        one.run("pause")
-        one.wait_state(State.PAUSED)
-        one.run("resume")
-        one.wait_state(State.SERVING)
+    mine.run("resume")
+    mine.wait_state(State.SERVING)
     assert json.loads(friend.run(*GENERATE))["tokens"] == local_tokens()
 
     for one in machines:

@@ -65,6 +65,12 @@ def test_home_shows_state_reason_speed_and_gaps() -> None:
     assert "4 blocks; yours: 0:2; nobody serves 2:4" in text
 
 
+def test_home_shows_no_speed_of_before_once_it_has_stepped_aside() -> None:
+    page = HomePage()
+    page.show_status(YIELDED)
+    assert "0.0 tokens/s" in shown(page)
+
+
 def test_home_asks_for_an_hour_or_for_ever() -> None:
     page = HomePage()
     page.show_status(SERVING)
