@@ -119,8 +119,8 @@ class Engine:
         assert self.serving is not None
         await self._stop_beating()
         await asyncio.gather(self._tell_offline(), self._free())
-        gc.collect()  # caches of ended sessions in reference cycles; not before, it stops the announcement for 0.2 s
-        trim_memory(self.serving.blocks.whole.device)
+        gc.collect()  # caches of ended sessions in reference cycles; not before, it may stop the announcement for 0.2 s
+        await asyncio.to_thread(trim_memory, self.serving.blocks.whole.device)
 
     async def restore(self) -> None:
         """Load the same span again and return to the swarm. Raises PotluckError, as `start`."""
