@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from potluck_daemon.supervisor.messages import Failed
 
 MAX_LETTERS = 300
+_DUMP = ("Extension modules: ", "  File ", "Thread 0x", "Current thread 0x", "  ...")  # where a crash was, for the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ def _by_code(code: int, last_lines: Sequence[str]) -> str:
 
 
 def _said(last_lines: Sequence[str]) -> str:
-    last = next((line.strip() for line in reversed(last_lines) if line.strip()), "")
+    words = (line.strip() for line in reversed(last_lines) if not line.startswith(_DUMP))
+    last = next((line for line in words if line), "")
     return f": {last}" if last else ""
 
 

@@ -6,6 +6,14 @@ from potluck_daemon.supervisor import messages
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
 
+CRASH = (
+    "Fatal Python error: Bus error",
+    "",
+    "Thread 0x00007f7875a676c0 (most recent call first):",
+    '  File "/usr/lib/python3/threading.py", line 982 in run',
+    "  ...",
+)  # as faulthandler writes it
+
 
 @pytest.mark.parametrize(
     "message",
@@ -59,6 +67,10 @@ def test_a_failure_that_explained_itself_is_not_tried_again_at_once() -> None:
         (Exit(-9, killed_because="it stopped answering"), "it stopped answering"),
         (Exit(-signal.SIGKILL), "memory"),
         (Exit(-signal.SIGSEGV, ["cuda said no"]), "SIGSEGV: cuda said no"),
+        (
+            Exit(-signal.SIGBUS, [*CRASH, "Extension modules: torch._C (total: 1)"]),
+            "SIGBUS: Fatal Python error: Bus error",
+        ),
         (Exit(-signal.SIGTERM), "SIGTERM"),
         (Exit(-200), "signal 200"),
         (Exit(1, ["Traceback", "ModuleNotFoundError: No module named 'torch'"]), "extra `engine`"),
