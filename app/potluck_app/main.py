@@ -39,7 +39,7 @@ class App(QObject):
         self.tray.open_wanted.connect(self.window.raise_up)
         self.tray.quit_wanted.connect(QApplication.quit)
         self.window.closed_without_tray.connect(QApplication.quit)
-        self.window.away.start_wanted.connect(_start_daemon)
+        self.window.away.start_wanted.connect(self._start_daemon)
         for source in (self.tray, self.window.home):
             source.pause_wanted.connect(self._pause)
             source.resume_wanted.connect(self._resume)
@@ -69,6 +69,19 @@ class App(QObject):
         self.window.has_tray = is_there
         if not is_there and not self.window.isVisible():
             self.window.showMinimized()  # without a tray icon a hidden window could never be reached
+
+    def _start_daemon(self) -> None:
+        """As `potluck start` does, which returns once the daemon answers, or says why it does not."""
+        command = QProcess(self)
+
+        def end(code: int) -> None:
+            said = bytes(command.readAllStandardError().data()).decode(errors="replace").strip()
+            self.window.away.show_failure("" if code == 0 else said or "The daemon does not start.")
+            command.deleteLater()
+
+        command.finished.connect(end)
+        command.errorOccurred.connect(lambda _: end(1))
+        command.start(sys.executable, ["-m", "potluck_daemon.cli.main", "start"])
 
     def _pause(self, seconds: float | None) -> None:
         self.link.call(schema.PAUSE, schema.PauseParams(seconds), done=self._show_status, failed=self._complain)
@@ -147,7 +160,3 @@ class _quit_on_signals:  # noqa: N801 (used like a function)
 
     def __exit__(self, *_: object) -> None:
         self._timer.stop()
-
-
-def _start_daemon() -> None:
-    QProcess.startDetached(sys.executable, ["-m", "potluck_daemon.cli.main", "start"])

@@ -21,26 +21,39 @@ class AwayPage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._icon, self._reason = QLabel(), QLabel()
-        title, button = QLabel(words.AWAY), QPushButton("Start it")
+        self._button, self._failure = QPushButton("Start it"), QLabel()
+        title = QLabel(words.AWAY)
         title.setFont(theme.title(self.font()))
         self._reason.setObjectName("muted")
         self._reason.setWordWrap(True)
-        button.setObjectName("primary")
-        button.clicked.connect(self.start_wanted)
+        self._failure.setObjectName("error")
+        self._failure.setWordWrap(True)
+        self._button.setObjectName("primary")
+        self._button.clicked.connect(self._press)
         column = QVBoxLayout(self)
         column.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL)
         column.setSpacing(theme.SPACE_M)
         column.addStretch(1)
-        for widget in (self._icon, title, self._reason):
+        for widget in (self._icon, title, self._reason, self._failure):
             widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
             column.addWidget(widget)
         column.addSpacing(theme.SPACE_M)
-        column.addWidget(button, 0, Qt.AlignmentFlag.AlignCenter)
+        column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignCenter)
         column.addStretch(2)
 
     def show_reason(self, reason: str) -> None:
         self._icon.setPixmap(icons.icon(None, theme.colours()).pixmap(64, 64))
         self._reason.setText(reason)
+
+    def show_failure(self, message: str) -> None:
+        """What became of starting it; "" if it worked."""
+        self._failure.setText(message)
+        self._button.setEnabled(True)
+
+    def _press(self) -> None:
+        self._failure.clear()
+        self._button.setEnabled(False)
+        self.start_wanted.emit()
 
 
 class MainWindow(QStackedWidget):
