@@ -75,6 +75,9 @@ class DhtNode:
         try:
             node = await DHTNode.create(
                 p2p=cast(Any, transport),
+                # One id a peer, also after restarts: others would take its old ids for more nodes, store at it several
+                # times, and report the last answer, "no, I have that already".
+                node_id=DHTID.generate(source=peer_id),
                 initial_peers=list(bootstrap_peers),
                 client_mode=client,
                 record_validator=_Validator(checks),

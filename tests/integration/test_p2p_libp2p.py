@@ -184,6 +184,19 @@ async def test_a_node_that_comes_back_to_its_port_does_not_take_itself_for_anoth
         await host.close()
 
 
+async def test_a_store_is_taken_though_another_node_was_restarted_many_times(network: Starter) -> None:
+    identity = Identity.generate()
+    for _ in range(3):
+        restarted = await network.start(identity)
+        await network.kill(restarted)
+        await restarted.close()
+    restarted, other = await network.start(identity), await network.start()
+    for _ in range(3):
+        assert await other.store("restarts", other.peer_id, b"value", expiration=time.time() + 60)
+    await other.close()
+    await restarted.close()
+
+
 async def test_a_new_identity_is_kept_for_its_owner_only(network: Starter, folder: Path) -> None:
     path = folder / "keys" / "identity"
     config = HostConfig(identity_path=path, bootstrap_peers=network.bootstrap, runtime_dir=folder / "run")
