@@ -6,11 +6,13 @@ its folder as long as it lives; the kernel releases a killed process's lock, and
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from potluck.errors import NetworkError
@@ -34,10 +36,11 @@ class RuntimeDir:
         try:
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _require_private(parent)
-            _remove_stale(parent)
-            path = Path(tempfile.mkdtemp(prefix=_NODE_PREFIX, dir=parent))  # mode 0700
-            lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with _locked(parent):  # or a node that cleans up would take a folder without a lock yet for a dead one's
+                _remove_stale(parent)
+                path = Path(tempfile.mkdtemp(prefix=_NODE_PREFIX, dir=parent))  # mode 0700
+                lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise NetworkError(f"cannot make a folder for sockets in {parent}: {error.strerror}") from error
         if len(os.fsencode(path)) > _MAX_SOCKET_PATH - 12:
@@ -61,6 +64,17 @@ def default_parent() -> Path:
     return Path(tempfile.gettempdir()) / f"potluck-{os.getuid()}"
 
 
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process at a time; held for about a millisecond."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _require_private(path: Path) -> None:
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
@@ -74,7 +88,7 @@ def _remove_stale(parent: Path) -> None:
         try:
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
-            continue  # just being made, or just being removed
+            continue  # just being removed by its own node
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(path, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,12 +67,18 @@ def test_create_never_replaces_a_swarm_and_its_key(capsys: pytest.CaptureFixture
 
 
 def test_join_and_leave(capsys: pytest.CaptureFixture[str]) -> None:
-    invite = encode_invite(new_swarm("others", "owner/model", 8))
+    invite = encode_invite(replace(new_swarm("others", "owner/model", 8), bootstrap_peers=(ADDRESS,)))
     assert main(["swarm", "join", invite]) == 0
     assert main(["swarm", "invite"]) == 0
     assert invite in capsys.readouterr().out
     assert main(["swarm", "leave", "others"]) == 0
     assert JoinedSwarms().load() == {}
+
+
+def test_an_invite_by_which_nobody_finds_the_swarm_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["swarm", "join", encode_invite(new_swarm("others", "owner/model", 8))]) == 0
+    assert main(["swarm", "invite"]) == 2
+    assert "--bootstrap" in capsys.readouterr().err
 
 
 def test_a_broken_invite_is_refused_with_advice(capsys: pytest.CaptureFixture[str]) -> None:

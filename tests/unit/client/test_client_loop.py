@@ -38,6 +38,15 @@ def test_errors_come_back_as_they_are(loop: LoopThread) -> None:
         loop.run(fail())
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT as in a terminal: programs started in the background of a script ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_cancels_the_work_and_the_loop_goes_on(loop: LoopThread) -> None:
     cancelled = threading.Event()
 

@@ -1,0 +1,30 @@
+"""Folders of nodes: made side by side, removed once their node is dead, never before."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from potluck.p2p.runtime_dir import RuntimeDir
+
+
+def test_nodes_that_start_together_leave_each_others_folders_alone(tmp_path: Path) -> None:
+    def make(_: int) -> RuntimeDir:
+        return RuntimeDir.create(tmp_path)
+
+    with ThreadPoolExecutor(16) as threads:
+        made = list(threads.map(make, range(200)))
+    assert all((each.path / "lock").exists() for each in made)
+    for each in made:
+        each.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_whose_node_is_dead_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    dead = RuntimeDir.create(tmp_path)
+    os.close(dead._lock)  # as the kernel does for a killed process
+    alive = RuntimeDir.create(tmp_path)
+    assert not dead.path.exists()
+    assert alive.path.exists()
+    alive.remove()
