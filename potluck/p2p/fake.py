@@ -251,11 +251,12 @@ class FakeStream:
     def connect(self, other: FakeStream) -> None:
         self._other = other
 
-    async def send(self, *pieces: Buffer) -> None:
-        await self._host.thawed()
+    async def send(self, *pieces: Buffer, timeout_s: float | None = None) -> None:
         body = b"".join(pieces)
         assert self._other is not None
-        await self._other._room.wait()
+        async with asyncio.timeout(timeout_s):
+            await self._host.thawed()
+            await self._other._room.wait()
         self._require_open()
         self._other._deliver(body, self._delay_s)
 

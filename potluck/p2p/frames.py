@@ -51,9 +51,9 @@ class FrameStream(asyncio.Protocol):
 
     # -- the interface of Stream ---------------------------------------------------------------------------------------
 
-    async def send(self, *pieces: Buffer) -> None:
+    async def send(self, *pieces: Buffer, timeout_s: float | None = None) -> None:
         size = sum(piece.nbytes if isinstance(piece, memoryview) else len(piece) for piece in pieces)
-        await self._write(bytes((MESSAGE,)) + size.to_bytes(8, "big"), pieces, size)
+        await self._write(bytes((MESSAGE,)) + size.to_bytes(8, "big"), pieces, size, timeout_s)
 
     async def send_error(self, text: str) -> None:
         message = text.encode()[: MAX_ERROR_BYTES - 8]
@@ -207,7 +207,9 @@ class FrameStream(asyncio.Protocol):
             if timer is not None:
                 timer.cancel()
 
-    async def _write(self, header: bytes, pieces: tuple[Buffer, ...], size: int) -> None:
+    async def _write(
+        self, header: bytes, pieces: tuple[Buffer, ...], size: int, timeout_s: float | None = None
+    ) -> None:
         transport = self._transport
         if transport is None or transport.is_closing():
             raise _gone("the connection is closed")
@@ -216,7 +218,8 @@ class FrameStream(asyncio.Protocol):
         else:
             transport.writelines([header, *pieces])
         if self._writable is not None:  # a large frame waits until the transport holds none of the caller's buffers
-            await asyncio.shield(self._writable)
+            async with asyncio.timeout(timeout_s):
+                await asyncio.shield(self._writable)
             if transport.is_closing():
                 raise _gone("the connection broke")
 

@@ -19,11 +19,12 @@ UnaryHandler = Callable[[bytes, PeerId], Awaitable[bytes]]
 class Stream(Protocol):
     """One bidirectional stream of frames. Not safe for concurrent `send` or concurrent `receive`."""
 
-    async def send(self, *pieces: Buffer) -> None:
+    async def send(self, *pieces: Buffer, timeout_s: float | None = None) -> None:
         """Send one message frame whose body is the pieces joined. Waits while the peer does not read.
 
         Raises:
             RemoteError: UNREACHABLE if the connection is gone.
+            TimeoutError: the peer did not read for `timeout_s`; the stream is of no use any more.
         """
 
     async def receive(self, *, timeout_s: float | None = None) -> bytes | None:

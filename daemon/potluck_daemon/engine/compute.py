@@ -82,17 +82,14 @@ class ComputeThread:
             self._scheduler.admit(job, retry_after_s=self._retry_after_s())
             self._waiting[id(job)] = _Waiting(job, loop, future)
         self._wake.put(None)
+        deadline = loop.call_later(timeout_s, self._give_up, job, future, timeout_s)
         try:
-            async with asyncio.timeout(timeout_s):
-                value = await future
-        except TimeoutError:
-            self._drop(job)
-            raise RemoteError(
-                Code.BUSY, f"not done within {timeout_s:g} s", retry_after_s=self._retry_after_s()
-            ) from None
+            value = await future
         except asyncio.CancelledError:
             self._drop(job)
             raise
+        finally:
+            deadline.cancel()
         queued_s = self._clock() - job.submitted_at - job.compute_s
         return Computed(value, Timing(queue_ms=max(queued_s, 0.0) * 1e3, compute_ms=job.compute_s * 1e3))
 
@@ -107,6 +104,12 @@ class ComputeThread:
         self._wake.put(None)
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
+
+    def _give_up(self, job: Job, future: asyncio.Future[Any], timeout_s: float) -> None:
+        self._drop(job)
+        if not future.done():
+            after_s = self._retry_after_s()
+            future.set_exception(RemoteError(Code.BUSY, f"not done within {timeout_s:g} s", retry_after_s=after_s))
 
     def _drop(self, job: Job) -> None:
         with self._lock:

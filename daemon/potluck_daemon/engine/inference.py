@@ -140,8 +140,7 @@ class InferenceHandler:
 
     async def _send(self, stream: Stream, reply: StepReply) -> None:
         try:
-            async with asyncio.timeout(self.serving.limits.send_timeout_s):
-                await stream.send(*encode_step_reply(reply))
+            await stream.send(*encode_step_reply(reply), timeout_s=self.serving.limits.send_timeout_s)
         except (TimeoutError, RemoteError) as error:
             raise _PeerLeftError from error
 

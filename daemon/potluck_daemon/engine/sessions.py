@@ -35,7 +35,7 @@ class Inbox:
     def __init__(self) -> None:
         self._own: deque[StepRequest] = deque()
         self._pushed: deque[StepRequest] = deque()
-        self._changed = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None
         self._room = asyncio.Event()
         self._room.set()
         self._error: RemoteError | None = None
@@ -46,31 +46,48 @@ class Inbox:
         self._own.append(request)
         if len(self._own) >= _MAX_WAITING:
             self._room.clear()
-        self._changed.set()
+        self._wake()
 
     def push(self, request: StepRequest) -> None:
         """Add a step that another server sent; dropped if too many wait: the client sends its own copy as well."""
         if len(self._pushed) < _MAX_WAITING:
             self._pushed.append(request)
-            self._changed.set()
+            self._wake()
 
     def fail(self, error: RemoteError) -> None:
         """Let the next `get` raise, whatever waits."""
         self._error = error
-        self._changed.set()
+        self._wake()
 
     async def get(self, *, timeout_s: float) -> StepRequest:
         """Raises TimeoutError, or what `fail` was given."""
         if self._error is None and not self._own and not self._pushed:
-            self._changed.clear()
-            async with asyncio.timeout(timeout_s):
-                await self._changed.wait()
+            await self._wait(timeout_s)
         if self._error is not None:
             raise self._error
         if self._own:
             self._room.set()
             return self._own.popleft()
         return self._pushed.popleft()
+
+    async def _wait(self, timeout_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._reader = loop.create_future()
+        silence = loop.call_later(timeout_s, self._expire, self._reader)
+        try:
+            await self._reader
+        finally:
+            silence.cancel()
+            self._reader = None
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    @staticmethod
+    def _expire(reader: asyncio.Future[None]) -> None:
+        if not reader.done():
+            reader.set_exception(TimeoutError("nothing came"))
 
 
 class StepPlan(NamedTuple):
