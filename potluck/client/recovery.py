@@ -16,7 +16,7 @@ _LEAVING_S = 30.0  # and from one that leaves, until its record says so too
 
 
 class Action(Enum):
-    GIVE_UP = auto()  # no server would answer otherwise: tell the caller
+    GIVE_UP = auto()  # no honest server would answer otherwise: tell the caller
     REOPEN = auto()  # the same server, a new session, the history replayed
     REPLACE = auto()  # another server
 

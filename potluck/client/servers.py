@@ -89,6 +89,14 @@ class Servers:
             await self._look_again(_RETRY_S[min(attempt, len(_RETRY_S) - 1)], left_s)
         raise AssertionError("not reached")
 
+    def has_route(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> bool:
+        """Whether somebody serves `span` now, without the `unwanted` ones."""
+        try:
+            self._choose(span, needs, unwanted)
+        except NoRouteError:
+            return False
+        return True
+
     def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
         self._bans.record(peer, verdict, time.monotonic())
         if verdict.is_fault:

@@ -45,6 +45,7 @@ class InferenceSession:
         self._prefix = prefix
         self._span = span
         self._hops: list[Hop] = []
+        self._objected = False  # a server called the request wrong since the last answer
         self._reopened: Hop | None = None  # once is fair; who asks for it again without an answer never gives one
         self._unwanted: frozenset[PeerId] = frozenset()  # they refuse this session, others may be welcome
 
@@ -110,7 +111,7 @@ class InferenceSession:
                 await self._recover(index, error, is_last_try=recoveries > self._config.max_recoveries)
                 continue
             self._servers.note_success(hop.peer_id)
-            self._reopened = None
+            self._reopened, self._objected = None, False
             if follower is None:
                 return output
             follower.history.append(output)
@@ -122,8 +123,13 @@ class InferenceSession:
         verdict = judge(error)
         _log.warning("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
-        if verdict.action is Action.GIVE_UP:
-            raise error
+        if verdict.action is Action.GIVE_UP:  # a second server is asked before one is believed
+            objected = self._objected or not self._servers.has_route(
+                hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted | {hop.peer_id}
+            )
+            if objected:
+                raise error
+            self._objected = True
         if is_last_try:
             raise SwarmError(
                 f"blocks {hop.span} failed {self._config.max_recoveries} times in one step, at last: {error.message}"
@@ -131,7 +137,7 @@ class InferenceSession:
         if verdict.action is Action.REOPEN and self._reopened is not hop:
             self._reopened = hop
             return
-        if verdict.for_this_session or verdict.action is Action.REOPEN:
+        if verdict.for_this_session or verdict.action is not Action.REPLACE:
             self._unwanted |= {hop.peer_id}
         route = await self._servers.find_route(
             hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted, why=error

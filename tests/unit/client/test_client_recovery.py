@@ -151,12 +151,22 @@ def test_a_full_server_is_waited_for_if_there_is_no_other(local: PreTrainedModel
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
 
 
-def test_a_request_that_is_wrong_is_not_repeated_elsewhere() -> None:
+def test_one_server_that_calls_the_request_wrong_is_not_believed(local: PreTrainedModel) -> None:
     with world("0:4", "0:4") as there:
-        disturbance = disturb(there, "0:4", 2, refuse(Code.BAD_REQUEST))
+        disturb(there, "0:4", 2, refuse(Code.BAD_REQUEST))
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = there.model.last_route()
+        assert len(route.replaced) == 1
+
+
+@pytest.mark.parametrize("spans", [("0:4",), ("0:4", "0:4", "0:4")])
+def test_two_servers_that_call_the_request_wrong_are_believed_and_so_is_the_only_one(spans: tuple[str, ...]) -> None:
+    with world(*spans) as there:
+        for server in there.servers:
+            server.on_step = refuse(Code.BAD_REQUEST)
         with pytest.raises(RemoteError, match="not now"):
             there.model.generate(prompt(), **GREEDY)
-        assert disturbance.left == 0
+        assert sum(len(server.steps) for server in there.servers) == min(len(spans), 2)
 
 
 def test_blocks_that_nobody_serves_are_named_within_the_time_limit() -> None:
