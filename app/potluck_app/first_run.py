@@ -29,6 +29,7 @@ class FirstRunPage(QWidget):
         self._join, self._start = QPushButton("Join this swarm"), QPushButton("Start a swarm with the demo model")
         self._error = QLabel()
         self._build()
+        self.setFocusProxy(self._invite)
 
     def show_theme(self) -> None:
         self._icon.setPixmap(icons.icon(State.SERVING, theme.colours()).pixmap(56, 56))

@@ -42,6 +42,7 @@ class HomePage(QWidget):
         self._notices = QLabel()
         self._is_paused = False
         self._build()
+        self.setFocusProxy(self._button)
 
     def show_status(self, status: Status) -> None:
         colours = theme.colours()

@@ -38,6 +38,7 @@ class AwayPage(QWidget):
             widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
             column.addWidget(widget)
         column.addSpacing(theme.SPACE_M)
+        self.setFocusProxy(self._button)
         column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignCenter)
         column.addStretch(2)
 
@@ -107,9 +108,15 @@ class MainWindow(QStackedWidget):
         status = self._status
         if status is None:
             self.away.show_reason(self._reason)
-            self.setCurrentWidget(self.away)
+            self._turn_to(self.away)
         elif status.reason is Reason.NO_SWARM:
-            self.setCurrentWidget(self.first_run)
+            self._turn_to(self.first_run)
         else:
             self.home.show_status(status)
-            self.setCurrentWidget(self.home)
+            self._turn_to(self.home)
+
+    def _turn_to(self, page: QWidget) -> None:
+        """Show a page; the keyboard goes to what one wants there first."""
+        if self.currentWidget() is not page:
+            self.setCurrentWidget(page)
+            page.setFocus()
