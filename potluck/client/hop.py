@@ -119,7 +119,7 @@ class Hop:
             self._cached += piece.shape[1]
             if self._cached > start:
                 output = reply.hidden[:, unwanted:] if unwanted else reply.hidden
-                outputs.append(output.to(piece.dtype))
+                outputs.append(output if output.dtype is piece.dtype else output.to(piece.dtype))
         return outputs
 
     def _pieces(self, rest: Tensor) -> tuple[Tensor, ...]:

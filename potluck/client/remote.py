@@ -38,13 +38,15 @@ class RemoteBlocks(nn.Module):
     def forward(self, hidden_states: Tensor, past_key_values: RemoteCache | None = None) -> Tensor:
         """Shapes: [batch, tokens, hidden_size] in and out; without a cache gradients flow to it and to deep prompts."""
         device = hidden_states.device
-        hidden, mask, prompts = hidden_states.to("cpu"), _mask.get(), _prompts.get()
+        hidden = hidden_states if device.type == "cpu" else hidden_states.to("cpu")
+        mask, prompts = _mask.get(), _prompts.get()
         _mask.set(None)  # it belongs to this call only
         if prompts is not None:
             self._check_prompts(prompts, hidden)
         if past_key_values is not None:
             prompts = None if prompts is None else prompts.detach().to("cpu", hidden.dtype)
-            return past_key_values.step(hidden.detach(), mask, prompts).to(device)
+            output = past_key_values.step(hidden.detach() if hidden.requires_grad else hidden, mask, prompts)
+            return output if device.type == "cpu" else output.to(device)
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
         if prompts is not None:
             prompts = prompts.to("cpu", hidden.dtype)

@@ -57,7 +57,12 @@ def to_raw(tensor: Tensor, compression: int = Compression.NONE) -> RawTensor:
     name = _NAMES.get(tensor.dtype)
     if name is None:
         raise TypeError(f"{tensor.dtype} cannot be sent")
-    flat = tensor.detach().reshape(-1)
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if compression == Compression.NONE and tensor.dtype is not torch.bfloat16 and tensor.numel():
+        whole = tensor if tensor.is_contiguous() else tensor.contiguous()
+        return RawTensor(tuple(tensor.shape), name, 0, 0, whole.numpy().data.cast("B"))
+    flat = tensor.reshape(-1)
     if compression == Compression.FLOAT16 and tensor.dtype in _HALF:
         top = torch.finfo(torch.float16).max
         flat = flat.clamp(-top, top).to(torch.float16)

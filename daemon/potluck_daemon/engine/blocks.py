@@ -165,9 +165,11 @@ def inference_pieces(
     size = max(piece_tokens // batch, 1)
     if tokens <= size:  # no copy, no loop: the way of every decode step
         with torch.inference_mode():
-            hidden = hidden.to(blocks.device, blocks.dtype)
+            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # even a needless call costs some µs
+                hidden = hidden.to(blocks.device, blocks.dtype)
             prompts = None if prompts is None else prompts.to(blocks.device, blocks.dtype)
-            return blocks.forward(hidden, cache, prompts).cpu()
+            output = blocks.forward(hidden, cache, prompts)
+            return output if blocks.device.type == "cpu" else output.cpu()
     outputs = []
     for start in range(0, tokens, size):
         with torch.inference_mode():
