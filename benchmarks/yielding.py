@@ -38,7 +38,7 @@ from tests.helpers.desktop import Desktop, desktop, ended
 from tests.helpers.games import ask_gamemode, gamemoded, window
 
 NUM_BLOCKS = 8
-NUM_TOKENS = 160
+NUM_TOKENS = 400  # lasts longer than the slowest yield, also on a quiet machine
 _STRIKE_AT = 16  # tokens
 _FREED = 0.9  # of the weights' size
 _LOOK_EVERY_S = 0.01
