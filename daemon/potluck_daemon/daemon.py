@@ -51,7 +51,6 @@ class Daemon:
     """`run()` once; `end()` makes it return. `group`: whose members may speak to a system service."""
 
     def __init__(self, places: Places, *, group: str | None, environment: Mapping[str, str] = os.environ) -> None:
-        self._places = places
         self._environment = environment
         self._lock = InstanceLock(places.lock_file)
         self._manager = ServiceManager(environment)
@@ -121,8 +120,8 @@ class Daemon:
 
     def reload(self) -> None:
         """Read settings and swarms again; the engine is started anew if it has to differ."""
-        self._stamps = stamps(self._places)
-        wanted = read_wanted(self._places, self._environment, port=self._memory.state.port)
+        self._stamps = stamps(self.places)
+        wanted = read_wanted(self.places, self._environment, port=self._memory.state.port)
         for notice in wanted.notices:
             log.warning("%s", notice)
         before, self._wanted = self._wanted, wanted
@@ -283,7 +282,7 @@ class Daemon:
     async def _do_chores(self) -> None:
         while True:
             await asyncio.sleep(CHORES_INTERVAL_S)
-            if stamps(self._places) != self._stamps:
+            if stamps(self.places) != self._stamps:
                 log.info("settings or swarms changed")
                 self.reload()
             if self._supervisor.pid is not None:

@@ -7,16 +7,16 @@ import re
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 import torch
+from helpers.streamers import At
 from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
 from transformers import AutoModelForCausalLM, PreTrainedModel
-from transformers.generation.streamers import BaseStreamer
 
 from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError
 from potluck.protocol.blocks import Span
@@ -54,22 +54,6 @@ def model(swarm: LocalSwarm) -> Iterator[Any]:
 
 def prompt(batch: int = 1, tokens: int = 7) -> torch.Tensor:
     return torch.randint(3, 256, (batch, tokens), generator=torch.Generator().manual_seed(0))
-
-
-class At(BaseStreamer):
-    """Does something when the nth token comes."""
-
-    def __init__(self, nth: int, deed: Callable[[], None]) -> None:
-        self._left = nth + 1  # the prompt comes first
-        self._deed = deed
-
-    def put(self, value: torch.Tensor) -> None:
-        self._left -= 1
-        if self._left == 0:
-            self._deed()
-
-    def end(self) -> None:
-        pass
 
 
 def engine_of(swarm: LocalSwarm, model: Any, block: int) -> Engine:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ import psutil
 import pytest
 import torch
 from helpers.daemon_process import GAME, DaemonProcess, anonymous_bytes, scripted_game
+from helpers.streamers import At
 from potluck_daemon.cli.local_swarm import LocalSwarm
 from potluck_daemon.control import schema
 from potluck_daemon.states import Reason, State
 from transformers import LlamaConfig, LlamaForCausalLM
-from transformers.generation.streamers import BaseStreamer
 
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
@@ -92,22 +92,6 @@ def engine_pid(daemon: DaemonProcess) -> int:
 
 def tree(pid: int) -> list[psutil.Process]:
     return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-
-
-class At(BaseStreamer):
-    """Does something when the nth token comes."""
-
-    def __init__(self, nth: int, deed: Callable[[], object]) -> None:
-        self._left = nth + 1  # the prompt comes first
-        self._deed = deed
-
-    def put(self, value: torch.Tensor) -> None:
-        self._left -= 1
-        if self._left == 0:
-            self._deed()
-
-    def end(self) -> None:
-        """Nothing to do."""
 
 
 def test_the_status_tells_what_is_served(serving: DaemonProcess) -> None:

@@ -29,6 +29,7 @@ from potluck.errors import PotluckError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.invite import encode_invite, new_swarm
 from potluck.protocol.swarm import Swarm
+from potluck_daemon.resources import num_blocks_of
 
 _ONLINE_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 15.0
@@ -46,11 +47,7 @@ class Model:
 
     @classmethod
     def at(cls, folder: Path) -> Model:
-        try:
-            num_blocks = json.loads((folder / "config.json").read_text())["num_hidden_layers"]
-        except (OSError, ValueError, KeyError) as error:
-            raise PotluckError(f"{folder} is not a local checkpoint of a decoder") from error
-        return cls(folder.resolve(), int(num_blocks))
+        return cls(folder.resolve(), num_blocks_of(folder))
 
 
 class Child:
