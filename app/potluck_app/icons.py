@@ -6,7 +6,8 @@ arrow, with a mark.
 
 from __future__ import annotations
 
-from potluck_daemon.resources import resource
+from pathlib import Path
+
 from potluck_daemon.states import State
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
@@ -40,7 +41,7 @@ def icon(state: State | None, colours: theme.Colours) -> QIcon:
 
 
 def _render(name: str, ink: str) -> QIcon:
-    svg = (resource("icons") / f"{name}.svg").read_bytes().replace(b"currentColor", ink.encode())
+    svg = (_folder() / f"{name}.svg").read_bytes().replace(b"currentColor", ink.encode())
     renderer = QSvgRenderer(QByteArray(svg))
     result = QIcon()
     for size in _SIZES:
@@ -51,3 +52,9 @@ def _render(name: str, ink: str) -> QIcon:
         painter.end()
         result.addPixmap(pixmap)
     return result
+
+
+def _folder() -> Path:
+    """In an installed wheel the icons lie in the package, in a checkout in resources/."""
+    packaged = Path(__file__).parent / "icons"
+    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "resources" / "icons"
