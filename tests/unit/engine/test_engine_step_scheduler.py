@@ -1,0 +1,256 @@
+"""Which steps share a forward, how much prefill goes with them, who waits for whom, and who is refused."""
+
+from __future__ import annotations
+
+import pytest
+from potluck_daemon.engine.step_scheduler import MIN_PIECE_TOKENS, PREFILL_STRETCH, StepScheduler
+from potluck_daemon.engine.steps import Alone, Batch, CostMeter, Hold, StepCost, StepJob
+
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+
+FREE = StepCost()
+COST = StepCost(step_s=0.010, token_s=0.001)
+
+
+def job(session: object = "s", client: str = "c", rows: int = 1, tokens: int = 1, *, alone: bool = False) -> StepJob:
+    return StepJob(session, PeerId(client), rows, tokens, submitted_at=0.0, deadline=100.0, is_alone=alone)
+
+
+def scheduler(jobs: int = 100, tokens: int = 100_000, step_tokens: int = 512) -> StepScheduler:
+    return StepScheduler(max_queued_jobs=jobs, max_queued_tokens=tokens, max_step_tokens=step_tokens)
+
+
+def ready(target: StepScheduler, *jobs: StepJob, now: float = 0.0) -> None:
+    for each in jobs:
+        target.add(each, now, COST)
+        assert target.arrived() == [each]
+        target.make_ready(each)
+
+
+def counts(action: object) -> dict[object, int]:
+    assert isinstance(action, Batch)
+    return {part.job.session: part.count for part in action.parts}
+
+
+def run(target: StepScheduler, action: object, now: float) -> list[object]:
+    """Do what was said; sessions whose step is done."""
+    assert isinstance(action, Batch)
+    return [part.job.session for part in action.parts if target.advance(part, now)]
+
+
+def decode_together(target: StepScheduler, sessions: list[str], now: float) -> float:
+    """One round of decode steps of all, so that each has a pace of 2 ms; the time of the next round."""
+    for name in sessions:
+        ready(target, job(name), now=now)
+    run(target, target.next(now, FREE), now + 0.02)
+    return now + 0.022
+
+
+def test_decode_rows_of_all_sessions_share_one_step():
+    queue = scheduler()
+    ready(queue, job("a"), job("b", rows=4), job("c", client="other"))
+    action = queue.next(0.0, COST)
+    assert counts(action) == {"a": 1, "b": 1, "c": 1}
+    assert isinstance(action, Batch)
+    assert (action.rows, action.tokens) == (6, 6)
+    assert sorted(run(queue, action, 1.0)) == ["a", "b", "c"]
+    assert queue.next(1.0, COST) is None
+    assert queue.queued_tokens == 0
+
+
+def test_prefill_alone_takes_the_full_budget_and_goes_on_until_it_is_done():
+    queue = scheduler(step_tokens=100)
+    ready(queue, job(tokens=250))
+    taken = []
+    while (action := queue.next(0.0, COST)) is not None:
+        taken += counts(action).values()
+        done = run(queue, action, 0.0)
+    assert taken == [100, 100, 50]
+    assert done == ["s"]
+
+
+def test_prefill_beside_decode_stretches_the_step_by_no_more_than_allowed():
+    queue = scheduler()
+    ready(queue, job("decode"), job("prefill", tokens=500))
+    action = queue.next(0.0, COST)
+    assert counts(action)["decode"] == 1
+    assert isinstance(action, Batch)
+    assert COST.of(action.tokens) <= PREFILL_STRETCH * COST.of(1)
+    assert counts(action)["prefill"] >= MIN_PIECE_TOKENS
+
+
+def test_prefill_stays_bounded_while_a_decoding_session_is_away_and_not_after_it_left():
+    queue = scheduler()
+    ready(queue, job("decode"))
+    run(queue, queue.next(0.0, COST), 0.0)
+    ready(queue, job("prefill", tokens=500))
+    assert counts(queue.next(0.1, COST))["prefill"] < 50
+    assert counts(queue.next(60.0, COST))["prefill"] == 500
+    queue.forget("decode")
+    assert counts(queue.next(0.1, COST))["prefill"] == 500
+
+
+def test_clients_share_a_prefill_budget_equally_however_many_sessions_they_open():
+    queue = scheduler(step_tokens=120)
+    ready(queue, *(job(f"greedy {i}", "greedy", tokens=100) for i in range(5)), job("modest", "modest", tokens=100))
+    assert counts(queue.next(0.0, COST)) == {"greedy 0": 60, "modest": 60}
+
+
+def test_what_a_client_does_not_want_goes_to_the_others():
+    queue = scheduler(step_tokens=120)
+    ready(queue, job("small", "x", tokens=10), job("large", "y", tokens=500), job("larger", "z", tokens=900))
+    assert counts(queue.next(0.0, COST)) == {"small": 10, "large": 55, "larger": 55}
+
+
+def test_more_clients_than_pieces_take_turns():
+    queue = scheduler(step_tokens=2 * MIN_PIECE_TOKENS)
+    ready(queue, *(job(name, name, tokens=40) for name in "abc"))
+    first = queue.next(0.0, COST)
+    run(queue, first, 0.0)
+    second = queue.next(0.0, COST)
+    assert set(counts(first)) == {"a", "b"}
+    assert set(counts(second)) == {"c", "a"}
+
+
+def test_rows_that_outnumber_the_budget_still_go_on():
+    queue = scheduler(step_tokens=4)
+    ready(queue, job(rows=9, tokens=2))
+    assert counts(queue.next(0.0, COST)) == {"s": 1}
+
+
+def test_decode_rows_that_do_not_fit_are_taken_from_every_client_in_turn():
+    queue = scheduler(step_tokens=3)
+    ready(queue, *(job(f"many {i}", "many") for i in range(5)), job("single", "single"))
+    assert set(counts(queue.next(0.0, COST))) == {"many 0", "single", "many 1"}
+
+
+def test_steps_that_run_alone_take_turns_with_batches_and_with_each_other():
+    queue = scheduler(step_tokens=10)
+    ready(queue, job("batch", tokens=20), job("x", tokens=20, alone=True), job("y", alone=True))
+    order = []
+    now = 0.0
+    while (action := queue.next(now, COST)) is not None:
+        if isinstance(action, Alone):
+            order.append(action.part.job.session)
+            queue.advance(action.part, now)
+        else:
+            order += counts(action)
+            run(queue, action, now)
+    assert order == ["batch", "x", "batch", "y", "x"]
+
+
+def test_a_step_waits_for_rows_that_are_expected_back_within_what_they_save():
+    queue = scheduler()
+    now = 0.0
+    for _ in range(3):
+        now = decode_together(queue, ["a", "b", "c"], now)
+    ready(queue, job("a"), now=now - 0.001)
+    action = queue.next(now - 0.001, COST)
+    assert isinstance(action, Hold)
+    assert now - 0.001 < action.until <= now - 0.001 + COST.step_s
+    ready(queue, job("b"), job("c"), now=now)
+    assert set(counts(queue.next(now, COST))) == {"a", "b", "c"}
+
+
+def test_a_hold_ends_when_the_others_do_not_come():
+    queue = scheduler()
+    now = 0.0
+    for _ in range(3):
+        now = decode_together(queue, ["a", "b"], now)
+    ready(queue, job("a"), now=now - 0.001)
+    hold = queue.next(now - 0.001, COST)
+    assert isinstance(hold, Hold)
+    assert counts(queue.next(hold.until, COST)) == {"a": 1}
+
+
+def test_rows_that_come_back_later_than_they_save_are_not_waited_for():
+    queue = scheduler()
+    now = 0.0
+    for _ in range(3):
+        now = decode_together(queue, ["a", "b"], now)
+    ready(queue, job("a"), now=now)
+    assert counts(queue.next(now - 0.001, StepCost(step_s=0.0001))) == {"a": 1}
+
+
+def test_a_lone_session_is_never_held():
+    queue = scheduler()
+    now = 0.0
+    for _ in range(5):
+        ready(queue, job("a"), now=now)
+        assert counts(queue.next(now, COST)) == {"a": 1}
+        now = decode_together(queue, [], now) if queue.next(now, COST) is None else now
+        run(queue, queue.next(now, COST), now + 0.01)
+        now += 0.013
+
+
+def test_sessions_that_ended_are_not_waited_for():
+    queue = scheduler()
+    now = 0.0
+    for _ in range(3):
+        now = decode_together(queue, ["a", "b"], now)
+    queue.forget("b")
+    ready(queue, job("a"), now=now - 0.001)
+    assert counts(queue.next(now - 0.001, COST)) == {"a": 1}
+
+
+def test_full_queue_refuses_with_busy_and_a_time():
+    queue = scheduler(jobs=2)
+    ready(queue, job("a"), job("b"))
+    with pytest.raises(RemoteError) as refused:
+        queue.add(job("c"), 0.0, COST)
+    assert refused.value.code is Code.BUSY
+    assert refused.value.retry_after_s is not None
+
+
+def test_tokens_that_wait_are_bounded_but_a_single_large_step_is_taken():
+    queue = scheduler(tokens=10)
+    ready(queue, job("a", tokens=50))
+    assert queue.queued_tokens == 50
+    with pytest.raises(RemoteError):
+        queue.add(job("b"), 0.0, COST)
+
+
+def test_discarded_step_is_forgotten_wherever_it_was():
+    queue = scheduler()
+    arrived, waiting, alone = job("a", tokens=7), job("b"), job("c", alone=True)
+    ready(queue, waiting, alone)
+    queue.add(arrived, 0.0, COST)
+    for each in (arrived, waiting, alone):
+        queue.discard(each)
+        queue.discard(each)
+        queue.make_ready(each)  # its memory came too late
+    assert queue.arrived() == []
+    assert queue.next(0.0, COST) is None
+    assert (len(queue), queue.queued_tokens) == (0, 0)
+
+
+def test_steps_past_their_deadline_are_given_up():
+    queue = scheduler()
+    late, good = job("a"), job("b")
+    late.deadline = 5.0
+    ready(queue, late, good)
+    assert queue.earliest_deadline == 5.0
+    assert queue.expired(4.9) == []
+    assert queue.expired(5.0) == [late]
+    assert counts(queue.next(5.0, COST)) == {"b": 1}
+
+
+def test_cost_is_the_line_through_small_and_large_steps():
+    meter = CostMeter()
+    assert meter.cost() == StepCost(0.0, 0.0)
+    meter.add(1, 0.011)
+    assert meter.cost() == StepCost(0.011, 0.0)
+    meter.add(100, 0.110)
+    cost = meter.cost()
+    assert cost.step_s == pytest.approx(0.010)
+    assert cost.token_s == pytest.approx(0.001)
+    assert cost.tokens_within(0.035, 512) == 25
+
+
+def test_cost_of_large_steps_is_remembered_while_only_small_ones_come():
+    meter = CostMeter()
+    meter.add(512, 0.522)
+    for _ in range(1000):
+        meter.add(1, 0.011)
+    assert meter.cost().token_s == pytest.approx(0.001, rel=0.01)
