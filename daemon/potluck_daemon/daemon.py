@@ -34,6 +34,7 @@ from potluck_daemon.load import LoadMeter, available_memory_bytes
 from potluck_daemon.notify import ServiceManager
 from potluck_daemon.policy import Decision, Inputs, Limits, decide
 from potluck_daemon.presence.watch import Level, Watch
+from potluck_daemon.settings.accepted import AcceptedSettings
 from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.states import Reason, State
@@ -54,6 +55,7 @@ class Daemon:
         self._environment = environment
         self._lock = InstanceLock(places.lock_file)
         self._manager = ServiceManager(environment)
+        self._settings = AcceptedSettings(places.settings_file, places.accepted_settings_file, environment)
         self._memory = StateFile(places.state_file)
         self._broadcast = Broadcast()
         self._supervisor = Supervisor(self.wake)
@@ -121,7 +123,7 @@ class Daemon:
     def reload(self) -> None:
         """Read settings and swarms again; the engine is started anew if it has to differ."""
         self._stamps = stamps(self.places)
-        wanted = read_wanted(self.places, self._environment, port=self._memory.state.port)
+        wanted = read_wanted(self._settings.read(), self.places, port=self._memory.state.port)
         for notice in wanted.notices:
             log.warning("%s", notice)
         before, self._wanted = self._wanted, wanted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from potluck_daemon.presence.processes import ProcessListProbe
 from potluck_daemon.resources import bundled_checkpoint
 from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.schema import Settings, YieldSettings
-from potluck_daemon.settings.store import load
+from potluck_daemon.settings.store import Loaded
 from potluck_daemon.supervisor.messages import Launch
 
 
@@ -30,12 +29,11 @@ class Wanted:
     notices: tuple[str, ...] = ()
 
 
-def read_wanted(places: Places, environment: Mapping[str, str], *, port: int) -> Wanted:
+def read_wanted(loaded: Loaded, places: Places, *, port: int) -> Wanted:
     """Never raises for what the files hold: mistakes become notices. `port` is for settings that name none."""
-    loaded = load(places.settings_file, environment)
     swarm, notices = _chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
     launch = _launch(loaded.settings, swarm, places, port) if swarm is not None else None
-    return Wanted(loaded.settings, swarm, launch, loaded.notices + notices)
+    return Wanted(loaded.settings, swarm, launch, loaded.problems + loaded.notices + notices)
 
 
 def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
@@ -81,7 +79,7 @@ def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Laun
         dtype=serve.dtype,
         memory_limit_mb=serve.memory_limit_mb,
         threads=serve.threads,
-        public_name=serve.public_name,
+        public_name=serve.name,
         listen=serve.listen or (f"/ip4/0.0.0.0/tcp/{port}",),
     )
 

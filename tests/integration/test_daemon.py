@@ -247,18 +247,29 @@ def test_two_starts_at_once_make_one_daemon() -> None:
         assert "not running" in daemon.command("status").stderr
 
 
-def test_a_broken_settings_file_is_kept_aside_and_said() -> None:
+def test_a_broken_settings_file_is_named_and_left_alone() -> None:
     with DaemonProcess("serve = [") as daemon:
-        (notice,) = daemon.status().notices
-        (aside,) = daemon.settings_file.parent.glob("settings.toml.broken-*")
-        assert aside.name in notice
+        notice, _ = daemon.status().notices
+        assert "settings.toml is not valid TOML" in notice
+        assert daemon.settings_file.read_text() == "serve = ["
         assert daemon.status().reason is Reason.NO_SWARM
 
 
-def test_settings_that_change_are_read_without_a_restart() -> None:
-    with DaemonProcess() as daemon:
-        daemon.settings_file.write_text("[yield]\nbogus = 1\n")
-        assert "yield.bogus" in daemon.client.call(schema.RELOAD).notices[0]
+def test_an_edited_file_is_obeyed_without_a_restart_and_a_mistake_in_it_is_not() -> None:
+    with DaemonProcess("[yield]\nfull_screen = true\n") as daemon:
+
+        def is_off(status: schema.Status) -> bool:
+            return any(item.name == "Full-screen windows" and item.state == "off" for item in status.probes)
+
+        daemon.settings_file.write_text("[yield]\nfull_screen = false\n")
+        daemon.wait_for(is_off)
+        daemon.settings_file.write_text("[yield]\nfull_screen = 7\n")
+        told = daemon.wait_for(lambda status: bool(status.notices))
+        assert "settings.toml line 2: yield.full_screen" in told.notices[0]
+        assert is_off(told)
+        assert "settings.toml line 2: yield.full_screen" in daemon.log()
+        daemon.settings_file.write_text("[yield]\nfull_screen = true\n")
+        daemon.wait_for(lambda status: not status.notices and not is_off(status))
 
 
 def test_the_daemon_and_its_commands_import_nothing_heavy() -> None:

@@ -28,7 +28,7 @@ COMMANDS = {
     "join": "join a swarm by its invite and serve it",
     "history": "what the daemon did, when and why",
     "logs": "the daemon's log",
-    "settings": "what may be served, when the machine is given back, ...",
+    "config": "settings: what may be served, when the machine is given back, ...",
     "service": "have systemd start the daemon",
     "serve": "serve blocks of a model to a swarm",
     "generate": "let a swarm complete a prompt",

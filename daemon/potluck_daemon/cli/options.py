@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
+from potluck_daemon.codec import to_json
 from potluck_daemon.resources import bundled_checkpoint
 
 
@@ -22,6 +24,11 @@ def add_swarm(parser: argparse.ArgumentParser) -> None:
 
 def add_json(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--json", action="store_true", help=f"print {what} as JSON, for scripts")
+
+
+def print_json(value: object) -> None:
+    """One line for scripts: a dataclass of the module that prints it, which the manual describes."""
+    print(json.dumps(to_json(value)), flush=True)
 
 
 def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:

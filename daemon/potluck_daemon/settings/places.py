@@ -9,7 +9,6 @@ from pathlib import Path
 import platformdirs
 
 _APP = "potluck"
-SYSTEM_SOCKET = Path("/run/potluck/potluckd.sock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +29,11 @@ class Places:
         """In the config folder for a user; a system service may write to its state folder only."""
         folder = self.config if os.access(self.config, os.W_OK) or not self.config.exists() else self.state
         return folder / "swarms.json"
+
+    @property
+    def accepted_settings_file(self) -> Path:
+        """A copy of the last settings file without a mistake."""
+        return self.state / "settings.accepted.toml"
 
     @property
     def state_file(self) -> Path:
@@ -69,17 +73,24 @@ def system_places() -> Places:
     return Places(
         config=_service_folder("CONFIGURATION_DIRECTORY", "/etc/potluck"),
         state=_service_folder("STATE_DIRECTORY", "/var/lib/potluck"),
-        runtime=_service_folder("RUNTIME_DIRECTORY", str(SYSTEM_SOCKET.parent)),
+        runtime=_service_folder("RUNTIME_DIRECTORY", "/run/potluck"),
         cache=_service_folder("CACHE_DIRECTORY", "/var/cache/potluck"),
     )
 
 
+def find_places() -> Places:
+    """The folders of the daemon that a command is about: this user's, or else the system's if there is one.
+
+    Root finds a system service by its folder also while that is down.
+    """
+    own, system = user_places(), system_places()
+    is_installed = system.socket.exists() or (os.geteuid() == 0 and system.state.exists())
+    return system if is_installed and not own.socket.exists() else own
+
+
 def find_socket() -> Path:
-    """The socket a client should try: this user's daemon, or else the system's if there is one."""
-    own = user_places().socket
-    if not own.exists() and SYSTEM_SOCKET.exists():
-        return SYSTEM_SOCKET
-    return own
+    """Where that daemon listens."""
+    return find_places().socket
 
 
 def _user_runtime(state: Path) -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-SETTINGS_VERSION: Final = 1
+SETTINGS_VERSION: Final = 2
 
 
 def _setting(default: Any, help: str, *, unit: str = "", low: float | None = None, high: float | None = None) -> Any:
@@ -29,7 +29,7 @@ class ServeSettings:
         0, "device memory the engine may use; 0: what fits", unit="MiB", low=0, high=1 << 24
     )
     threads: int = _setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
-    public_name: str = _setting("", "name shown to the swarm; empty: none")
+    name: str = _setting("", "name shown to the swarm; empty: none")
     listen: tuple[str, ...] = _setting(
         (), "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept"
     )

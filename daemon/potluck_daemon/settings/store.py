@@ -1,121 +1,145 @@
-"""Read and change the settings file. A mistake in it never keeps the daemon from starting: what cannot be understood
-is replaced by its default and named in a notice; a file that is no TOML at all is kept aside under another name.
+"""Read and change the settings file.
+
+A mistake in it never keeps the daemon from starting and never costs the file: each one is named with its line, and who
+obeys the settings decides what to do about it (`accepted.py`). A file of an older version is migrated as it is read,
+one of a newer version is a mistake like any other. Changes keep comments and order.
 """
 
 from __future__ import annotations
 
-import math
+import fcntl
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from potluck.errors import UsageError
-from potluck_daemon.settings.files import keep_aside, write_atomically
+from potluck_daemon.settings.files import write_atomically
+from potluck_daemon.settings.migrations import OLDEST, migrate
 from potluck_daemon.settings.schema import SETTINGS_VERSION, Entry, Settings, entries
+from potluck_daemon.settings.values import convert, entry_of, suggestion
 
-_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+EDIT_HINT = "correct it with: potluck config edit"
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
+    """What a file says; a setting that has a problem has its default here."""
+
     settings: Settings
-    notices: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()  # mistakes in the file, each with its line
+    notices: tuple[str, ...] = ()  # what does no harm but was perhaps not meant so
+    data: bytes = b""
+
+    @property
+    def is_valid(self) -> bool:
+        return not self.problems
 
 
 def load(path: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
     """Defaults, overridden by the file, overridden by the environment. Never raises for what a file may hold."""
+    try:
+        return parse(path.read_bytes(), path.name, environment)
+    except FileNotFoundError:
+        return parse(b"", path.name, environment)
+    except OSError as error:
+        settings = parse(b"", path.name, environment).settings
+        return Loaded(settings, (f"{path} cannot be read: {error.strerror}",))
+
+
+def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
+    """The settings in the bytes of a file that is called `name`. Pure."""
+    problems: list[str] = []
     notices: list[str] = []
-    table = _read_table(path, notices)
     settings = Settings()
     known = {entry.key: entry for entry in entries()}
-    for key, value in _flatten(table).items():
-        if key == "version":
-            _check_version(value, path, notices)
-        elif key not in known:
-            notices.append(f"{path.name}: there is no setting {key}")
-        else:
-            settings = _apply(settings, known[key], value, path.name, notices)
+    for key, value in _flatten(_table(data, name, problems)).items():
+        place = f"{name}{_line_of(data, key)}"
+        if key not in known:
+            meant = suggestion(key)
+            notices.append(f"{place}: there is no setting {key}{meant and '; '}{meant}")
+            continue
+        try:
+            settings = _with(settings, known[key], convert(known[key], value))
+        except ValueError as error:
+            problems.append(f"{place}: {key}: {error}")
     for entry in known.values():
         text = environment.get(entry.variable)
         if text is not None:
-            settings = _apply(settings, entry, text, entry.variable, notices)
-    return Loaded(settings, tuple(notices))
+            try:
+                settings = _with(settings, entry, convert(entry, text))
+            except ValueError as error:
+                notices.append(f"{entry.variable} is ignored: {error}")
+    return Loaded(settings, tuple(problems), tuple(notices), data)
 
 
-def change(path: Path, key: str, text: str) -> None:
-    """Set one setting in the file from text as a person types it; comments and order stay.
+def change(path: Path, key: str, text: str | None) -> None:
+    """Set one setting in the file from text as a person types it; None takes it out, so that its default holds.
 
     Raises:
-        UsageError: no such setting, or not a value for it.
-        OSError: the file cannot be written.
+        UsageError: no such setting, not a value for it, or a file that only a person can mend.
+        OSError: the file cannot be written; it is as it was.
     """
+    entry = entry_of(key)
+    try:
+        value = None if text is None else convert(entry, text)
+    except ValueError as error:
+        raise UsageError(f"{key}: {error}", hint=entry.help) from None
+    with _alone(path.parent):
+        document = _document(path)
+        if value is not None:
+            section = document.setdefault(entry.section, {})
+            section[entry.name] = list(value) if isinstance(value, tuple) else value
+        elif isinstance(section := document.get(entry.section), dict):
+            section.pop(entry.name, None)
+        write_atomically(path, document.as_string().encode())
+
+
+def _document(path: Path) -> TOMLDocument:
+    """The file as it is to be changed, in today's version. Raises UsageError."""
     import tomlkit  # only a change needs it; the paused daemon does not
 
-    entry = {item.key: item for item in entries()}.get(key)
-    if entry is None:
-        raise UsageError(f"there is no setting {key!r}", hint="potluck settings lists them")
+    data = path.read_bytes() if path.exists() else b""
+    problems: list[str] = []
+    tables = _table(data, path.name, problems)
+    if problems:
+        raise UsageError(problems[0], hint=EDIT_HINT)
+    document = tomlkit.parse(data.decode())
+    if not data:
+        document.add("version", tomlkit.item(SETTINGS_VERSION))
+    elif tables["version"] != document.get("version"):
+        migrate(document, _version(document), SETTINGS_VERSION)
+    return document
+
+
+def _table(data: bytes, name: str, problems: list[str]) -> dict[str, Any]:
+    """The tables of the file in today's version; empty, with a problem said, if it cannot be obeyed at all."""
     try:
-        value = convert(entry, text)
-    except ValueError as error:
-        raise UsageError(f"{key}: {error}") from None
-    document = tomlkit.parse(path.read_text()) if path.exists() else tomlkit.document()
-    document.setdefault("version", SETTINGS_VERSION)
-    section = document.setdefault(entry.section, tomlkit.table())
-    section[entry.name] = list(value) if isinstance(value, tuple) else value
-    write_atomically(path, tomlkit.dumps(document).encode())
-
-
-def convert(entry: Entry, value: object) -> Any:
-    """The value of `entry` from TOML or from text.
-
-    Raises:
-        ValueError: with one line that says what is expected.
-    """
-    kind = type(entry.default)
-    if kind is bool:
-        return _bool(value)
-    if kind is tuple:
-        return _strings(value)
-    if kind is str:
-        if not isinstance(value, str):
-            raise ValueError(f"expected text, not {value!r}")
-        return value
-    return _number(entry, kind, value)
-
-
-def _apply(settings: Settings, entry: Entry, value: object, source: str, notices: list[str]) -> Settings:
-    try:
-        converted = convert(entry, value)
-    except ValueError as error:
-        notices.append(f"{source}: {entry.key}: {error}; using {entry.default!r}")
-        return settings
-    section = getattr(settings, entry.attribute)
-    return replace(settings, **{entry.attribute: replace(section, **{entry.name: converted})})
-
-
-def _read_table(path: Path, notices: list[str]) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_bytes().decode())
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        notices.append(f"{path} cannot be read ({error.strerror}); using defaults")
-        return {}
+        table = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        try:
-            aside = keep_aside(path)
-            notices.append(f"{path.name} is not valid TOML ({error}); kept as {aside.name}, using defaults")
-        except OSError:
-            notices.append(f"{path.name} is not valid TOML ({error}); using defaults")
+        problems.append(f"{name} is not valid TOML: {error}")
         return {}
+    version = _version(table)
+    if not isinstance(version, int) or not OLDEST <= version <= SETTINGS_VERSION:
+        problems.append(
+            f"{name} has version {version!r}, this program knows {SETTINGS_VERSION}; it needs a newer Potluck"
+        )
+        return {}
+    migrate(table, version, SETTINGS_VERSION)
+    return table
 
 
-def _check_version(value: object, path: Path, notices: list[str]) -> None:
-    if not isinstance(value, int) or value > SETTINGS_VERSION:
-        notices.append(f"{path.name} has version {value}, this program knows {SETTINGS_VERSION}; reading what it can")
+def _version(table: Mapping[str, Any]) -> int:
+    """A file without a version was written by hand; it may have the oldest names."""
+    version: int = table.get("version", OLDEST)
+    return version
 
 
 def _flatten(table: Mapping[str, Any]) -> dict[str, object]:
@@ -123,39 +147,35 @@ def _flatten(table: Mapping[str, Any]) -> dict[str, object]:
     for name, value in table.items():
         if isinstance(value, dict):
             flat.update({f"{name}.{inner}": item for inner, item in value.items()})
-        else:
+        elif name != "version":
             flat[name] = value
     return flat
 
 
-def _bool(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in _TRUE + _FALSE:
-        return value.lower() in _TRUE
-    raise ValueError(f"expected true or false, not {value!r}")
+def _line_of(data: bytes, key: str) -> str:
+    """` line 7`, where the file mentions `key`; empty if it does so in a way that is not found by looking at lines."""
+    section, _, name = key.rpartition(".")
+    here = ""
+    for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
+        heading = re.match(r"\s*\[\s*([\w.-]+)\s*\]", line)
+        here = heading[1] if heading else here
+        if here == section and re.match(rf"\s*{re.escape(name)}\s*=", line):
+            return f" line {number}"
+    return ""
 
 
-def _strings(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return tuple(item.strip() for item in value.split(",") if item.strip())
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return tuple(value)
-    raise ValueError(f"expected a list of texts, not {value!r}")
+def _with(settings: Settings, entry: Entry, value: object) -> Settings:
+    section = getattr(settings, entry.attribute)
+    return replace(settings, **{entry.attribute: replace(section, **{entry.name: value})})
 
 
-def _number(entry: Entry, kind: type, value: object) -> int | float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | str)
-        or (kind is int and isinstance(value, float))
-    ):
-        raise ValueError(f"expected a number, not {value!r}")
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One change at a time: two that read the same file would lose one of them."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        number: int | float = int(value) if kind is int else float(value)
-    except ValueError:
-        raise ValueError(f"expected a number, not {value!r}") from None
-    low, high = entry.low, entry.high
-    if not math.isfinite(number) or (low is not None and number < low) or (high is not None and number > high):
-        raise ValueError(f"expected {low:g} to {high:g}{entry.unit and ' ' + entry.unit}, not {value!r}")
-    return number
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

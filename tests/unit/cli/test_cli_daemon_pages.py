@@ -72,19 +72,6 @@ def test_the_page_of_a_broken_machine_says_why_and_when_it_tries_again() -> None
     assert "! look" in text
 
 
-def test_settings_are_listed_changed_and_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
-        monkeypatch.setenv(name, str(tmp_path))
-    assert main(["settings", "yield.always", "blender, Game.exe"]) == 0
-    assert "yield.always = blender, Game.exe" in capsys.readouterr().out
-    assert main(["settings"]) == 0
-    assert "serve.enabled = true" in capsys.readouterr().out
-    assert main(["settings", "serve.num_blocks", "-3"]) == 2
-    assert main(["settings", "no.such"]) == 2
-
-
 @pytest.mark.parametrize("command", ["status", "pause", "resume", "history"])
 def test_without_a_daemon_the_way_out_is_named(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

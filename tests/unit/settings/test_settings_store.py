@@ -1,11 +1,28 @@
+"""Reading and changing the settings file: what is obeyed, what is named, and what is kept."""
+
 import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from potluck_daemon.settings.schema import Settings, entries
+from potluck_daemon.settings.schema import SETTINGS_VERSION, Settings, entries
 from potluck_daemon.settings.store import change, load
 
 from potluck.errors import UsageError
+
+OLD_FILE = """\
+# my machine
+version = 1
+
+[serve]
+num_blocks = 3  # small
+public_name = "attic"  # under the roof
+
+[yield]
+always = ["blender"]
+"""
 
 
 @pytest.fixture
@@ -16,6 +33,7 @@ def path(tmp_path: Path) -> Path:
 def test_without_a_file_the_defaults_hold(path: Path) -> None:
     loaded = load(path, {})
     assert loaded.settings == Settings()
+    assert loaded.is_valid
     assert loaded.notices == ()
 
 
@@ -26,28 +44,31 @@ def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(path
     assert loaded.settings.serve.device == "cuda"
     assert loaded.settings.yield_.always == ("a", "b")
     assert loaded.settings.yield_.gamemode is False
-    assert loaded.notices == ()
+    assert loaded.is_valid
 
 
 def test_a_list_in_the_environment_is_separated_by_commas(path: Path) -> None:
     assert load(path, {"POTLUCK_YIELD_ALWAYS": "one, two,"}).settings.yield_.always == ("one", "two")
 
 
-@pytest.mark.parametrize("text", ["serve = [", "\x00", "[serve]\nnum_blocks = 3\n[serve]\n", "just words"])
-def test_a_file_that_is_no_toml_is_kept_aside_and_named(path: Path, text: str) -> None:
-    path.write_text(text)
+def test_a_mistake_in_the_environment_is_named_and_leaves_the_file_valid(path: Path) -> None:
+    loaded = load(path, {"POTLUCK_SERVE_NUM_BLOCKS": "many"})
+    assert loaded.is_valid
+    assert "POTLUCK_SERVE_NUM_BLOCKS is ignored" in loaded.notices[0]
+
+
+@pytest.mark.parametrize("data", [b"serve = [", b"\x00", b"[serve]\nx = 3\n[serve]\n", b"just words", b"\xff\xfe"])
+def test_a_file_that_is_no_toml_is_named_and_left_alone(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
     loaded = load(path, {})
     assert loaded.settings == Settings()
-    (aside,) = path.parent.glob("settings.toml.broken-*")
-    assert aside.read_text() == text
-    assert not path.exists()
-    assert aside.name in loaded.notices[0]
+    assert "not valid TOML" in loaded.problems[0]
+    assert path.read_bytes() == data
 
 
-def test_bytes_that_are_no_text_are_kept_aside(path: Path) -> None:
-    path.write_bytes(b"\xff\xfe")
-    assert "not valid TOML" in load(path, {}).notices[0]
-    assert not path.exists()
+def test_the_place_of_a_syntax_error_is_said(path: Path) -> None:
+    path.write_text('[serve]\ndevice = "cpu\n')
+    assert "line 2" in load(path, {}).problems[0]
 
 
 @pytest.mark.parametrize(
@@ -62,33 +83,63 @@ def test_bytes_that_are_no_text_are_kept_aside(path: Path) -> None:
         "listen = [1]",
     ],
 )
-def test_one_bad_value_costs_only_itself(path: Path, line: str) -> None:
-    path.write_text(f'[serve]\n{line}\npublic_name = "attic"\n')
+def test_a_bad_value_is_named_with_its_line_and_has_its_default(path: Path, line: str) -> None:
+    path.write_text(f'# mine\n[serve]\nname = "attic"\n{line}\n')
     loaded = load(path, {})
-    assert loaded.settings.serve.public_name == "attic"
     key = line.split(" ")[0]
     assert getattr(loaded.settings.serve, key) == getattr(Settings().serve, key)
-    assert f"serve.{key}" in loaded.notices[0]
-    assert path.exists()
+    assert loaded.problems[0].startswith(f"settings.toml line 4: serve.{key}: expected")
 
 
 def test_infinite_times_are_refused(path: Path) -> None:
     path.write_text("[yield]\nquiet_certain_s = inf\nquiet_likely_s = nan\n")
+    assert len(load(path, {}).problems) == 2
+
+
+def test_an_unknown_setting_is_named_with_what_may_have_been_meant(path: Path) -> None:
+    path.write_text("[serve]\nnum_block = 3\n[other]\nx = 1\n")
+    loaded = load(path, {})
+    assert loaded.is_valid
+    assert loaded.notices == (
+        "settings.toml line 2: there is no setting serve.num_block; did you mean serve.num_blocks?",
+        "settings.toml line 4: there is no setting other.x",
+    )
+
+
+@pytest.mark.parametrize("version", ["99", '"2"', "0", "1.5"])
+def test_a_file_of_an_unknown_version_is_refused_and_not_touched(path: Path, version: str) -> None:
+    text = f"version = {version}\n[serve]\nnum_blocks = 2\n"
+    path.write_text(text)
     loaded = load(path, {})
     assert loaded.settings == Settings()
-    assert len(loaded.notices) == 2
+    assert "newer Potluck" in loaded.problems[0]
+    with pytest.raises(UsageError, match="version"):
+        change(path, "serve.num_blocks", "3")
+    assert path.read_text() == text
 
 
-def test_an_unknown_setting_is_named(path: Path) -> None:
-    path.write_text("[serve]\nspeed = 3\n[other]\nx = 1\n")
-    assert len(load(path, {}).notices) == 2
-
-
-def test_a_newer_version_is_read_as_far_as_possible_and_said(path: Path) -> None:
-    path.write_text("version = 99\n[serve]\nnum_blocks = 2\n")
+def test_a_file_of_the_version_before_is_understood_and_left_as_it_is(path: Path) -> None:
+    path.write_text(OLD_FILE)
     loaded = load(path, {})
-    assert loaded.settings.serve.num_blocks == 2
-    assert "version 99" in loaded.notices[0]
+    assert loaded.is_valid
+    assert loaded.notices == ()
+    assert (loaded.settings.serve.name, loaded.settings.serve.num_blocks) == ("attic", 3)
+    assert path.read_text() == OLD_FILE
+
+
+def test_a_change_takes_the_file_to_the_present_version_with_its_comments(path: Path) -> None:
+    path.write_text(OLD_FILE)
+    change(path, "serve.num_blocks", "7")
+    assert path.read_text() == (
+        OLD_FILE.replace("version = 1", f"version = {SETTINGS_VERSION}")
+        .replace("num_blocks = 3", "num_blocks = 7")
+        .replace('public_name = "attic"  # under the roof\n', 'name = "attic"  # under the roof\n')
+    )
+
+
+def test_a_file_without_a_version_may_have_old_names_and_new_ones(path: Path) -> None:
+    path.write_text('[serve]\npublic_name = "old"\nname = "new"\n')
+    assert load(path, {}).settings.serve.name == "new"
 
 
 def test_change_keeps_comments_and_can_be_read_back(path: Path) -> None:
@@ -100,7 +151,14 @@ def test_change_keeps_comments_and_can_be_read_back(path: Path) -> None:
     loaded = load(path, {})
     assert loaded.settings.serve.num_blocks == 7
     assert loaded.settings.yield_.always == ("blender", "Game.exe")
-    assert loaded.notices == ()
+    assert (loaded.problems, loaded.notices) == ((), ())
+
+
+def test_a_setting_that_is_taken_out_has_its_default_again(path: Path) -> None:
+    change(path, "serve.num_blocks", "7")
+    change(path, "serve.num_blocks", None)
+    change(path, "yield.always", None)
+    assert load(path, {}).settings == Settings()
 
 
 def test_change_refuses_what_load_would_refuse(path: Path) -> None:
@@ -110,12 +168,27 @@ def test_change_refuses_what_load_would_refuse(path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.parametrize("key", ["serve.num_block", "num_blocks", "yield.num_blocks"])
+def test_a_misspelt_key_brings_a_suggestion(path: Path, key: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        change(path, key, "1")
+    assert raised.value.hint == "did you mean serve.num_blocks?"
+
+
+def test_a_file_with_a_mistake_is_not_changed_by_a_command(path: Path) -> None:
+    path.write_text("serve = [")
+    with pytest.raises(UsageError) as raised:
+        change(path, "serve.num_blocks", "1")
+    assert "config edit" in (raised.value.hint or "")
+    assert path.read_text() == "serve = ["
+
+
 def test_every_default_passes_its_own_check(path: Path) -> None:
     for entry in entries():
         text = ",".join(entry.default) if isinstance(entry.default, tuple) else str(entry.default)
         change(path, entry.key, text)
     loaded = load(path, {})
-    assert loaded.notices == ()
+    assert (loaded.problems, loaded.notices) == ((), ())
     assert loaded.settings == Settings()
 
 
@@ -124,8 +197,63 @@ def test_every_setting_has_a_help_text_and_its_own_variable() -> None:
     assert len({entry.variable for entry in entries()}) == len(entries())
 
 
+CHANGES = """
+import sys
+from pathlib import Path
+from potluck_daemon.settings.store import change
+for number in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[4])):
+    change(Path(sys.argv[1]), sys.argv[3], str(number))
+    print(number, flush=True)
+"""
+
+
+def test_changes_at_the_same_time_lose_nothing(path: Path) -> None:
+    keys = ("serve.num_blocks", "serve.threads", "yield.reserve_mb")
+    writers = [
+        subprocess.Popen([sys.executable, "-c", CHANGES, path, "1", key, "20"], stdout=subprocess.DEVNULL)
+        for key in keys
+    ]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    loaded = load(path, {})
+    serve = loaded.settings.serve
+    assert (serve.num_blocks, serve.threads, loaded.settings.yield_.reserve_mb) == (20, 20, 20)
+
+
+def test_a_command_that_is_killed_while_it_writes_loses_nothing(path: Path) -> None:
+    path.write_text(OLD_FILE)
+    for _ in range(5):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", CHANGES, path, "1", "serve.threads", "1000"], stdout=subprocess.PIPE
+        )
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+        loaded = load(path, {})
+        assert loaded.is_valid
+        assert loaded.settings.serve.name == "attic"
+        assert loaded.settings.serve.threads >= 1
+
+
+def test_a_full_disk_leaves_the_old_file(path: Path) -> None:
+    path.write_text(OLD_FILE)
+    size = len(OLD_FILE)
+    done = subprocess.run(
+        [sys.executable, "-c", CHANGES, path, "1", "serve.checkpoint", "1"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size - 20, size - 20)),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        check=False,
+    )
+    assert "File too large" in done.stderr
+    assert path.read_text() == OLD_FILE
+    assert os.listdir(path.parent) == [path.name]
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_said(path: Path) -> None:
     path.write_text("[serve]\n")
     path.chmod(0)
-    assert "cannot be read" in load(path, {}).notices[0]
+    assert "cannot be read" in load(path, {}).problems[0]

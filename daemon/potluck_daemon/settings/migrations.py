@@ -1,0 +1,37 @@
+"""Settings files of older versions: one step for each version, on the tables of the file.
+
+A step gets plain dictionaries or tomlkit's tables alike and changes only what its version renamed, so it does no harm
+to a file that was written by hand without a version: such a file counts as the oldest. Files on the disk are rewritten
+only when a person changes something; until then an older Potluck can read them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+Tables = MutableMapping[str, Any]
+
+OLDEST = 1
+
+
+def migrate(tables: Tables, version: int, wanted: int) -> None:
+    """Take `tables` from `version` to `wanted`, step by step."""
+    for number in range(version, wanted):
+        _STEPS[number](tables)
+    tables["version"] = wanted
+
+
+def _one_name(tables: Tables) -> None:
+    """Version 2: the command line always called it --name."""
+    _rename(tables, "serve", "public_name", "name")
+
+
+def _rename(tables: Tables, section: str, old: str, new: str) -> None:
+    table = tables.get(section)
+    if isinstance(table, MutableMapping) and old in table:
+        value = table.pop(old)
+        table.setdefault(new, value)
+
+
+_STEPS: dict[int, Callable[[Tables], None]] = {1: _one_name}

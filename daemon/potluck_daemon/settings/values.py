@@ -1,0 +1,88 @@
+"""One value of one setting: from TOML or from text as a person types it, and back to text. Pure."""
+
+from __future__ import annotations
+
+import math
+from difflib import get_close_matches
+from typing import Any
+
+from potluck.errors import UsageError
+from potluck_daemon.settings.schema import Entry, Settings, entries
+
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def entry_of(key: str) -> Entry:
+    """The setting that is called `key`; raises UsageError that names the one that may have been meant."""
+    for entry in entries():
+        if entry.key == key:
+            return entry
+    raise UsageError(f"there is no setting {key!r}", hint=suggestion(key) or "potluck config list names them all")
+
+
+def suggestion(key: str) -> str:
+    """`did you mean serve.device?`; empty if nothing is like it."""
+    keys = [entry.key for entry in entries()]
+    alike = [item for item in keys if item.split(".")[1] == key.split(".")[-1]] or get_close_matches(key, keys, 1, 0.6)
+    return f"did you mean {alike[0]}?" if alike else ""
+
+
+def convert(entry: Entry, value: object) -> Any:
+    """The value of `entry` from TOML or from text.
+
+    Raises:
+        ValueError: with one line that says what is expected.
+    """
+    kind = type(entry.default)
+    if kind is bool:
+        return _bool(value)
+    if kind is tuple:
+        return _strings(value)
+    if kind is str:
+        if not isinstance(value, str):
+            raise ValueError(f"expected text, not {value!r}")
+        return value
+    return _number(entry, kind, value)
+
+
+def value_of(settings: Settings, entry: Entry) -> Any:
+    return getattr(getattr(settings, entry.attribute), entry.name)
+
+
+def shown(value: object) -> str:
+    """As `potluck config set` takes it, or a word in brackets for nothing."""
+    if isinstance(value, tuple):
+        return ",".join(value) or "(none)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value) or "(empty)"
+
+
+def _bool(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in _TRUE + _FALSE:
+        return value.lower() in _TRUE
+    raise ValueError(f"expected true or false, not {value!r}")
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(item.strip() for item in value.split(",") if item.strip())
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise ValueError(f"expected a list of texts, not {value!r}")
+
+
+def _number(entry: Entry, kind: type, value: object) -> int | float:
+    is_float_for_int = kind is int and isinstance(value, float)
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or is_float_for_int:
+        raise ValueError(f"expected a number, not {value!r}")
+    try:
+        number: int | float = int(value) if kind is int else float(value)
+    except ValueError:
+        raise ValueError(f"expected a number, not {value!r}") from None
+    low, high = entry.low, entry.high
+    if not math.isfinite(number) or (low is not None and number < low) or (high is not None and number > high):
+        raise ValueError(f"expected {low:g} to {high:g}{entry.unit and ' ' + entry.unit}, not {value!r}")
+    return number

@@ -1,0 +1,56 @@
+"""Which settings are obeyed while the file has a mistake."""
+
+from pathlib import Path
+
+import pytest
+from potluck_daemon.settings.accepted import AcceptedSettings
+from potluck_daemon.settings.schema import Settings
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "settings.toml"
+
+
+def accepted(path: Path) -> AcceptedSettings:
+    return AcceptedSettings(path, path.parent / "state" / "copy.toml", {})
+
+
+@pytest.mark.parametrize("mistake", ["[serve", "[serve]\nenabled = 7\n", "version = 99\n"])
+def test_the_settings_before_a_mistake_stay_in_force(path: Path, mistake: str) -> None:
+    path.write_text("[serve]\nenabled = false\nthreads = 2\n")
+    file = accepted(path)
+    before = file.read().settings
+    path.write_text(mistake)
+    now = file.read()
+    assert now.settings == before
+    assert not now.is_valid
+    assert "before this mistake" in now.problems[-1]
+
+
+def test_a_mistake_does_not_bring_back_defaults_at_the_next_start(path: Path) -> None:
+    path.write_text("[serve]\nenabled = false\n")
+    accepted(path).read()
+    path.write_text("[serve]\nenabled = flase\n")
+    assert accepted(path).read().settings.serve.enabled is False
+
+
+def test_without_earlier_settings_the_defaults_hold_where_the_file_cannot_be_obeyed(path: Path) -> None:
+    path.write_text("[serve]\nenabled = 7\nthreads = 2\n")
+    loaded = accepted(path).read()
+    assert loaded.settings.serve.enabled is Settings().serve.enabled
+    assert loaded.settings.serve.threads == 2
+    assert "defaults hold" in loaded.problems[-1]
+
+
+def test_a_file_that_is_mended_or_removed_is_obeyed(path: Path) -> None:
+    path.write_text("[serve]\nthreads = 2\n")
+    file = accepted(path)
+    file.read()
+    path.write_text("[")
+    file.read()
+    path.write_text("[serve]\nthreads = 3\n")
+    assert file.read().settings.serve.threads == 3
+    path.unlink()
+    assert file.read().settings == Settings()
+    assert accepted(path).read().settings == Settings()
