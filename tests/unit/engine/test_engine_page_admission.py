@@ -1,0 +1,199 @@
+"""Who gets pages: the small pass the large, nobody starves, clients share, the idle make room."""
+
+from __future__ import annotations
+
+from potluck_daemon.engine.page_admission import (
+    IDLE_S,
+    MAX_PASSES,
+    Grant,
+    Holder,
+    PageAdmission,
+    PageRequest,
+    Refuse,
+    Spill,
+)
+
+from potluck.protocol.blocks import PeerId
+
+
+class World:
+    """Ten pages, and what `paging.py` would do with what is said."""
+
+    def __init__(self, num_pages: int = 10) -> None:
+        self.line = PageAdmission(num_pages)
+        self.refused: list[str] = []
+        self.granted: list[str] = []
+        self.spilled: list[str] = []
+
+    def holder(self, name: str, client: str = "c", *, pages: int = 0, used_at: float = 0.0, running: bool = False):
+        made = Holder(name, PeerId(client), pages, running, used_at)
+        self.line.holders[name] = made
+        return made
+
+    def ask(self, name: str, pages: int, *, client: str = "c", deadline: float = 1e9) -> None:
+        holder = self.line.holders.get(name) or self.holder(name, client)
+        self.line.ask(PageRequest(holder, pages, deadline))
+
+    @property
+    def free(self) -> int:
+        return self.line.num_pages - sum(holder.pages for holder in self.line.holders.values())
+
+    def settle(self, now: float = 0.0) -> None:
+        while (action := self.line.next(now, self.free)) is not None:
+            if isinstance(action, Grant):
+                holder = action.request.holder
+                holder.pages += action.request.pages
+                holder.is_running, holder.used_at = True, now
+                self.granted.append(str(holder.session))
+            elif isinstance(action, Refuse):
+                self.refused.append(str(action.request.holder.session))
+            else:
+                assert isinstance(action, Spill)
+                assert action.holder.pages
+                self.spilled.append(str(action.holder.session))
+                self.line.spilled(action.holder)
+
+    def end(self, name: str) -> None:
+        del self.line.holders[name]
+        self.line.withdraw(name)
+
+
+def test_what_fits_is_granted_at_once_and_in_order():
+    world = World()
+    world.ask("a", 4)
+    world.ask("b", 6)
+    world.settle()
+    assert world.granted == ["a", "b"]
+    assert world.free == 0
+
+
+def test_more_than_there_is_at_all_is_refused_without_waiting():
+    world = World()
+    world.ask("a", 11)
+    world.settle()
+    assert world.refused == ["a"]
+    assert world.line.num_waiting == 0
+
+
+def test_waiter_is_served_when_another_session_ends():
+    world = World()
+    world.holder("holder", pages=8, running=True)
+    world.ask("waiter", 5)
+    world.settle()
+    assert world.granted == []
+    world.end("holder")
+    world.settle()
+    assert world.granted == ["waiter"]
+
+
+def test_waiter_is_refused_at_its_deadline():
+    world = World()
+    world.holder("holder", pages=8, running=True)
+    world.ask("waiter", 5, deadline=3.0)
+    world.settle(2.9)
+    assert world.line.wake_at(2.9) == 3.0
+    assert world.refused == []
+    world.settle(3.0)
+    assert world.refused == ["waiter"]
+
+
+def test_the_small_pass_the_large_but_not_for_ever():
+    world = World()
+    world.holder("holder", pages=4, running=True)
+    world.ask("large", 8)
+    for i in range(MAX_PASSES + 5):
+        name = f"small {i}"
+        world.ask(name, 1)
+        world.settle()
+        if name in world.granted:
+            world.end(name)
+    assert len(world.granted) == MAX_PASSES
+    world.end("holder")
+    world.settle()
+    assert world.granted[MAX_PASSES] == "large"
+
+
+def test_a_client_beyond_its_share_waits_while_another_within_its_share_does():
+    world = World()
+    world.holder("greedy", "greedy", pages=8, running=True)
+    world.ask("modest", 4, client="modest")
+    world.ask("greedy too", 1, client="greedy")
+    world.settle()
+    assert world.granted == []  # not even what is free
+    world.end("greedy")
+    world.settle()
+    assert world.granted == ["modest", "greedy too"]
+
+
+def test_a_client_alone_may_have_everything():
+    world = World()
+    world.holder("one", pages=6, running=True)
+    world.ask("two", 4)
+    world.settle()
+    assert world.granted == ["two"]
+
+
+def test_idle_sessions_are_spilled_longest_idle_first_and_no_more_than_needed():
+    world = World()
+    world.holder("recent", pages=3, used_at=10.0)
+    world.holder("old", pages=3, used_at=5.0)
+    world.holder("older", pages=3, used_at=4.0)
+    world.ask("new", 6)
+    world.settle(20.0)
+    assert world.spilled == ["older", "old"]
+    assert world.granted == ["new"]
+
+
+def test_idle_sessions_of_a_client_beyond_its_share_are_spilled_first():
+    world = World()
+    world.holder("modest", "modest", pages=2, used_at=1.0)
+    world.holder("greedy", "greedy", pages=8, used_at=5.0)
+    world.ask("new", 2, client="new")
+    world.settle(20.0)
+    assert world.spilled == ["greedy"]
+
+
+def test_sessions_that_were_just_answered_or_run_keep_their_pages():
+    world = World()
+    world.holder("thinking", pages=5, used_at=10.0)
+    world.holder("running", pages=5, used_at=0.0, running=True)
+    world.ask("new", 1)
+    world.settle(10.0 + IDLE_S / 2)
+    assert world.spilled == []
+    assert world.line.wake_at(10.0 + IDLE_S / 2) == 10.0 + IDLE_S
+    world.settle(10.0 + IDLE_S)
+    assert world.spilled == ["thinking"]
+
+
+def test_nobody_is_spilled_when_that_would_not_be_enough():
+    world = World()
+    world.holder("idle", pages=2)
+    world.holder("running", pages=8, running=True)
+    world.ask("new", 5)
+    world.settle(20.0)
+    assert world.spilled == []
+
+
+def test_sessions_that_all_wait_to_grow_do_not_wait_for_each_other():
+    world = World()
+    for name in ("a", "b"):
+        world.holder(name, pages=5)
+        world.ask(name, 1)
+    world.settle(0.0)
+    assert world.spilled == ["b"]
+    assert world.granted == ["a"]
+    world.end("a")
+    world.settle(0.0)
+    assert world.granted == ["a", "b"]
+    assert world.line.holders["b"].pages == 6
+
+
+def test_who_leaves_the_line_is_forgotten():
+    world = World()
+    world.holder("holder", pages=10, running=True)
+    world.ask("a", 5)
+    world.line.withdraw("a")
+    world.end("holder")
+    world.settle()
+    assert (world.granted, world.refused, world.line.num_waiting) == ([], [], 0)
+    assert world.line.wake_at(0.0) is None
