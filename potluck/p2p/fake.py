@@ -118,6 +118,10 @@ class FakeHost:
         if not self._lost.done():
             self._lost.set_result(None)
 
+    @property
+    def is_frozen(self) -> bool:
+        return not self._moving.is_set()
+
     async def thawed(self) -> None:
         await self._moving.wait()
 
@@ -259,6 +263,14 @@ class FakeStream:
             await self._other._room.wait()
         self._require_open()
         self._other._deliver(body, self._delay_s)
+
+    def send_now(self, *pieces: Buffer) -> bool:
+        self._require_open()
+        assert self._other is not None
+        if self._host.is_frozen or not self._other._room.is_set():
+            return False
+        self._other._deliver(b"".join(pieces), self._delay_s)
+        return True
 
     async def send_error(self, text: str) -> None:
         self._require_open()

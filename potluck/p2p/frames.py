@@ -52,8 +52,15 @@ class FrameStream(asyncio.Protocol):
     # -- the interface of Stream ---------------------------------------------------------------------------------------
 
     async def send(self, *pieces: Buffer, timeout_s: float | None = None) -> None:
-        size = sum(piece.nbytes if isinstance(piece, memoryview) else len(piece) for piece in pieces)
-        await self._write(bytes((MESSAGE,)) + size.to_bytes(8, "big"), pieces, size, timeout_s)
+        size = _size_of(pieces)
+        await self._write(_message_header(size), pieces, size, timeout_s)
+
+    def send_now(self, *pieces: Buffer) -> bool:
+        transport, size = self._open_transport(), _size_of(pieces)
+        if self._writable is not None or size > JOIN_BELOW_BYTES:
+            return False
+        transport.write(b"".join((_message_header(size), *pieces)))
+        return True
 
     async def send_error(self, text: str) -> None:
         message = text.encode()[: MAX_ERROR_BYTES - 8]
@@ -210,9 +217,7 @@ class FrameStream(asyncio.Protocol):
     async def _write(
         self, header: bytes, pieces: tuple[Buffer, ...], size: int, timeout_s: float | None = None
     ) -> None:
-        transport = self._transport
-        if transport is None or transport.is_closing():
-            raise _gone("the connection is closed")
+        transport = self._open_transport()
         if size <= JOIN_BELOW_BYTES:
             transport.write(b"".join((header, *pieces)))
         else:
@@ -223,10 +228,23 @@ class FrameStream(asyncio.Protocol):
             if transport.is_closing():
                 raise _gone("the connection broke")
 
+    def _open_transport(self) -> asyncio.Transport:
+        if self._transport is None or self._transport.is_closing():
+            raise _gone("the connection is closed")
+        return self._transport
+
     def _resume_reading(self) -> None:
         self._reading = True
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
+
+
+def _size_of(pieces: tuple[Buffer, ...]) -> int:
+    return sum(piece.nbytes if isinstance(piece, memoryview) else len(piece) for piece in pieces)
+
+
+def _message_header(size: int) -> bytes:
+    return bytes((MESSAGE,)) + size.to_bytes(8, "big")
 
 
 def _expire(receiver: asyncio.Future[None]) -> None:

@@ -27,6 +27,13 @@ class Stream(Protocol):
             TimeoutError: the peer did not read for `timeout_s`; the stream is of no use any more.
         """
 
+    def send_now(self, *pieces: Buffer) -> bool:
+        """Send a small message frame at once, without a task. False: nothing was sent, it has to wait; `send` it.
+
+        Raises:
+            RemoteError: UNREACHABLE if the connection is gone.
+        """
+
     async def receive(self, *, timeout_s: float | None = None) -> bytes | None:
         """The body of the next message frame, or None once the peer ended its side.
 

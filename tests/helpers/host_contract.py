@@ -297,6 +297,29 @@ class StreamContract:
         assert await soon(total) == 64_000_000
         await stream.close()
 
+    async def test_what_can_go_at_once_goes_in_order_and_what_cannot_is_not_sent(self, near: Host, far: Host) -> None:
+        read = asyncio.Event()
+        numbers: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
+
+        async def handler(stream: Stream, caller: PeerId) -> None:
+            await read.wait()
+            received = []
+            while (frame := await stream.receive()) is not None:
+                received.append(int.from_bytes(frame[:8], "big"))
+            numbers.set_result(received)
+
+        stream = await opened(near, far, handler)
+        sent = 0
+        while stream.send_now(sent.to_bytes(8, "big"), bytes(30_000)):
+            sent += 1
+            await asyncio.sleep(0)
+        read.set()
+        await stream.end()
+        assert await soon(numbers) == list(range(sent))
+        await stream.close()
+        with pytest.raises(RemoteError):
+            stream.send_now(b"x")
+
     async def test_streams_of_one_peer_do_not_mix(self, near: Host, far: Host) -> None:
         protocol = name()
         await far.serve_stream(protocol, echo, max_frame_bytes=LIMIT)
