@@ -20,6 +20,7 @@ from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.cache import KvCache
 from potluck.checkpoint.decode import DecodePath, fits, watch_decode
 from potluck.checkpoint.families import attention_of, decoder_class, decoder_of, refuse_unsplittable, slice_config
+from potluck.checkpoint.parallel import Ranks, keep_local, shard_layers, shared_digests
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.tensors import digest_tensors, map_tensors
 from potluck.errors import CheckpointError, UsageError
@@ -141,15 +142,18 @@ def load_span(
     dtype: torch.dtype | None = None,
     device: str = "cpu",
     attention: str | None = None,
+    ranks: Ranks | None = None,
 ) -> BlockSpan:
     """Build the blocks of `span` and load just their tensors; fetches the shards that hold them, and no others.
 
     Args:
         dtype: of weights and computation; None takes the checkpoint's.
         attention: a transformers attention implementation; None takes sdpa, or eager where the family refuses sdpa.
+        ranks: load this rank's part of each tensor only; all ranks make this call.
 
     Raises:
-        CheckpointError: the family cannot be split, or files are missing, damaged or of another model.
+        CheckpointError: the family cannot be split, or not by so many ranks, or files are missing, damaged or of
+            another model.
         UsageError: the span is beyond the model.
     """
     refuse_unsplittable(checkpoint.config)
@@ -157,6 +161,8 @@ def load_span(
         raise UsageError(f"blocks {span} are beyond the model, which has blocks 0:{checkpoint.num_blocks}")
     dtype = dtype or checkpoint.dtype
     decoder, layers, stack_name = _build_empty(checkpoint, span, dtype, attention)
+    if ranks is not None:
+        shard_layers(decoder, stack_name, ranks)
     rebuild_buffers(decoder, checkpoint.text_config, device)
     names = _names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
@@ -164,9 +170,13 @@ def load_span(
     digests = []
     for index, block in enumerate(names):
         tensors = _map_block(checkpoint, block)
-        digests.append(digest_tensors(tensors))
+        if ranks is None:
+            digests.append(digest_tensors(tensors))
         filler.fill({f"{stack_name}.{index}.{rest}": tensors[name] for name, rest in block.items()})
     filler.finish()
+    if ranks is not None:
+        keep_local(decoder)
+        digests = shared_digests(len(names), lambda index: digest_tensors(_map_block(checkpoint, names[index])), ranks)
     return BlockSpan(decoder, layers, span, tuple(digests))
 
 

@@ -1,7 +1,8 @@
 """Measure, in a process of its own, how much anonymous memory loading a span takes at its peak.
 
-Run as a script: `python load_peak.py FOLDER START:END DTYPE` prints {"peak_bytes", "span_bytes"} as JSON. Mapped files
-do not count: the kernel takes those pages back whenever it likes. The imports and one load of another block come first.
+Run as a script: `python load_peak.py FOLDER START:END DTYPE [RANK MEETING]` prints {"peak_bytes", "span_bytes"} as
+JSON, of one process or of one of two ranks. Mapped files do not count: the kernel takes those pages back whenever it
+likes. The imports and one load of another block come first.
 """
 
 from __future__ import annotations
@@ -32,6 +33,15 @@ def measure_load_peak(folder: Path, span: str, dtype: str) -> LoadPeak:
     return LoadPeak(**json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
 
 
+def measure_rank_peaks(folder: Path, span: str, dtype: str, meeting: Path) -> list[LoadPeak]:
+    """The same of two ranks that load the span together."""
+    command = [sys.executable, __file__, str(folder), span, dtype]
+    ranks = [
+        subprocess.Popen([*command, str(rank), str(meeting)], stdout=subprocess.PIPE, text=True) for rank in range(2)
+    ]
+    return [LoadPeak(**json.loads(process.communicate()[0])) for process in ranks]
+
+
 def _anonymous_bytes() -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
@@ -39,16 +49,18 @@ def _anonymous_bytes() -> int:
     raise OSError("/proc/self/status does not tell RssAnon")
 
 
-def main(folder: str, span_text: str, dtype_name: str) -> None:
+def main(folder: str, span_text: str, dtype_name: str, rank: str = "", meeting: str = "") -> None:
     import torch
 
     from potluck.checkpoint import load_span, open_checkpoint
+    from potluck.checkpoint.parallel import join_ranks
     from potluck.protocol.blocks import Span
 
     torch.set_num_threads(1)
     span, dtype = Span.parse(span_text), getattr(torch, dtype_name)
     checkpoint = open_checkpoint(folder)
-    load_span(checkpoint, Span(0, 1), dtype=dtype)
+    ranks = join_ranks(int(rank), 2, device="cpu", meeting=Path(meeting), timeout_s=60.0) if meeting else None
+    load_span(checkpoint, Span(0, 1), dtype=dtype, ranks=ranks)
     before = peak = _anonymous_bytes()
     done = threading.Event()
 
@@ -59,7 +71,7 @@ def main(folder: str, span_text: str, dtype_name: str) -> None:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    blocks = load_span(checkpoint, span, dtype=dtype)
+    blocks = load_span(checkpoint, span, dtype=dtype, ranks=ranks)
     done.set()
     watcher.join()
     peak = max(peak, _anonymous_bytes())

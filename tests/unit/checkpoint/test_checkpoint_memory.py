@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers.load_peak import measure_load_peak
+from helpers.load_peak import measure_load_peak, measure_rank_peaks
 from transformers import LlamaConfig, LlamaForCausalLM
 
 
@@ -33,3 +33,11 @@ def test_peak_memory_while_loading_stays_near_the_spans_size(folder: Path, dtype
     peak = measure_load_peak(folder, "1:7", dtype)
     assert peak.span_bytes > 45 * 2**20
     assert peak.ratio <= limit, peak
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_each_of_two_ranks_loads_its_half_and_nothing_more(folder: Path, tmp_path: Path) -> None:
+    whole = measure_load_peak(folder, "1:7", "float32")
+    for peak in measure_rank_peaks(folder, "1:7", "float32", tmp_path / "meeting"):
+        assert peak.span_bytes < 0.51 * whole.span_bytes
+        assert peak.ratio <= 1.25, peak

@@ -1,0 +1,203 @@
+"""Tensor parallelism: which part of each tensor of a span a rank holds, by transformers' own plans.
+
+A *rank* is one of several processes of one machine that hold a span together, each on its device. All ranks make the
+same calls in the same order with the same hidden states; within a call they exchange what the plan says, so that each
+comes out with the whole result. The loader reads only the rank's part of a tensor. Afterwards the parts are plain
+tensors, so that whatever moves or frees weights need not know of ranks.
+
+Knows nothing of how ranks are started and told what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.experimental import implicit_replication
+from transformers.distributed.parallel_utils import ALL_PARALLEL_STYLES
+from transformers.distributed.tensor_parallel import MoeExpertsParallel, get_kv_heads_per_rank
+
+from potluck.errors import CheckpointError
+
+OWN_PLANS = {
+    "gpt_oss": {
+        "layers.*.self_attn.q_proj": "colwise",
+        "layers.*.self_attn.k_proj": "colwise",
+        "layers.*.self_attn.v_proj": "colwise",
+        "layers.*.self_attn.o_proj": "rowwise",
+        "layers.*.self_attn.sinks": "colwise",
+        "layers.*.self_attn": "local_params",
+    },
+}
+"""model_type -> rules that transformers' own plan for the family lacks."""
+
+_ONE_DEVICE = "serve it on one device"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """This process among those that hold a span together; made by `join_ranks`."""
+
+    mesh: DeviceMesh
+
+    @property
+    def rank(self) -> int:
+        return self.mesh.get_local_rank()
+
+    @property
+    def size(self) -> int:
+        return self.mesh.size()
+
+
+def join_ranks(rank: int, size: int, *, device: str, meeting: Path, timeout_s: float) -> Ranks:
+    """Meet the other ranks; returns when all are there. One group a process at a time; `leave_ranks` ends it.
+
+    Args:
+        device: of this rank; all ranks have the same kind.
+        meeting: a file that does not exist yet, the same for all ranks.
+        timeout_s: for the others to come, and for each exchange with them: a rank that hangs is an error after it.
+    """
+    is_cuda = device.startswith("cuda")
+    if is_cuda:
+        torch.cuda.set_device(torch.device(device))
+    # Ranks are on one machine: gloo shall listen for the others on nothing else.
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
+    dist.init_process_group(
+        "nccl" if is_cuda else "gloo",
+        store=dist.FileStore(str(meeting), size),  # type: ignore[attr-defined]
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=timeout_s),
+    )
+    return Ranks(init_device_mesh("cuda" if is_cuda else "cpu", (size,), mesh_dim_names=("tp",)))
+
+
+def leave_ranks() -> None:
+    """End this process's group, whatever state it is in. Idempotent."""
+    if dist.is_initialized():
+        with contextlib.suppress(RuntimeError):  # of a group that lost a rank
+            dist.destroy_process_group()
+
+
+def shard_layers(decoder: Any, stack_name: str, ranks: Ranks) -> None:
+    """Cut the layers of a decoder on meta by its plan; filled from a checkpoint, it gets this rank's parts only.
+
+    Raises:
+        CheckpointError: the family has no plan, or its heads or experts cannot be shared evenly by so many ranks.
+    """
+    plan = _plan_of(decoder, stack_name)
+    _refuse_uneven(decoder.config, plan, ranks.size)
+    modules = dict(decoder.named_modules())
+    for name, style_name in decoder._expand_parallel_plan(plan).items():
+        style = _WHOLE_EXPERTS if style_name == "ep_dispatch_experts" else ALL_PARALLEL_STYLES[style_name]
+        if name not in modules:
+            owner, _, parameter = name.rpartition(".")
+            _shard_parameter(style, modules[owner], parameter, ranks)
+            continue
+        module = modules[name]
+        if style_name == "mla_kv_a_proj":  # it asks the module for the width of the rotary part
+            module.config = decoder.config
+        module._hf_quantized_needs_local_tp = True  # the styles' way for parameters that are plain tensors
+        module.forward = _ShardedForward(module, module.forward, style, ranks.mesh)
+
+
+def keep_local(decoder: nn.Module) -> None:
+    """Replace distributed parameters by this rank's parts of them."""
+    for module in decoder.modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            if isinstance(parameter, DTensor):
+                setattr(module, name, nn.Parameter(parameter.to_local().detach(), requires_grad=False))
+
+
+def shared_digests(count: int, digest: Callable[[int], str], ranks: Ranks) -> list[str]:
+    """`digest(index)` for each of `count` blocks; each rank reads its share of the blocks and tells the others."""
+    digits = torch.zeros((count, 8), dtype=torch.int32, device=ranks.mesh.device_type)  # 16 hex digits are 8 bytes
+    for index in range(ranks.rank, count, ranks.size):
+        digits[index] = torch.tensor(list(bytes.fromhex(digest(index))), dtype=torch.int32)
+    dist.all_reduce(digits, group=ranks.mesh.get_group())
+    return [bytes(row).hex() for row in digits.tolist()]
+
+
+class _ShardedForward:
+    """A module's forward between what a style does before and after it. A copied module gets one of its own."""
+
+    def __init__(self, module: nn.Module, own_forward: Callable[..., Any], style: Any, mesh: DeviceMesh) -> None:
+        self._module = module
+        self._own_forward = own_forward
+        self._style = style
+        self._mesh = mesh
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # With gradients some styles add a plain bias to a distributed result; the bias is the same on each rank.
+        replicating = implicit_replication() if torch.is_grad_enabled() else contextlib.nullcontext()
+        with replicating:
+            args, kwargs = self._style.transform_inputs_pre_forward(self._module, args, kwargs, self._mesh)
+            with self._style.context_around_forward(self._module, self._mesh):
+                output = self._own_forward(*args, **kwargs)
+            return self._style.transform_output_post_forward(self._module, output, self._mesh)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _ShardedForward:
+        module, own_forward = copy.deepcopy(self._module, memo), copy.deepcopy(self._own_forward, memo)
+        return _ShardedForward(module, own_forward, self._style, self._mesh)
+
+
+class _WholeExperts(MoeExpertsParallel):  # type: ignore[misc]
+    """Each rank has some experts, whole: it computes their tokens, masks the others', and the outputs are added up."""
+
+    def transform_inputs_pre_forward(self, module: Any, args: Any, kwargs: Any, mesh: DeviceMesh) -> Any:
+        (hidden, experts, weights), kwargs = super().transform_inputs_pre_forward(module, args, kwargs, mesh)
+        own = module.num_experts
+        is_elsewhere = experts // own != mesh.get_local_rank()
+        experts = torch.where(is_elsewhere, own, experts % own)  # one past the last: experts skip that number
+        return (hidden, experts, weights.masked_fill(is_elsewhere, 0.0)), kwargs
+
+
+_WHOLE_EXPERTS = _WholeExperts()
+
+
+def _plan_of(decoder: Any, stack_name: str) -> dict[str, str]:
+    """Style by name, `*` for the block's number; experts that no rule cuts are shared out whole, if they can be."""
+    family = decoder.config.model_type
+    plan = {**(decoder.tp_plan or {}), **OWN_PLANS.get(family, {})}
+    if not any(style == "moe_tp_experts" for style in plan.values()):
+        plan |= decoder.ep_plan or {}
+    plan = {name: style for name, style in plan.items() if name.startswith(f"{stack_name}.")}
+    unknown = {style for style in plan.values() if style not in ALL_PARALLEL_STYLES}
+    if unknown or not plan:
+        why = f"their plan wants {min(unknown)}, which is not known" if unknown else "transformers has no plan for them"
+        raise CheckpointError(f"models of the family {family} cannot be spread over devices: {why}", hint=_ONE_DEVICE)
+    return plan
+
+
+def _refuse_uneven(config: Any, plan: dict[str, str], size: int) -> None:
+    heads = getattr(config, "num_attention_heads", size)
+    kv_heads = getattr(config, "num_key_value_heads", None) or heads
+    for count, what in ((kv_heads, "key-value heads"), (heads, "attention heads")):
+        if get_kv_heads_per_rank(plan, count, size) is None:
+            raise _uneven(f"{count} {what}", size)
+
+
+def _shard_parameter(style: Any, module: nn.Module, name: str, ranks: Ranks) -> None:
+    try:
+        style.shard_param(module, name, ranks.mesh)
+    except ValueError as error:  # experts are counted here
+        raise _uneven("experts", ranks.size) from error
+
+
+def _uneven(what: str, size: int) -> CheckpointError:
+    return CheckpointError(
+        f"{size} devices cannot share the model's {what} evenly",
+        hint=f"{_ONE_DEVICE}, or on a number of devices that divides them",
+    )

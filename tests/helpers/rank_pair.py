@@ -1,0 +1,83 @@
+"""Two ranks that hold a span of several checkpoints together, and what comes out of the first one.
+
+Run as a script in two processes: `python rank_pair.py RANK MEETING OUT SPAN FOLDER ...` writes, for rank 0, a list of
+outcomes to OUT, one a folder, made to be compared with `outcome` of a span in one process.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+TIMEOUT_S = 120.0
+
+
+def run_pair(folders: Sequence[Path], span: str, scratch: Path) -> list[dict[str, Any]]:
+    """Outcomes of two ranks, one for each checkpoint; a refusal is {"refused": message, "hint": hint}."""
+    command = [sys.executable, __file__]
+    rest = [str(scratch / "meeting"), str(scratch / "out.pt"), span, *map(str, folders)]
+    ranks = [subprocess.Popen([*command, str(rank), *rest]) for rank in range(2)]
+    try:
+        codes = [process.wait(TIMEOUT_S) for process in ranks]
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()
+    assert codes == [0, 0]
+    outcomes: list[dict[str, Any]] = torch.load(scratch / "out.pt")
+    return outcomes
+
+
+def outcome(blocks: Any) -> dict[str, Any]:
+    """A prefill, a decode step and a gradient of a span, and a prefill of its middle block."""
+    from potluck_daemon.engine.blocks import part_of
+
+    from potluck.protocol.blocks import Span
+
+    torch.manual_seed(0)
+    hidden = torch.randn(2, 9, blocks.hidden_size) * 0.5
+    token = torch.randn(2, 1, blocks.hidden_size) * 0.5
+    middle = Span(blocks.span.start + 1, blocks.span.start + 2)
+    with torch.inference_mode():
+        cache = blocks.new_cache()
+        prefill, decode = blocks.forward(hidden, cache), blocks.forward(token, cache)
+        part = part_of(blocks, middle)
+        of_part = part.forward(hidden, part.new_cache())
+    leaf = hidden.clone().requires_grad_()
+    (grad,) = torch.autograd.grad(blocks.forward(leaf), [leaf], hidden + 0.1)
+    return {
+        "tensors": {"prefill": prefill, "decode": decode, "part": of_part, "grad": grad},
+        "bytes": sum(parameter.nbytes for parameter in blocks.decoder.parameters()),
+        "digests": blocks.digests,
+    }
+
+
+def _main(rank: int, meeting: str, out: str, span: str, folders: list[str]) -> None:
+    from transformers.utils import logging
+
+    from potluck.checkpoint import load_span, open_checkpoint
+    from potluck.checkpoint.parallel import join_ranks, leave_ranks
+    from potluck.errors import PotluckError
+    from potluck.protocol.blocks import Span
+
+    torch.set_num_threads(1)
+    logging.disable_progress_bar()
+    ranks = join_ranks(rank, 2, device="cpu", meeting=Path(meeting), timeout_s=60.0)
+    outcomes: list[dict[str, Any]] = []
+    for folder in folders:
+        try:
+            outcomes.append(outcome(load_span(open_checkpoint(folder), Span.parse(span), ranks=ranks)))
+        except PotluckError as error:
+            outcomes.append({"refused": error.message, "hint": error.hint})
+    leave_ranks()
+    if rank == 0:
+        torch.save(outcomes, out)
+
+
+if __name__ == "__main__":
+    _main(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])
