@@ -39,6 +39,7 @@ class Commands:
             schema.HISTORY.name: self._history,
             schema.LOGS.name: self._logs,
             schema.RELOAD.name: self._reload,
+            schema.DRAIN.name: self._drain,
             schema.SHUTDOWN.name: self._shutdown,
         }
 
@@ -50,7 +51,8 @@ class Commands:
         return self._daemon.status()
 
     async def _pause(self, params: schema.PauseParams) -> schema.Status:
-        self._daemon.pause(None if params.seconds is None else time.time() + params.seconds)
+        until = None if params.seconds is None else time.time() + params.seconds
+        self._daemon.pause(until, until_game_ends=params.until_game_ends)
         return self._daemon.status()
 
     async def _resume(self, _: schema.Empty) -> schema.Status:
@@ -86,6 +88,10 @@ class Commands:
 
     async def _reload(self, _: schema.Empty) -> schema.Status:
         self._daemon.reload()
+        return self._daemon.status()
+
+    async def _drain(self, params: schema.DrainParams) -> schema.Status:
+        self._daemon.drain(params.seconds)
         return self._daemon.status()
 
     async def _shutdown(self, _: schema.Empty) -> schema.Empty:

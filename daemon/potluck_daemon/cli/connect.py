@@ -15,6 +15,7 @@ from potluck_daemon.control.schema import Hello
 from potluck_daemon.settings.places import find_socket
 
 START_TIMEOUT_S = 20.0
+END_TIMEOUT_S = 30.0
 _POLL_S = 0.05
 
 
@@ -41,6 +42,15 @@ def with_own_daemon(swarm: Swarm) -> Swarm:
         return swarm
     is_same = (served.prefix, served.membership_key) == (swarm.prefix, swarm.membership_key)
     return served if is_same else swarm
+
+
+def wait_until_ended() -> None:
+    """Return when a daemon that was told to end is gone. Raises PotluckError if it does not go."""
+    deadline = time.monotonic() + END_TIMEOUT_S
+    while hello_or_none() is not None:
+        if time.monotonic() > deadline:
+            raise PotluckError("the daemon does not stop", hint="potluck logs")
+        time.sleep(_POLL_S)
 
 
 def start_daemon() -> Hello:

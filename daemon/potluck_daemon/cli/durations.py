@@ -5,16 +5,32 @@ from __future__ import annotations
 import re
 import time
 
+from potluck.errors import UsageError
+
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of `90s`, `30m`, `1h30m`, `2d`; raises ValueError with a readable message."""
+    """Seconds of `90s`, `30m`, `1h30m`, `2d`; raises UsageError."""
     parts = _PART.findall(text.strip().lower())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower():
-        raise ValueError(f"expected a time such as 30m, 1h or 2d, not {text!r}")
+        raise UsageError(f"expected a time such as 30m, 1h or 2d, not {text!r}", hint="1h30m is an hour and a half")
     return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+
+
+def seconds_until(text: str, now: float) -> float:
+    """From `now` (Unix) to the next time that the clock on the wall shows `18:00`; raises UsageError."""
+    if (found := _CLOCK.fullmatch(text)) is None:
+        raise UsageError(f"expected a time of the day such as 18:00, not {text!r}", hint="or a length: for 2h")
+    today = time.localtime(now)
+    hour, minute = int(found[1]), int(found[2])
+    for days in (0, 1):  # mktime knows about days that begin or end summer time
+        at = time.mktime((today.tm_year, today.tm_mon, today.tm_mday + days, hour, minute, 0, 0, 0, -1))
+        if at > now:
+            break
+    return at - now
 
 
 def duration(seconds: float) -> str:

@@ -22,6 +22,7 @@ from potluck.protocol.codes import RemoteError
 COMMANDS = {
     "start": "start the daemon, which serves when nobody needs the machine",
     "stop": "end the daemon",
+    "drain": "finish what is open, then end the daemon",
     "status": "what this machine does for the swarm, and why",
     "pause": "give the machine back for an hour, or as long as you say",
     "resume": "end a pause",

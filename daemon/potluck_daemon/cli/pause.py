@@ -6,40 +6,55 @@ import argparse
 import sys
 import time
 
+from potluck.errors import UsageError
 from potluck_daemon.cli.connect import daemon
-from potluck_daemon.cli.durations import clock, parse_duration
+from potluck_daemon.cli.durations import clock, parse_duration, seconds_until
+from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
 
 DESCRIPTION = """\
 Give memory and device back now and serve again later, by itself. Conversations of others go on elsewhere."""
 EXAMPLES = """\
-  potluck pause            for an hour
-  potluck pause 2h30m
-  potluck pause forever    until `potluck resume`"""
+  potluck pause                         for an hour
+  potluck pause for 2h30m
+  potluck pause until 18:00
+  potluck pause until the game ends     the game that runs now
+  potluck pause forever                 until `potluck resume`"""
+RESULT = schema.Status
 
-FOREVER = "forever"
 _DEFAULT = "1h"
+_GAME = ("until the game ends", "until game ends")
+_FOREVER = ("forever", "until resumed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "time", metavar="TIME", nargs="?", type=_time, default=_time(_DEFAULT), help=f"30m, 1h, 2d or {FOREVER} (1h)"
+        "time", metavar="TIME", nargs="*", help="30m, for 2h, until 18:00, until the game ends, forever (default: 1h)"
     )
+    add_json(parser, "the status")
 
 
 def run(args: argparse.Namespace) -> int:
-    status = daemon().call(schema.PAUSE, schema.PauseParams(args.time[0]))
-    until = f"until {clock(status.until, time.time())}" if status.until else "until `potluck resume`"
-    Terminal(sys.stdout).line(f"Paused {until}.")
+    status = daemon().call(schema.PAUSE, pause_params(" ".join(args.time) or _DEFAULT, time.time()))
+    if args.json:
+        print_json(status)
+        return 0
+    until = f" until {clock(status.until, time.time())}" if status.until else ""
+    Terminal(sys.stdout).line(f"{status.text}{until}. Sooner: potluck resume")
     return 0
 
 
-def _time(text: str) -> tuple[float | None]:
-    """In a tuple, because argparse treats None as "not given"."""
-    if text == FOREVER:
-        return (None,)
+def pause_params(text: str, now: float) -> schema.PauseParams:
+    """What a person means; raises UsageError. `now`: Unix seconds."""
+    words = " ".join(text.lower().split())
+    if words in _GAME:
+        return schema.PauseParams(until_game_ends=True)
+    if words in _FOREVER:
+        return schema.PauseParams()
+    clock_time = words.removeprefix("until ")
+    seconds = seconds_until(clock_time, now) if clock_time != words else parse_duration(words.removeprefix("for "))
     try:
-        return (schema.PauseParams(parse_duration(text)).seconds,)
+        return schema.PauseParams(seconds)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise UsageError(str(error), hint="potluck pause forever lasts until potluck resume") from None

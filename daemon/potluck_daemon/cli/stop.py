@@ -4,37 +4,41 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
+from dataclasses import dataclass
 
-from potluck.errors import PotluckError
-from potluck_daemon.cli.connect import daemon, hello_or_none
+from potluck_daemon.cli.connect import daemon, hello_or_none, wait_until_ended
+from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
 
 DESCRIPTION = """\
-End the daemon: it leaves the swarm, lets running steps end, and takes the engine with it. To stop serving for a while
-only, use `potluck pause`."""
+End the daemon: it leaves the swarm, lets running steps end, and takes the engine with it. Open sessions go on elsewhere;
+to let them end here first, use `potluck drain`. To stop serving for a while only, use `potluck pause`."""
 EXAMPLES = """\
   potluck stop"""
 
-TIMEOUT_S = 30.0
-_POLL_S = 0.05
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """After the daemon has ended."""
+
+    was_running: bool
+
+
+RESULT = Stopped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No options."""
+    add_json(parser, "what was done")
 
 
 def run(args: argparse.Namespace) -> int:
-    terminal = Terminal(sys.stdout)
-    if hello_or_none() is None:
-        terminal.line("The daemon is not running.")
-        return 0
-    daemon().call(schema.SHUTDOWN)
-    deadline = time.monotonic() + TIMEOUT_S
-    while hello_or_none() is not None:
-        if time.monotonic() > deadline:
-            raise PotluckError("the daemon does not stop", hint="potluck logs")
-        time.sleep(_POLL_S)
-    terminal.line("The daemon has ended.")
+    is_running = hello_or_none() is not None
+    if is_running:
+        daemon().call(schema.SHUTDOWN)
+        wait_until_ended()
+    if args.json:
+        print_json(Stopped(is_running))
+    else:
+        Terminal(sys.stdout).line("The daemon has ended." if is_running else "The daemon is not running.")
     return 0

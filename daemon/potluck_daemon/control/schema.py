@@ -62,7 +62,8 @@ class ProbeState(StrEnum):
     WATCHING = "watching"  # works, sees nothing
     SEEN = "seen"  # sees a reason to yield
     ASLEEP = "asleep"  # not needed in this state
-    UNAVAILABLE = "unavailable"  # cannot work here; `detail` says why
+    UNAVAILABLE = "unavailable"  # not on this computer; `detail` says what is missing
+    FAILED = "failed"  # it is here but does not work; `detail` says why
     OFF = "off"  # switched off in the settings
 
 
@@ -128,13 +129,25 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class PauseParams:
-    """`seconds` None: until resumed."""
+    """`seconds` None: until resumed, or as long as the game that runs now."""
 
     seconds: float | None = None
+    until_game_ends: bool = False
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not 1 <= self.seconds <= 366 * 86400:
             raise ValueError("a pause lasts between a second and a year")
+
+
+@dataclass(frozen=True, slots=True)
+class DrainParams:
+    """`seconds`: how long open sessions may take; what is open then goes on elsewhere."""
+
+    seconds: float = 600.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seconds <= 7 * 86400:
+            raise ValueError("draining lasts at most a week")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +223,12 @@ INVITE = Method("invite", Empty, Invite)
 HISTORY = Method("history", HistoryParams, History)
 LOGS = Method("logs", LogsParams, Logs)
 RELOAD = Method("reload", Empty, Status)  # read settings and swarms again
+DRAIN = Method("drain", DrainParams, Status)  # take no new work, finish what is open, then shut down
 SHUTDOWN = Method("shutdown", Empty, Empty)
 
 _ALL: tuple[Method[Any, Any], ...] = (
     *(HELLO, STATUS, PAUSE, RESUME, JOIN, CREATE, INVITE),
-    *(HISTORY, LOGS, RELOAD, SHUTDOWN),
+    *(HISTORY, LOGS, RELOAD, DRAIN, SHUTDOWN),
 )
 METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}
 

@@ -59,7 +59,7 @@ class _Child:
         self.wanted = asyncio.Event()  # somebody wants us to end
         self._reader = reader
         self._writer = writer
-        self._orders: asyncio.Queue[messages.Offload | messages.Restore] = asyncio.Queue()
+        self._orders: asyncio.Queue[messages.Drain | messages.Offload | messages.Restore] = asyncio.Queue()
         self._engine: Engine | None = None
         self._config: EngineConfig | None = None
         self._limit_bytes = 0
@@ -113,17 +113,20 @@ class _Child:
                 if lost.done():
                     order.cancel()
                     raise PotluckError("the peer-to-peer process ended unexpectedly")
-                if isinstance(order.result(), messages.Offload):
-                    await engine.offload()
-                else:
-                    await engine.restore()
+                match order.result():
+                    case messages.Drain():
+                        await engine.drain()
+                    case messages.Offload():
+                        await engine.offload()
+                    case messages.Restore():
+                        await engine.restore()
         finally:
             lost.cancel()
 
     async def _listen(self) -> None:
         """Orders into the queue; the end of the pipe and Stop end everything."""
         while (message := await self._read()) is not None:
-            if isinstance(message, messages.Offload | messages.Restore):
+            if isinstance(message, messages.Drain | messages.Offload | messages.Restore):
                 self._orders.put_nowait(message)
             elif isinstance(message, messages.Stop):
                 break

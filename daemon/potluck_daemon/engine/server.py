@@ -110,6 +110,11 @@ class Engine:
             log.info("stopped")
             self._on_event(Offline())
 
+    async def drain(self) -> None:
+        """Leave the swarm's directory and refuse what is new; open sessions go on until `stop`. Event: Offline."""
+        await self._stop_beating()
+        await self._tell_offline()
+
     async def offload(self) -> None:
         """Give the device back: tell the swarm, end sessions so that they continue elsewhere, free the weights.
 

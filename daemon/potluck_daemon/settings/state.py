@@ -21,10 +21,11 @@ SAVE_INTERVAL_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The user's wish; `until` None: until resumed."""
+    """The user's wish; `until` None: until resumed, or until the game ends."""
 
     since: float
     until: float | None = None
+    until_game_ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

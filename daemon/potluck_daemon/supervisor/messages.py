@@ -44,6 +44,11 @@ class Offload:
 
 
 @dataclass(frozen=True, slots=True)
+class Drain:
+    """Tell the swarm, take no new sessions; those that are open go on until Stop."""
+
+
+@dataclass(frozen=True, slots=True)
 class Restore:
     """Load the weights again and return to the swarm."""
 
@@ -111,12 +116,12 @@ class Report:
     coverage_age_s: float = 0.0
 
 
-Command = Launch | Offload | Restore | Stop
+Command = Launch | Drain | Offload | Restore | Stop
 Event = Hello | Joining | Online | Leaving | Offloaded | Failed | Report
 Message = Command | Event
 _KINDS: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Launch, Offload, Restore, Stop, Hello, Joining, Online, Leaving, Offloaded, Failed, Report)
+    for kind in (Launch, Drain, Offload, Restore, Stop, Hello, Joining, Online, Leaving, Offloaded, Failed, Report)
 }
 
 

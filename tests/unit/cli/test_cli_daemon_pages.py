@@ -1,15 +1,28 @@
 """What the daemon's commands print, and the times people write."""
 
 import io
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from potluck_daemon.cli.durations import duration, parse_duration
+from potluck_daemon.cli.durations import duration, parse_duration, seconds_until
 from potluck_daemon.cli.main import main
+from potluck_daemon.cli.pause import pause_params
 from potluck_daemon.cli.status import page
 from potluck_daemon.cli.terminal import Terminal
-from potluck_daemon.control.schema import EngineStatus, LoadStatus, ProbeState, ProbeStatus, Status, SwarmStatus
+from potluck_daemon.control.schema import (
+    EngineStatus,
+    LoadStatus,
+    PauseParams,
+    ProbeState,
+    ProbeStatus,
+    Status,
+    SwarmStatus,
+)
 from potluck_daemon.states import Reason, State
+
+from potluck.errors import UsageError
 
 NOW = 1_000_000.0
 
@@ -27,8 +40,55 @@ def test_times_are_read_as_people_write_them(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "h", "1x", "-1h", "1h 30m", "1hour", "tomorrow"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="such as 30m"):
+    with pytest.raises(UsageError, match="such as 30m"):
         parse_duration(text)
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("now", "text", "hours"),
+    [
+        ("2026-11-21 17:00", "18:00", 1),
+        ("2026-11-21 18:00", "18:00", 24),  # not at once
+        ("2026-11-21 19:00", "8:30", 13.5),
+        ("2026-12-31 23:00", "1:00", 2),
+        ("2026-10-24 20:00", "8:00", 13),  # summer time ends in that night
+        ("2026-03-28 20:00", "8:00", 11),
+    ],
+)
+def test_until_means_the_next_time_the_clock_shows_it(now: str, text: str, hours: float) -> None:
+    then = time.mktime(time.strptime(now, "%Y-%m-%d %H:%M"))
+    assert seconds_until(text, then) == hours * 3600
+
+
+@pytest.mark.parametrize(
+    ("words", "params"),
+    [
+        ("2h", PauseParams(7200)),
+        ("for 2h", PauseParams(7200)),
+        ("For 1h30m", PauseParams(5400)),
+        ("forever", PauseParams()),
+        ("until the game ends", PauseParams(until_game_ends=True)),
+    ],
+)
+def test_a_pause_is_said_as_people_say_it(words: str, params: PauseParams) -> None:
+    assert pause_params(words, NOW) == params
+
+
+@pytest.mark.parametrize("words", ["until 25:00", "until", "until noon", "for ever", "0s", "for 400d", "until 7"])
+def test_a_pause_that_is_not_understood_is_a_usage_error_with_advice(words: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        pause_params(words, NOW)
+    assert raised.value.hint
 
 
 def test_times_are_shown_short() -> None:
