@@ -31,6 +31,7 @@ class Hop:
         self.pins = part.pins  # a replacement must compute exactly this
         self.history = history
         self.report = HopReport(record.peer_id, part.span, record.public_name)
+        self.is_leaving = False  # the server said so with its last answer
         self._max_batch_tokens = record.max_batch_tokens
         self._calls = calls
         self._opening = opening
@@ -141,6 +142,7 @@ class Hop:
             if idle_s > _IDLE_S:
                 raise RemoteError(Code.ROLLBACK, "the server closed the session after a pause")
             raise RemoteError(Code.UNREACHABLE, "the server closed the session")
+        self.is_leaving = reply.timing.leaving_in_s is not None
         self.report.add(
             tokens=request.hidden.shape[1], wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing
         )

@@ -2,7 +2,8 @@
 
 When a server dies, hangs or refuses in mid-session, its part is given to another by replaying what it was given so far;
 the other servers keep their caches, and the outputs are those that would have come. All of this follows from one rule,
-kept by `Hop.catch_up`: a server is fed whatever it lacks, and its outputs are what the next one lacks.
+kept by `Hop.catch_up`: a server is fed whatever it lacks, and its outputs are what the next one lacks. A server that
+says beforehand that it leaves is replaced between two steps, by one that was fed while it still served.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from torch import Tensor
 
@@ -21,14 +23,17 @@ from potluck.client.hop import Hop
 from potluck.client.recovery import Action, judge
 from potluck.client.report import RouteReport
 from potluck.client.servers import Servers
+from potluck.client.succession import Successions
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.codes import RemoteError
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening
 from potluck.routing import Hop as RouteHop
 from potluck.routing import Needs, Variant
 
 _log = logging.getLogger(__name__)
+
+_LEAVING = RemoteError(Code.DRAINING, "it said that it would leave")
 
 
 class InferenceSession:
@@ -45,6 +50,7 @@ class InferenceSession:
         self._prefix = prefix
         self._span = span
         self._hops: list[Hop] = []
+        self._successions = Successions(self._prepare_heirs)
         self._objected = False  # a server called the request wrong since the last answer
         self._reopened: Hop | None = None  # once is fair; who asks for it again without an answer never gives one
         self._unwanted: frozenset[PeerId] = frozenset()  # they refuse this session, others may be welcome
@@ -71,6 +77,7 @@ class InferenceSession:
             )
         if not self._hops:
             await self._open(hidden.shape[0])
+        self._change_over()
         self._rewind(position, order)
         if not hidden.shape[1]:
             return hidden
@@ -78,12 +85,15 @@ class InferenceSession:
             for hop in self._hops:
                 hop.restart(_prompts_of(prompts, hop.span, self._span))
         self._hops[0].history.append(hidden)
-        return await self._advance(position)
+        output = await self._advance(position)
+        if order is None:  # a beam search reorders again before a successor could be ready
+            self._successions.begin(self._hops)
+        return output
 
     async def close(self) -> None:
         """End the session everywhere. Never raises for what a server does."""
         hops, self._hops = self._hops, []
-        await asyncio.gather(*(hop.close() for hop in hops))
+        await asyncio.gather(self._successions.close(), *(hop.close() for hop in hops))
 
     async def _open(self, batch: int) -> None:
         route = await self._servers.find_route(self._span, self._needs(batch))
@@ -91,7 +101,18 @@ class InferenceSession:
         # Streams are opened side by side; one that does not open is dealt with when its turn comes.
         await asyncio.gather(*(hop.open() for hop in self._hops), return_exceptions=True)
 
+    def _change_over(self) -> None:
+        """Put successors that are ready in the places of servers that are leaving."""
+        for hop in list(self._hops):
+            heirs = self._successions.take(hop)
+            if heirs is not None:
+                self._servers.note_failure(hop.peer_id, judge(_LEAVING))
+                self._replace(hop, heirs, _LEAVING)
+                self._successions.dismiss(hop)
+
     def _rewind(self, position: int, order: Tensor | None) -> None:
+        if order is not None or any(position < hop.history.length for hop in self._hops):
+            self._successions.call_off()
         for hop in self._hops:
             hop.roll_back(position)
             if order is not None:
@@ -139,22 +160,50 @@ class InferenceSession:
             return
         if verdict.for_this_session or verdict.action is not Action.REPLACE:
             self._unwanted |= {hop.peer_id}
-        route = await self._servers.find_route(
-            hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted, why=error
-        )
-        hop.report.replaced_because = f"{error.code}: {error.message}"
-        self.route.replaced.append(hop.report)
-        self._put(slice(index, index + 1), self._heirs(hop, route))
+        heirs = self._successions.take(hop)
+        if heirs is None:
+            self._successions.call_off()
+            route = await self._servers.find_route(
+                hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted, why=error
+            )
+            heirs = self._heirs(hop, route)
+        self._replace(hop, heirs, error)
 
     def _heirs(self, lost: Hop, route: Sequence[RouteHop]) -> list[Hop]:
-        """The first heir has all that the lost hop was given; the others lack the outputs of the one before."""
+        """New hops for the blocks of `lost`, whose histories hold no more than their prompts."""
         prompts = lost.history.prompts
-        histories = [History(_prompts_of(prompts, part.span, lost.span)) for part in route]
-        lost.history.keep_prompts(len(route[0].span))
-        histories[0] = lost.history
-        heirs = [self._new_hop(part, history) for part, history in zip(route, histories, strict=True)]
+        heirs = [self._new_hop(part, History(_prompts_of(prompts, part.span, lost.span))) for part in route]
         for heir in heirs:
             heir.report.replayed_tokens = lost.history.length
+        return heirs
+
+    def _replace(self, lost: Hop, heirs: list[Hop], why: RemoteError) -> None:
+        """The first heir gets all that the lost hop was given; the others may lack outputs of the one before."""
+        lost.history.keep_prompts(len(heirs[0].span))
+        heirs[0].history = lost.history
+        lost.report.replaced_because = f"{why.code}: {why.message}"
+        self.route.replaced.append(lost.report)
+        index = self._hops.index(lost)
+        self._put(slice(index, index + 1), heirs)
+
+    async def _prepare_heirs(self, leaver: Hop) -> list[Hop]:
+        """Other servers with all that `leaver` has been given by now, while it goes on serving."""
+        given = leaver.history.since(0)
+        route = await self._servers.find_route(
+            leaver.span, self._needs(given.shape[0], leaver.pins), unwanted=self._unwanted | {leaver.peer_id}
+        )
+        heirs = self._heirs(leaver, route)
+        heirs[0].history.append(given)
+        try:
+            for heir, follower in pairwise([*heirs, None]):
+                assert heir is not None
+                output = await heir.catch_up(0 if follower else given.shape[1] - 1)
+                if follower:
+                    follower.history.append(output)
+        except BaseException:
+            for heir in heirs:
+                heir.abandon()
+            raise
         return heirs
 
     def _needs(self, batch: int, pins: Mapping[int, Variant] | None = None) -> Needs:

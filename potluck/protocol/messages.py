@@ -63,6 +63,7 @@ class Timing:
     queue_ms: float = 0.0
     compute_ms: float = 0.0
     cache_tokens_left: int | None = None
+    leaving_in_s: float | None = None  # the server leaves on purpose and ends its sessions then; None: it stays
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,136 @@
+"""Servers that say they will leave are replaced while they still serve."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from helpers.block_server import BlockServer
+from helpers.client_world import World, prompt, world
+from transformers import PreTrainedModel
+
+from potluck.client.report import HopReport
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepRequest
+
+ONE = {"max_new_tokens": 1, "do_sample": False}
+MANY = 40  # a successor is ready after a few steps; how few is the loop's business
+
+
+def greedy(tokens: int) -> dict[str, object]:
+    return {"max_new_tokens": tokens, "do_sample": False}
+
+
+def serving_span(there: World, span: str) -> BlockServer:
+    return next(server for server in there.serving() if str(server.blocks.span) == span)
+
+
+def replaced(there: World) -> list[HopReport]:
+    return there.model.last_route()[0].replaced
+
+
+def given_to(server: BlockServer) -> torch.Tensor:
+    """All that its one session holds, [batch, tokens, hidden_size]."""
+    given = torch.empty(1, 0, server.blocks.hidden_size)
+    for step in server.steps:
+        assert step.hidden is not None
+        given = torch.cat([given[:, : step.start_from_position], step.hidden], 1)
+    return given
+
+
+def generate_until_replaced(there: World, session: object, text: torch.Tensor) -> torch.Tensor:
+    """One token after another until a successor has taken over."""
+    for _ in range(MANY):
+        text = there.model.generate(text, session=session, **ONE)
+        if replaced(there):
+            return text
+    raise AssertionError("no successor took over")
+
+
+def test_a_successor_takes_over_between_two_steps_and_the_tokens_stay_the_same(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=80) as session:
+        text = there.model.generate(prompt(), session=session, **greedy(4))
+        old = serving_span(there, "2:4")
+        old.leaving_in_s = 30.0
+        text = generate_until_replaced(there, session, text)
+        given_to_the_old = len(old.steps)
+        text = there.model.generate(text, session=session, **greedy(5))
+        there.client.run(old.wait_idle())
+        new = serving_span(there, "2:4")
+    assert torch.equal(text, local.generate(prompt(), **greedy(text.shape[1] - 7)))
+    assert new is not old
+    assert len(old.steps) == given_to_the_old
+    assert old.open_sessions == 0
+
+
+def test_the_old_server_misses_no_step_until_the_successor_is_level() -> None:
+    with world("0:4", "0:4") as there, there.model.session(max_length=80) as session:
+        text = there.model.generate(prompt(), session=session, **greedy(4))
+        old = serving_span(there, "0:4")
+        old.leaving_in_s = 30.0
+        text = generate_until_replaced(there, session, text)
+        new = serving_span(there, "0:4")
+    starts = [step.start_from_position for step in new.steps]
+    lengths = [step.hidden.shape[1] for step in new.steps if step.hidden is not None]
+    assert starts == [sum(lengths[:index]) for index in range(len(lengths))], "each token was given once"
+    assert all(first.start_from_position < then.start_from_position for first, then in pairwise(old.steps))
+
+
+def test_a_span_may_pass_to_several_successors(local: PreTrainedModel) -> None:
+    with world("0:4") as there, there.model.session(max_length=80) as session:
+        text = there.model.generate(prompt(), session=session, **greedy(2))
+        for span in ("0:1", "1:3", "3:4"):
+            there.add_server(Span.parse(span))
+        there.client.run(there.client.servers.refresh())
+        there.servers[0].leaving_in_s = 30.0
+        text = generate_until_replaced(there, session, text)
+        text = there.model.generate(text, session=session, **greedy(3))
+        assert [str(server.blocks.span) for server in there.serving()] == ["0:1", "1:3", "3:4"]
+    assert torch.equal(text, local.generate(prompt(), **greedy(text.shape[1] - 7)))
+
+
+def test_a_rewind_calls_a_half_fed_successor_off(local: PreTrainedModel) -> None:
+    with world("0:4", "0:4") as there, there.model.session(max_length=120) as session:
+        text = there.model.generate(prompt(), session=session, **greedy(4))
+        old = serving_span(there, "0:4")
+        old.leaving_in_s = 30.0
+        new = next(server for server in there.servers if server is not old)
+        old.delay_s, new.delay_s = (lambda server: 0.01), (lambda server: 0.15)
+        there.model.generate(text, session=session, **ONE)
+        session.rewind(6)
+        start = torch.cat([prompt()[:, :6], prompt(tokens=1, seed=5)], 1)
+        text = there.model.generate(start, session=session, **greedy(20))
+        text = text if replaced(there) else generate_until_replaced(there, session, text)
+    given = given_to(new)
+    torch.testing.assert_close(given, local.get_input_embeddings()(text[:, : given.shape[1]]))
+
+
+def test_with_no_successor_the_old_server_is_used_to_its_end_and_then_replayed_elsewhere(
+    local: PreTrainedModel,
+) -> None:
+    def gone(server: BlockServer, request: StepRequest) -> None:
+        raise RemoteError(Code.DRAINING, "gone")
+
+    with world("0:4") as there, there.model.session(max_length=80) as session:
+        text = there.model.generate(prompt(), session=session, **ONE)
+        old = there.servers[0]
+        old.leaving_in_s = 0.5
+        text = there.model.generate(text, session=session, **greedy(8))
+        there.add_server(old.blocks.span)
+        old.on_step = gone
+        text = there.model.generate(text, session=session, **greedy(4))
+        assert there.serving()[0] is there.servers[1]
+    assert torch.equal(text, local.generate(prompt(), **greedy(13)))
+
+
+def test_closing_a_session_ends_what_was_prepared_for_it() -> None:
+    with world("0:4", "0:4") as there:
+        with there.model.session(max_length=80) as session:
+            text = there.model.generate(prompt(), session=session, **ONE)
+            serving_span(there, "0:4").leaving_in_s = 30.0
+            there.model.generate(text, session=session, **ONE)
+        for server in there.servers:
+            if server.steps:
+                there.client.run(server.wait_idle())
+        assert [server.open_sessions for server in there.servers] == [0, 0]
