@@ -142,7 +142,7 @@ class Hop:
             if idle_s > _IDLE_S:
                 raise RemoteError(Code.ROLLBACK, "the server closed the session after a pause")
             raise RemoteError(Code.UNREACHABLE, "the server closed the session")
-        self.is_leaving = reply.timing.leaving_in_s is not None
+        self.is_leaving = reply.timing.is_leaving
         self.report.add(
             tokens=request.hidden.shape[1], wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing
         )

@@ -63,7 +63,7 @@ class Timing:
     queue_ms: float = 0.0
     compute_ms: float = 0.0
     cache_tokens_left: int | None = None
-    leaving_in_s: float | None = None  # the server leaves on purpose and ends its sessions then; None: it stays
+    is_leaving: bool = False  # the server leaves on purpose before long and will end its sessions
 
 
 @dataclass(frozen=True, slots=True)

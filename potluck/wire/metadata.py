@@ -111,8 +111,8 @@ def pack_timing(timing: Timing) -> bytes:
         ours["compute_ms"] = timing.compute_ms
     if timing.cache_tokens_left is not None:
         ours["cache_tokens_left"] = timing.cache_tokens_left
-    if timing.leaving_in_s is not None:
-        ours["leaving_in_s"] = timing.leaving_in_s
+    if timing.is_leaving:
+        ours["leaving"] = True
     return pack({OURS: ours}) if ours else b""
 
 
@@ -125,7 +125,7 @@ def read_timing(envelope: Envelope) -> Timing:
         queue_ms=number(ours, "queue_ms") or 0.0,
         compute_ms=number(ours, "compute_ms") or 0.0,
         cache_tokens_left=integer(ours, "cache_tokens_left"),
-        leaving_in_s=number(ours, "leaving_in_s"),
+        is_leaving=ours.get("leaving") is True,
     )
 
 

@@ -47,7 +47,7 @@ class BlockServer:
     on_step: Callable[[BlockServer, StepRequest], None] = lambda server, request: None
     on_call: Callable[[BlockServer, object], None] = lambda server, request: None
     delay_s: Callable[[BlockServer], float] = lambda server: 0.0  # of the present step
-    leaving_in_s: float | None = None  # what it tells its clients
+    is_leaving: bool = False  # what it tells its clients
     digests: tuple[str, ...] | None = None  # announced instead of the true ones
     tamper: Callable[[Tensor], Tensor] = lambda output: output
 
@@ -135,7 +135,7 @@ class BlockServer:
                 cache.reorder(request.hypo_ids)
             with torch.inference_mode():
                 output = blocks.forward(request.hidden, cache, request.prompts)
-            timing = Timing(compute_ms=0.5, leaving_in_s=self.leaving_in_s)
+            timing = Timing(compute_ms=0.5, is_leaving=self.is_leaving)
             await stream.send(*wire.encode_step_reply(StepReply(self.tamper(output), timing)))
 
     async def _forward(self, body: bytes, peer: PeerId) -> bytes:

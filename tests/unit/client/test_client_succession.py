@@ -52,7 +52,7 @@ def test_a_successor_takes_over_between_two_steps_and_the_tokens_stay_the_same(l
     with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=80) as session:
         text = there.model.generate(prompt(), session=session, **greedy(4))
         old = serving_span(there, "2:4")
-        old.leaving_in_s = 30.0
+        old.is_leaving = True
         text = generate_until_replaced(there, session, text)
         given_to_the_old = len(old.steps)
         text = there.model.generate(text, session=session, **greedy(5))
@@ -68,7 +68,7 @@ def test_the_old_server_misses_no_step_until_the_successor_is_level() -> None:
     with world("0:4", "0:4") as there, there.model.session(max_length=80) as session:
         text = there.model.generate(prompt(), session=session, **greedy(4))
         old = serving_span(there, "0:4")
-        old.leaving_in_s = 30.0
+        old.is_leaving = True
         text = generate_until_replaced(there, session, text)
         new = serving_span(there, "0:4")
     starts = [step.start_from_position for step in new.steps]
@@ -83,7 +83,7 @@ def test_a_span_may_pass_to_several_successors(local: PreTrainedModel) -> None:
         for span in ("0:1", "1:3", "3:4"):
             there.add_server(Span.parse(span))
         there.client.run(there.client.servers.refresh())
-        there.servers[0].leaving_in_s = 30.0
+        there.servers[0].is_leaving = True
         text = generate_until_replaced(there, session, text)
         text = there.model.generate(text, session=session, **greedy(3))
         assert [str(server.blocks.span) for server in there.serving()] == ["0:1", "1:3", "3:4"]
@@ -94,7 +94,7 @@ def test_a_rewind_calls_a_half_fed_successor_off(local: PreTrainedModel) -> None
     with world("0:4", "0:4") as there, there.model.session(max_length=120) as session:
         text = there.model.generate(prompt(), session=session, **greedy(4))
         old = serving_span(there, "0:4")
-        old.leaving_in_s = 30.0
+        old.is_leaving = True
         new = next(server for server in there.servers if server is not old)
         old.delay_s, new.delay_s = (lambda server: 0.01), (lambda server: 0.15)
         there.model.generate(text, session=session, **ONE)
@@ -115,7 +115,7 @@ def test_with_no_successor_the_old_server_is_used_to_its_end_and_then_replayed_e
     with world("0:4") as there, there.model.session(max_length=80) as session:
         text = there.model.generate(prompt(), session=session, **ONE)
         old = there.servers[0]
-        old.leaving_in_s = 0.5
+        old.is_leaving = True
         text = there.model.generate(text, session=session, **greedy(8))
         there.add_server(old.blocks.span)
         old.on_step = gone
@@ -128,7 +128,7 @@ def test_closing_a_session_ends_what_was_prepared_for_it() -> None:
     with world("0:4", "0:4") as there:
         with there.model.session(max_length=80) as session:
             text = there.model.generate(prompt(), session=session, **ONE)
-            serving_span(there, "0:4").leaving_in_s = 30.0
+            serving_span(there, "0:4").is_leaving = True
             there.model.generate(text, session=session, **ONE)
         for server in there.servers:
             if server.steps:

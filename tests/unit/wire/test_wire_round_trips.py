@@ -175,7 +175,7 @@ def test_steps_without_tokens_and_the_closing_message(tokens: int) -> None:
 
 
 def test_a_step_reply_with_and_without_timing() -> None:
-    for timing in (Timing(), Timing(queue_ms=0.25), Timing(1.0, 2.0, 0), Timing(leaving_in_s=30.0)):
+    for timing in (Timing(), Timing(queue_ms=0.25), Timing(1.0, 2.0, 0), Timing(is_leaving=True)):
         reply = StepReply(floats(2, 1, 8), timing)
         assert_same(decode_step_reply(b"".join(encode_step_reply(reply)), like=(2, 1, 8)), reply)
 
