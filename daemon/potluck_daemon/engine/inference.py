@@ -135,7 +135,9 @@ class InferenceHandler:
         session.finish(request, plan)
         if tokens == 1:
             serving.meter.add((time.monotonic() - begin) * 1e3)
-        timing = replace(computed.timing, cache_tokens_left=serving.budget.free_tokens)
+        timing = replace(
+            computed.timing, cache_tokens_left=serving.budget.free_tokens, is_leaving=serving.admission.leaving
+        )
         return StepReply(computed.value, timing)
 
     async def _send(self, stream: Stream, reply: StepReply) -> None:
