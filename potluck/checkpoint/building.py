@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import convert_and_load_state_dict_in_model
 from transformers.modeling_utils import LoadStateDictConfig
+from transformers.quantizers import HfQuantizer
 from transformers.utils import logging
 
 from potluck.errors import CheckpointError
@@ -41,21 +42,27 @@ class Passthrough(nn.Module):
 
 
 class Filler:
-    """Fills a model that was built on meta, one group of tensors after another, and checks that nothing is left out."""
+    """Fills a model that was built on meta, one group of tensors after another, and checks that nothing is left out.
 
-    def __init__(self, model: Any, dtype: torch.dtype, device: str) -> None:
+    Args:
+        stored: undoes the quantization of the checkpoint, see `potluck.checkpoint.stored`.
+    """
+
+    def __init__(self, model: Any, dtype: torch.dtype, device: str, stored: HfQuantizer | None = None) -> None:
         self._model = model
         self._device = device
         self._settings: dict[str, Any] = {
             "dtype": dtype,
             "device_map": {"": device},
             "dtype_plan": model._get_dtype_plan(dtype),
+            "hf_quantizer": stored,
         }
         self.missing = set(model.state_dict().keys())
 
     def fill(self, tensors: Mapping[str, Tensor]) -> None:
         """Give `tensors`, by the checkpoint's names, to the model. Raises CheckpointError for wrong shapes or names."""
-        config = LoadStateDictConfig(**self._settings, weight_mapping=get_model_conversion_mapping(self._model))
+        mapping = get_model_conversion_mapping(self._model, hf_quantizer=self._settings["hf_quantizer"])
+        config = LoadStateDictConfig(**self._settings, weight_mapping=mapping)
         with _no_progress_bar():
             info, _ = convert_and_load_state_dict_in_model(self._model, dict(tensors), config)
         self.missing &= info.missing_keys

@@ -20,6 +20,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from potluck.checkpoint.building import Filler, rebuild_buffers
 from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable, slice_config
 from potluck.checkpoint.source import Checkpoint
+from potluck.checkpoint.stored import refuse_packed_ends, stored_format
 from potluck.checkpoint.tensors import map_tensors
 from potluck.errors import CheckpointError
 
@@ -66,13 +67,15 @@ def load_ends(
     """
     refuse_unsplittable(checkpoint.config)
     dtype = dtype or checkpoint.dtype
+    stored = stored_format(checkpoint.config)
     model, inner, stack_name = _build_empty(checkpoint, dtype)
     rebuild_buffers(model, checkpoint.text_config, device)
     names = _names_of_ends(checkpoint, model, stack_name)
     checkpoint.fetch({checkpoint.weight_map[name] for name in names})
-    filler = Filler(model, dtype, device)
+    filler = Filler(model, dtype, device, stored)
     for file in sorted({checkpoint.weight_map[name] for name in names}):
         tensors = map_tensors(checkpoint.path_of(file), [n for n in names if checkpoint.weight_map[n] == file])
+        refuse_packed_ends(tensors)
         filler.fill({names[name]: tensor for name, tensor in tensors.items()})
     model.tie_weights(missing_keys=filler.missing, recompute_mapping=False)
     filler.finish()

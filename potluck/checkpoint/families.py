@@ -53,13 +53,6 @@ def refuse_unsplittable(config: Any) -> None:
             f"models of the family {config.model_type} cannot be split: they have an encoder and a decoder",
             hint="choose a decoder-only model",
         )
-    quantization = getattr(config, "quantization_config", None)
-    if quantization:
-        method = quantization.get("quant_method", "?") if isinstance(quantization, dict) else "?"
-        raise CheckpointError(
-            f"this checkpoint is stored quantised ({method}), which blocks are not built from",
-            hint="choose a checkpoint in bfloat16, float16 or float32",
-        )
 
 
 def decoder_class(text_config: Any) -> Any:

@@ -1,0 +1,119 @@
+"""Checkpoints that are stored quantised: a span of one computes what transformers computes with the whole model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_models import NUM_BLOCKS, save_random
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM
+
+from potluck.checkpoint import load_ends, load_span, open_checkpoint
+from potluck.errors import CheckpointError
+from potluck.protocol.blocks import Span
+
+BLOCK = 32
+FP8: dict[str, Any] = {"quant_method": "fp8", "weight_block_size": [BLOCK, BLOCK], "activation_scheme": "dynamic"}
+MXFP4: dict[str, Any] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}
+
+
+def rewrite(folder: Path, quantization: dict[str, Any], change: Callable[[str, Tensor], dict[str, Tensor]]) -> Path:
+    """One shard in place of all, each tensor replaced by what `change` makes of it."""
+    tensors: dict[str, Tensor] = {}
+    for shard in sorted(folder.glob("*.safetensors")):
+        for name, tensor in load_file(shard).items():
+            tensors |= change(name, tensor)
+        shard.unlink()
+    (folder / "model.safetensors.index.json").unlink(missing_ok=True)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "quantization_config": quantization}))
+    return folder
+
+
+def to_fp8(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    """As DeepSeek stores it: values up to 448, and a factor for each square of a matrix."""
+    if tensor.dim() != 2 or ".layers." not in name or name.endswith(".gate.weight"):
+        return {name: tensor}
+    squares = tensor.reshape(tensor.shape[0] // BLOCK, BLOCK, -1, BLOCK)
+    factors = squares.abs().amax(dim=(1, 3)) / 448
+    values = (squares / factors[:, None, :, None]).to(torch.float8_e4m3fn).reshape(tensor.shape)
+    return {name: values, f"{name}_scale_inv": factors}
+
+
+def to_mxfp4(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    """As gpt-oss stores its experts, with arbitrary values: 32 of them share a power of two."""
+    if not name.endswith(("gate_up_proj", "down_proj")):
+        return {name: tensor}
+    experts, columns, rows = tensor.shape
+    some = torch.Generator().manual_seed(len(name))
+    blocks = torch.randint(256, (experts, rows, columns // BLOCK, 16), dtype=torch.uint8, generator=some)
+    scales = torch.randint(122, 126, blocks.shape[:-1], dtype=torch.uint8, generator=some)
+    return {f"{name}_blocks": blocks, f"{name}_scales": scales}
+
+
+STORED = {
+    "fp8 llama": ("llama", FP8, to_fp8),
+    "fp8 qwen3_moe": ("qwen3_moe", FP8, to_fp8),
+    "mxfp4 gpt_oss": ("gpt_oss", MXFP4, to_mxfp4),
+}
+
+
+def save_stored(kind: str, folder: Path) -> Path:
+    family, quantization, change = STORED[kind]
+    return rewrite(save_random(family, folder), quantization, change)
+
+
+@pytest.mark.parametrize("kind", STORED)
+@torch.inference_mode()
+def test_two_spans_and_the_ends_give_the_logits_of_the_whole_model(kind: str, tmp_path: Path) -> None:
+    folder = save_stored(kind, tmp_path)
+    whole = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    checkpoint = open_checkpoint(str(folder))
+    spans = [load_span(checkpoint, Span(a, b), dtype=torch.float32) for a, b in ((0, 2), (2, NUM_BLOCKS))]
+
+    class Chain(nn.Module):
+        def forward(self, hidden: Tensor, past_key_values: object = None) -> Tensor:
+            for span in spans:
+                hidden = span.forward(hidden)
+            return hidden
+
+    split = load_ends(checkpoint, Chain(), dtype=torch.float32)
+    ids = torch.arange(1, 12)[None]
+    torch.testing.assert_close(split(ids).logits, whole(ids).logits, rtol=1e-5, atol=1e-5)
+    assert {parameter.dtype for span in spans for parameter in span.layers.parameters()} == {torch.float32}
+
+
+@torch.inference_mode()
+def test_what_is_stored_in_fp8_can_be_held_in_int8(tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(str(save_stored("fp8 llama", tmp_path)))
+    plain, packed = (load_span(checkpoint, Span(0, 2), dtype=torch.float32, quantization=q) for q in ("none", "int8"))
+    hidden = torch.randn((1, 5, 64), generator=torch.Generator().manual_seed(0))
+    wanted = plain.forward(hidden)
+    assert 0 < float((packed.forward(hidden) - wanted).norm() / wanted.norm()) < 0.05
+    assert packed.digests == plain.digests
+
+
+def test_a_factor_that_does_not_fit_its_matrix_is_refused(tmp_path: Path) -> None:
+    def change(name: str, tensor: Tensor) -> dict[str, Tensor]:
+        made = to_fp8(name, tensor)
+        return {key: value[:, :1].repeat(1, 3) if key.endswith("_inv") else value for key, value in made.items()}
+
+    folder = rewrite(save_random("llama", tmp_path), FP8, change)
+    with pytest.raises(CheckpointError, match=r"cannot be converted: .*layers\.0"):
+        load_span(open_checkpoint(str(folder)), Span(0, 1))
+
+
+def test_a_quantised_head_is_refused(tmp_path: Path) -> None:
+    def change(name: str, tensor: Tensor) -> dict[str, Tensor]:
+        return {name: tensor.to(torch.float8_e4m3fn)} if name.startswith("lm_head") else to_fp8(name, tensor)
+
+    folder = rewrite(save_random("llama", tmp_path), FP8, change)
+    with pytest.raises(CheckpointError, match=r"lm_head.weight is stored quantised, which is read for blocks only"):
+        load_ends(open_checkpoint(str(folder)), nn.Identity())
