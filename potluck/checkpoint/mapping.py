@@ -1,0 +1,86 @@
+"""Weights that are pages of a mapped file: ask for them ahead, and drop them after use.
+
+Dropping is free, because the file still has the bytes; dropping anonymous memory would zero it, so only ranges that the
+kernel itself lists as mapped from a file are ever touched. Linux only: elsewhere nothing is listed, nothing is asked or
+dropped, and the system takes clean pages back by itself when it must.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+PAGE = mmap.PAGESIZE
+_MAPS = Path("/proc/self/maps")
+_PAGEOUT, _POPULATE_READ = 21, 22  # madvise(2); newer than Python's own constants
+_CHUNK_BYTES = 8 << 20  # one call of the kernel; between two, a reader notices that nobody wants the pages any more
+
+
+@dataclass(frozen=True, slots=True)
+class MappedRange:
+    """Whole pages [start, end) of this process that are mapped from a file."""
+
+    start: int
+    end: int
+
+    @property
+    def num_bytes(self) -> int:
+        return self.end - self.start
+
+    def chunks(self) -> Iterable[MappedRange]:
+        for start in range(self.start, self.end, _CHUNK_BYTES):
+            yield MappedRange(start, min(start + _CHUNK_BYTES, self.end))
+
+    def ask(self) -> None:
+        """Have the pages read and mapped; returns when they are. Never raises: touching them reads them anyway."""
+        if _madvise(self, _POPULATE_READ):  # a kernel before 5.14
+            _madvise(self, mmap.MADV_WILLNEED)
+
+    def drop(self, *, evict: bool) -> None:
+        """Take the pages out of this process's memory; with `evict` also out of the system's cache of files."""
+        if evict:
+            _madvise(self, _PAGEOUT)
+        _madvise(self, mmap.MADV_DONTNEED)
+
+
+def mapped_ranges(tensors: Iterable[Tensor]) -> tuple[MappedRange, ...] | None:
+    """The pages that hold just these tensors, neighbours joined; None if one of them is not mapped from a file."""
+    files = _file_mappings()
+    wanted = sorted((tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes) for tensor in tensors if tensor.nbytes)
+    joined: list[tuple[int, int]] = []
+    for start, end in wanted:
+        if not any(mapping.start <= start and end <= mapping.end for mapping in files):
+            return None
+        if joined and start - joined[-1][1] < PAGE:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    whole = [MappedRange(-(-start // PAGE) * PAGE, end // PAGE * PAGE) for start, end in joined]
+    return tuple(pages for pages in whole if pages.num_bytes > 0)
+
+
+def _file_mappings() -> list[MappedRange]:
+    """What the kernel says is mapped from files and not shared with a writer."""
+    if sys.platform != "linux":
+        return []
+    found = []
+    for line in _MAPS.read_text().splitlines():
+        addresses, _, _, _, inode, *_ = line.split(maxsplit=5)
+        if inode != "0":
+            start, _, end = addresses.partition("-")
+            found.append(MappedRange(int(start, 16), int(end, 16)))
+    return found
+
+
+def _madvise(pages: MappedRange, advice: int) -> int:
+    return int(_libc().madvise(ctypes.c_void_p(pages.start), ctypes.c_size_t(pages.num_bytes), ctypes.c_int(advice)))
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)

@@ -1,0 +1,144 @@
+"""Files of blocks whose weights a checkpoint does not have as they are computed: another number format, fused experts.
+
+One safetensors file a block, made once, in a folder with a limit, found again by the block's digest and by everything
+that decides the bytes. A file that is cut short, or that says it is of something else, is made anew. The least recently
+used ones go first when the limit is reached.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from potluck.checkpoint.tensors import disk_full, file_errors, map_tensors
+from potluck.errors import CheckpointError
+
+_ALIGNMENT = 4096  # the data begins on a page of its own
+_KEPT_FREE_BYTES = 1 << 30  # of the disk: it is somebody's own computer
+_DTYPE_NAMES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+    torch.float8_e4m3fn: "F8_E4M3",
+    torch.float8_e5m2: "F8_E5M2",
+}
+
+
+class PreparedBlocks:
+    """The files in `folder`, at most `limit_bytes` together."""
+
+    def __init__(self, folder: Path, *, limit_bytes: int) -> None:
+        self._folder = folder
+        self._limit_bytes = limit_bytes
+        self._in_use: set[Path] = set()
+
+    def keep(self, digest: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The same tensors, mapped from the block's file, which is written if there is none that fits.
+
+        Args:
+            digest: of the block's weights in the checkpoint.
+
+        Raises:
+            CheckpointError: the disk is full, or the limit too small.
+        """
+        layout = _layout_of(digest, tensors)
+        path = self._folder / f"{digest}-{layout[:16]}.safetensors"
+        self._in_use.add(path)
+        if not _holds(path, layout):
+            self._write(path, layout, tensors)
+        os.utime(path)  # the time of the last use, for `_make_room`
+        return map_tensors(path, tensors)
+
+    def _write(self, path: Path, layout: str, tensors: Mapping[str, Tensor]) -> None:
+        header = _header_of(layout, tensors)
+        needed = len(header) + sum(tensor.nbytes for tensor in tensors.values())
+        with file_errors(path):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._make_room(path, needed)
+            descriptor, scratch = tempfile.mkstemp(dir=self._folder, prefix=".making-")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(header)
+                    for tensor in tensors.values():
+                        file.write(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(scratch, path)
+            except BaseException:
+                os.unlink(scratch)
+                raise
+
+    def _make_room(self, path: Path, needed: int) -> None:
+        """Raises CheckpointError; removes the files that were not used for the longest time."""
+        others = sorted(_files_in(self._folder), key=lambda other: other.stat().st_mtime)
+        used = sum(other.stat().st_size for other in others)
+        for other in others:
+            if used + needed <= self._limit_bytes and _free_bytes(self._folder) >= needed:
+                break
+            if other not in self._in_use:
+                used -= other.stat().st_size
+                other.unlink()
+        if _free_bytes(self._folder) < needed:
+            raise disk_full(path)
+        if used + needed > self._limit_bytes:
+            raise CheckpointError(
+                f"converted blocks would take more than the {self._limit_bytes >> 20} MiB they may have on disk",
+                hint="serve the number format of the checkpoint, which needs no converted files, or fewer blocks",
+            )
+
+
+def _files_in(folder: Path) -> Iterable[Path]:
+    return folder.glob("*.safetensors")
+
+
+def _free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free - _KEPT_FREE_BYTES
+
+
+def _layout_of(digest: str, tensors: Mapping[str, Tensor]) -> str:
+    """Hash of all that decides the bytes: the block, what its tensors look like, and whose conversions made them."""
+    described = {name: [str(tensor.dtype), list(tensor.shape)] for name, tensor in tensors.items()}
+    return hashlib.sha256(json.dumps([digest, version("transformers"), described]).encode()).hexdigest()
+
+
+def _holds(path: Path, layout: str) -> bool:
+    """Whether the file is whole (safetensors checks its length) and of this layout."""
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            metadata = file.metadata() or {}
+    except (OSError, SafetensorError):
+        return False
+    return bool(metadata.get("layout") == layout)
+
+
+def _header_of(layout: str, tensors: Mapping[str, Tensor]) -> bytes:
+    """The safetensors header: its length, and JSON padded with blanks."""
+    entries: dict[str, object] = {"__metadata__": {"format": "pt", "layout": layout}}
+    position = 0
+    for name, tensor in tensors.items():
+        entries[name] = {
+            "dtype": _DTYPE_NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [position, position + tensor.nbytes],
+        }
+        position += tensor.nbytes
+    text = json.dumps(entries).encode()
+    text += b" " * (-(len(text) + 8) % _ALIGNMENT)
+    return len(text).to_bytes(8, "little") + text

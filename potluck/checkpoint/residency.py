@@ -1,0 +1,134 @@
+"""Where the weights of a span's blocks live: on the device, in RAM or on disk. Pure arithmetic over sizes.
+
+Follows ZeRO-Inference's choice between partial and full offload: a block that stays on the device saves its transfer in
+every step, and takes memory that more rows of sessions could have had. What sessions were promised comes first, so the
+caller subtracts it; what is left keeps as many blocks as fit beside the slots through which the others stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from potluck.errors import UsageError
+
+NUM_SLOTS = 2
+"""Streamed blocks that are on the device at a time: the one that computes, and the one that is fetched meanwhile."""
+
+
+class Tier(StrEnum):
+    RAM = "ram"
+    DISK = "disk"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What weights may take of each tier.
+
+    Attributes:
+        device_bytes: on the device that computes.
+        ram_bytes: of copies in RAM, where the device has memory of its own; page cache, where it has not.
+        disk_bytes: of files that are made because the checkpoint's own cannot be mapped as they are.
+        folder: where these files go.
+    """
+
+    device_bytes: int
+    ram_bytes: int
+    disk_bytes: int
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where one block's weights are between steps.
+
+    Attributes:
+        is_resident: on the device, from the load until the device is given back.
+        origin: where they come from when they have to be brought to the device. For a CPU, RAM means the system's cache
+            of files.
+    """
+
+    is_resident: bool
+    origin: Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A home for each block of a span, and what that costs."""
+
+    homes: tuple[Home, ...]
+    sizes: tuple[int, ...]  # bytes of each block in its final number format
+
+    @property
+    def is_streamed(self) -> bool:
+        return self.num_streamed > 0
+
+    @property
+    def num_streamed(self) -> int:
+        return sum(not home.is_resident for home in self.homes)
+
+    @property
+    def streamed_bytes(self) -> int:
+        """What a pass through the whole span has to fetch."""
+        return sum(size for home, size in zip(self.homes, self.sizes, strict=True) if not home.is_resident)
+
+    @property
+    def resident_bytes(self) -> int:
+        return sum(self.sizes) - self.streamed_bytes
+
+    @property
+    def device_bytes(self) -> int:
+        """The most that weights take on the device."""
+        return self.resident_bytes + (NUM_SLOTS * self.slot_bytes if self.is_streamed else 0)
+
+    @property
+    def slot_bytes(self) -> int:
+        return max((size for home, size in zip(self.homes, self.sizes, strict=True) if not home.is_resident), default=0)
+
+    def __str__(self) -> str:
+        if not self.is_streamed:
+            return f"all {len(self.homes)} blocks stay on the device, {self.resident_bytes / 2**20:.0f} MiB"
+        kind = "full" if self.num_streamed == len(self.homes) else "partial"
+        from_ram = sum(not home.is_resident and home.origin is Tier.RAM for home in self.homes)
+        return (
+            f"{kind} offload: {self.num_streamed} of {len(self.homes)} blocks are streamed, {from_ram} of them from "
+            f"RAM, {self.streamed_bytes / 2**20:.0f} MiB a pass; {self.device_bytes / 2**20:.0f} MiB on the device"
+        )
+
+
+def place(sizes: Sequence[int], room: Room) -> Placement:
+    """Homes for blocks of these sizes, in bytes.
+
+    RAM goes to streamed blocks first: copies of resident ones only make coming back quicker.
+
+    Raises:
+        UsageError: the device cannot hold even the slots.
+    """
+    resident = _residents(sizes, room.device_bytes)
+    homes = [Home(index in resident, Tier.DISK) for index in range(len(sizes))]
+    left = room.ram_bytes
+    for index in sorted(range(len(sizes)), key=lambda index: homes[index].is_resident):
+        if sizes[index] <= left:
+            left -= sizes[index]
+            homes[index] = Home(homes[index].is_resident, Tier.RAM)
+    return Placement(tuple(homes), tuple(sizes))
+
+
+def _residents(sizes: Sequence[int], device_bytes: int) -> frozenset[int]:
+    """As many as fit, spread evenly: while one of them computes, a streamed one can be fetched."""
+    if sum(sizes) <= device_bytes:
+        return frozenset(range(len(sizes)))
+    room = device_bytes - NUM_SLOTS * max(sizes)
+    if room < 0:
+        raise UsageError(
+            f"streaming needs room for {NUM_SLOTS} blocks, {NUM_SLOTS * max(sizes) >> 20} MiB; "
+            f"weights may take {device_bytes >> 20} MiB of the device",
+            hint="allow more memory, or keep less of it for sessions",
+        )
+    for count in range(len(sizes) - 1, 0, -1):
+        chosen = {(2 * place + 1) * len(sizes) // (2 * count) for place in range(count)}
+        if sum(sizes[index] for index in chosen) <= room:
+            return frozenset(chosen)
+    return frozenset()
