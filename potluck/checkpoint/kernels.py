@@ -38,6 +38,7 @@ def attend(
     HAS_SOFT_CAP: tl.constexpr,
     HAS_WINDOW: tl.constexpr,
     GROUP: tl.constexpr,
+    HEADS: tl.constexpr,
     TILE_TOKENS: tl.constexpr,
     TILE: tl.constexpr,
     PAGE: tl.constexpr,
@@ -48,21 +49,28 @@ def attend(
     VALUE_PAD: tl.constexpr,
     SPLITS: tl.constexpr,
 ):
-    """One tile of queries [TILE, KEY_PAD], (token, head of the group) flattened, over one part of the row's past."""
-    tile, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    row = tl.load(tiles + 2 * tile)
-    first = tl.load(tiles + 2 * tile + 1)
+    """One tile of queries [TILE, KEY_PAD], (token, head) flattened, over one part of the row's past.
+
+    The second axis of the grid counts key-value heads, each in as many parts as HEADS of its GROUP of query heads.
+    """
+    tile, split = tl.program_id(0), tl.program_id(2)
+    num_parts: tl.constexpr = (GROUP + HEADS - 1) // HEADS
+    kv_head = tl.program_id(1) // num_parts
+    group_start = tl.program_id(1) % num_parts * HEADS
+    row = tl.load(tiles + 2 * tile).to(tl.int32)
+    first = tl.load(tiles + 2 * tile + 1).to(tl.int32)
     row_start = tl.load(rows + 4 * row)
-    row_tokens = tl.load(rows + 4 * row + 1)
-    length = tl.load(rows + 4 * row + 2)
+    row_tokens = tl.load(rows + 4 * row + 1).to(tl.int32)
+    length = tl.load(rows + 4 * row + 2).to(tl.int32)
     table = tables + tl.load(rows + 4 * row + 3)
 
     index = tl.arange(0, TILE)
-    token = first + index // GROUP
-    head = kv_head * GROUP + index % GROUP
-    is_query = (index < TILE_TOKENS * GROUP) & (token < row_tokens)
+    token = first + index // HEADS
+    head_in_group = group_start + index % HEADS
+    head = kv_head * GROUP + head_in_group
+    is_query = (index < TILE_TOKENS * HEADS) & (token < row_tokens) & (head_in_group < GROUP)
     position = length - row_tokens + token
-    step_token = (row_start + token).to(tl.int64)
+    step_token = row_start + token
 
     key_dims, value_dims = tl.arange(0, KEY_PAD), tl.arange(0, VALUE_PAD)
     q = tl.load(
@@ -72,9 +80,10 @@ def attend(
     )
 
     end = tl.minimum(length, length - row_tokens + first + TILE_TOKENS)
-    begin = 0
+    oldest = 0
     if HAS_WINDOW:
-        begin = tl.maximum(length - row_tokens + first - window + 1, 0) // BLOCK * BLOCK
+        oldest = tl.maximum(length - row_tokens + first - window + 1, 0)  # pages before need not be in the table
+    begin = oldest // BLOCK * BLOCK
     part = tl.cdiv(tl.cdiv(tl.maximum(end - begin, 0), BLOCK), SPLITS) * BLOCK
     begin += split * part
     end = tl.minimum(end, begin + part)
@@ -86,8 +95,8 @@ def attend(
     value_base = values + kv_head.to(tl.int64) * value_head_stride
     for start in range(begin, end, BLOCK):
         past = start + tl.arange(0, BLOCK)
-        is_past = past < end
-        page = tl.load(table + past // PAGE, mask=is_past, other=0).to(tl.int64)
+        is_past = (past >= oldest) & (past < end)
+        page = tl.load(table + past // PAGE, mask=is_past, other=0)
         slot = page * PAGE + past % PAGE
         k = tl.load(
             key_base + slot[None, :] * key_token_stride + key_dims[:, None],
@@ -159,3 +168,74 @@ def merge(
     )
     mixed = tl.sum(part * weights[:, None], 0) / tl.where(total == 0.0, 1.0, total)
     tl.store(output + vector * VALUE_DIM + dims, mixed, mask=dims < VALUE_DIM)
+
+
+@triton.jit
+def add_and_norm(
+    hidden,
+    added,
+    weight,
+    total,
+    output,
+    epsilon,
+    width,
+    HAS_ADDED: tl.constexpr,
+    PAD: tl.constexpr,
+):
+    """One token: `total` = hidden + added, if there is something to add; `output` = that, RMS-normalised, times weight.
+
+    Rounds where Llama's own code rounds: after the sum, and before the weight.
+    """
+    dims = tl.arange(0, PAD)
+    is_dim = dims < width
+    start = tl.program_id(0).to(tl.int64) * width
+    x = tl.load(hidden + start + dims, mask=is_dim, other=0.0)
+    if HAS_ADDED:
+        plus = tl.load(added + start + dims, mask=is_dim, other=0.0).to(tl.float32)
+        x = (x.to(tl.float32) + plus).to(hidden.dtype.element_ty)
+        tl.store(total + start + dims, x, mask=is_dim)
+    wide = x.to(tl.float32)
+    wide = wide * tl.rsqrt(tl.sum(wide * wide, 0) / width + epsilon)
+    scaled = tl.load(weight + dims, mask=is_dim, other=0.0).to(tl.float32) * wide.to(x.dtype).to(tl.float32)
+    tl.store(output + start + dims, scaled, mask=is_dim)
+
+
+@triton.jit
+def rotate(
+    query,
+    keys,
+    cosines,
+    sines,
+    query_heads,
+    query_token_stride,
+    key_token_stride,
+    table_token_stride,
+    HALF: tl.constexpr,
+    PAD: tl.constexpr,
+):
+    """One head of one token, of the queries first and then of the keys, rotated in place by halves (NeoX's way)."""
+    token, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    dims = tl.arange(0, PAD)
+    is_dim = dims < HALF
+    if head < query_heads:
+        vector = query + token * query_token_stride + head * 2 * HALF
+    else:
+        vector = keys + token * key_token_stride + (head - query_heads) * 2 * HALF
+    tables = token * table_token_stride + dims
+    first = tl.load(vector + dims, mask=is_dim, other=0.0).to(tl.float32)
+    second = tl.load(vector + HALF + dims, mask=is_dim, other=0.0).to(tl.float32)
+    cosine = tl.load(cosines + tables, mask=is_dim, other=0.0).to(tl.float32)
+    sine = tl.load(sines + tables, mask=is_dim, other=0.0).to(tl.float32)
+    tl.store(vector + dims, first * cosine - second * sine, mask=is_dim)
+    tl.store(vector + HALF + dims, second * cosine + first * sine, mask=is_dim)
+
+
+@triton.jit
+def silu_times(gate, up, output, numel, BLOCK: tl.constexpr):
+    """output = silu(gate) * up, element by element; rounded after silu, as two operations would be."""
+    index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    is_inside = index < numel
+    x = tl.load(gate + index, mask=is_inside, other=0.0)
+    wide = x.to(tl.float32)
+    active = (wide * tl.sigmoid(wide)).to(x.dtype).to(tl.float32)
+    tl.store(output + index, active * tl.load(up + index, mask=is_inside, other=0.0).to(tl.float32), mask=is_inside)

@@ -9,8 +9,6 @@ Imports triton: import this module where triton was found. Never run on a GPU so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
@@ -18,53 +16,14 @@ import triton
 from torch import Tensor
 
 from potluck.checkpoint import kernels
+from potluck.checkpoint.pages import PAGE_TOKENS
+from potluck.checkpoint.step_tensors import PagedRows
 
-_DECODE_TILE = 16  # query vectors a program: the smallest that tensor cores take
-_PREFILL_TILE = 64
+_LEAST_TILE = 16  # query vectors a program: the fewest that tensor cores take
+_TILE = 64
 _PROGRAMS_PER_PROCESSOR = 4
 _MAX_SPLITS = 32
 _PROCESSORS_ELSEWHERE = 8  # for the interpreter: enough to split
-
-
-@dataclass(frozen=True, slots=True)
-class PagedRows:
-    """Which tokens of a step belong to which row, and where the rows' keys and values are; all int32, on the device.
-
-    Shapes:
-        rows [num_rows, 4]: first token in the step, tokens in the step, length after the step (0: a row that only fills
-            a bucket and attends to nothing), and where the row's page 0 is, or would be, in `tables`.
-        tiles [num_tiles, 2]: row, and first of its tokens that the tile holds; see `tiles_of`.
-        tables [pages of all rows]: page numbers in the arena.
-    """
-
-    rows: Tensor
-    tiles: Tensor
-    tables: Tensor
-    tile_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionKind:
-    """What differs between families and layers.
-
-    Attributes:
-        window: newest positions that a token sees, itself included; None for all.
-        soft_cap: scores are squeezed into (-cap, cap) by tanh; None for none.
-    """
-
-    scale: float
-    window: int | None = None
-    soft_cap: float | None = None
-
-
-def tile_tokens_of(group_size: int, *, decode_only: bool) -> int:
-    """Tokens a tile; `group_size` is query heads a key-value head."""
-    return max((_DECODE_TILE if decode_only else _PREFILL_TILE) // group_size, 1)
-
-
-def tiles_of(num_tokens: Sequence[int], tile_tokens: int) -> list[tuple[int, int]]:
-    """Tiles of rows with `num_tokens` new tokens each: (row, first of its tokens)."""
-    return [(row, first) for row, tokens in enumerate(num_tokens) for first in range(0, tokens, tile_tokens)]
 
 
 def paged_attention(
@@ -72,25 +31,30 @@ def paged_attention(
     keys: Tensor,
     values: Tensor,
     paged: PagedRows,
-    kind: AttentionKind,
     *,
-    page_tokens: int,
+    scale: float,
+    soft_cap: float | None = None,
     sinks: Tensor | None = None,
 ) -> Tensor:
     """Attention of each token over its row's keys and values up to itself, which are in the arenas already.
 
     Shapes: query [tokens, heads, key_dim]; keys [kv_heads, capacity, key_dim] and values [kv_heads, capacity,
-    value_dim] with the last dimension dense; sinks [heads], a score that takes part in the softmax and adds nothing;
-    returns [tokens, heads, value_dim] in the query's dtype.
+    value_dim] with the last dimension dense; returns [tokens, heads, value_dim] in the query's dtype.
+
+    Args:
+        soft_cap: scores are squeezed into (-cap, cap) by tanh.
+        sinks: [heads], a score that takes part in the softmax and adds nothing.
     """
     tokens, heads, key_dim = query.shape
     kv_heads, _, value_dim = values.shape
     num_tiles = paged.tiles.shape[0]
-    splits = _num_splits(num_tiles * kv_heads, _num_processors(query.device))
+    options = shape_options(heads // kv_heads, paged.tile_tokens, key_dim, value_dim, query.dtype)
+    columns = kv_heads * -(-options["GROUP"] // options["HEADS"])
+    splits = _num_splits(num_tiles * columns, _num_processors(query.device))
     parts = torch.empty((tokens, heads, splits, value_dim), dtype=torch.float32, device=query.device)
     sums = torch.empty((tokens, heads, splits), dtype=torch.float32, device=query.device)
     output = torch.empty((tokens, heads, value_dim), dtype=query.dtype, device=query.device)
-    kernels.attend[(num_tiles, kv_heads, splits)](
+    kernels.attend[(num_tiles, columns, splits)](
         query,
         keys,
         values,
@@ -105,15 +69,15 @@ def paged_attention(
         keys.stride(1),
         values.stride(0),
         values.stride(1),
-        kind.scale,
-        kind.soft_cap or 0.0,
-        kind.window or 0,
+        scale,
+        soft_cap or 0.0,
+        paged.window or 0,
         heads,
-        HAS_SOFT_CAP=kind.soft_cap is not None,
-        HAS_WINDOW=kind.window is not None,
-        PAGE=page_tokens,
+        HAS_SOFT_CAP=soft_cap is not None,
+        HAS_WINDOW=paged.window is not None,
+        PAGE=PAGE_TOKENS,
         SPLITS=splits,
-        **shape_options(heads // kv_heads, paged.tile_tokens, key_dim, value_dim, query.dtype),
+        **options,
     )
     kernels.merge[(tokens, heads)](
         parts,
@@ -137,18 +101,20 @@ def shape_options(
 
     Within 99 KB of shared memory, which every GPU since Ampere gives a program.
     """
-    is_large = max(key_dim, value_dim) > 128 or dtype == torch.float32
+    is_large, is_exact = max(key_dim, value_dim) > 128, dtype == torch.float32
+    heads = min(group_size, max(_TILE // tile_tokens, 1))
     return {
         "GROUP": group_size,
+        "HEADS": heads,
         "TILE_TOKENS": tile_tokens,
-        "TILE": max(triton.next_power_of_2(tile_tokens * group_size), _DECODE_TILE),
-        "BLOCK": 32 if is_large else 64,
+        "TILE": max(triton.next_power_of_2(tile_tokens * heads), _LEAST_TILE),
+        "BLOCK": 32 if is_large or is_exact else 64,
         "KEY_DIM": key_dim,
         "VALUE_DIM": value_dim,
         "KEY_PAD": max(triton.next_power_of_2(key_dim), 16),
         "VALUE_PAD": max(triton.next_power_of_2(value_dim), 16),
         "num_warps": 4,
-        "num_stages": 1 if dtype == torch.float32 else 2 if is_large else 3,
+        "num_stages": 1 if is_exact else 2 if is_large else 3,
     }
 
 
