@@ -53,11 +53,14 @@ class ServedBlocks:
             return self.whole
         part = self._parts.get(span)
         if part is None:
-            part = self._parts[span] = part_of(self.whole, span)
+            part = self._parts[span] = self.new_part(span)
             while len(self._parts) > _MAX_PARTS + len(self.span):
                 self._parts.popitem(last=False)
         self._parts.move_to_end(span)
         return part
+
+    def new_part(self, span: Span) -> BlockSpan:
+        return part_of(self.whole, span)
 
     def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> Generator[None, None, tuple[Tensor]]:
         """Stateless forward; a tuple of one tensor.
@@ -113,22 +116,17 @@ class ServedBlocks:
             yield
         prompt_grads: list[Tensor] = []
         for blocks in reversed(groups):
-            grad, prompt_grad = self._backward_piece(blocks, inputs.pop(), grad, _blocks_of(prompts, blocks, span))
+            grad, prompt_grad = self.backward_piece(blocks, inputs.pop(), grad, _blocks_of(prompts, blocks, span))
             if prompt_grad is not None:
                 prompt_grads.insert(0, prompt_grad)
             yield
         return grad, torch.cat(prompt_grads) if prompt_grads else None
 
-    def _backward_piece(
+    def backward_piece(
         self, blocks: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
-        with torch.enable_grad():
-            leaves = [hidden.detach().requires_grad_()]
-            if prompts is not None:
-                leaves.append(prompts.detach().requires_grad_())
-            output = self.part(blocks).forward(leaves[0], None, leaves[1] if prompts is not None else None)
-            grads = torch.autograd.grad(output, leaves, grad)
-        return grads[0], grads[1] if prompts is not None else None
+        """The gradients of a piece's input and prompts, from that of its output."""
+        return backward_of(self.part(blocks), hidden, grad, prompts)
 
     def _budget(self) -> int:
         return self._piece_tokens * len(self.span)
@@ -143,6 +141,19 @@ class ServedBlocks:
         """Into the blocks' dtype and device."""
         device, dtype = self.whole.device, self.dtype
         return hidden.to(device, dtype), None if prompts is None else prompts.to(device, dtype)
+
+
+def backward_of(
+    part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """The forward again, then the gradients of hidden and of prompts, if there are any; shaped as what they belong to."""
+    with torch.enable_grad():
+        leaves = [hidden.detach().requires_grad_()]
+        if prompts is not None:
+            leaves.append(prompts.detach().requires_grad_())
+        output = part.forward(leaves[0], None, leaves[1] if prompts is not None else None)
+        grads = torch.autograd.grad(output, leaves, grad)
+    return grads[0], grads[1] if prompts is not None else None
 
 
 def trim_memory(device: torch.device) -> None:

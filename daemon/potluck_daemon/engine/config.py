@@ -38,6 +38,7 @@ class EngineConfig:
     num_blocks: int | None = None
     dtype: str = "float32"
     device: str = "cpu"
+    devices: tuple[str, ...] = ()  # that hold the span together, `device` first; empty: that one alone
     threads: int = 1
     listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/0",)
     announce: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 import torch
 
 from potluck.checkpoint import BlockSpan, Checkpoint, load_span, open_checkpoint
+from potluck.checkpoint.parallel import Ranks
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 from potluck_daemon.engine.config import EngineConfig
@@ -35,8 +36,8 @@ def open_for_swarm(config: EngineConfig) -> Checkpoint:
     return checkpoint
 
 
-def load(checkpoint: Checkpoint, span: Span, config: EngineConfig) -> BlockSpan:
-    """Load the span. Raises CheckpointError, UsageError for a dtype or device that is not there."""
+def load(checkpoint: Checkpoint, span: Span, config: EngineConfig, ranks: Ranks | None = None) -> BlockSpan:
+    """Load the span, or this rank's part of it. Raises CheckpointError, UsageError for a dtype or device that is not there."""
     dtype = _DTYPES.get(config.dtype)
     if dtype is None:
         raise UsageError(f"unknown number format {config.dtype!r}", hint=f"one of {', '.join(_DTYPES)}")
@@ -45,7 +46,7 @@ def load(checkpoint: Checkpoint, span: Span, config: EngineConfig) -> BlockSpan:
     except (RuntimeError, AssertionError) as error:
         raise UsageError(f"the device {config.device!r} cannot be used", hint="try --device cpu") from error
     torch.set_num_threads(config.threads)
-    return load_span(checkpoint, span, dtype=dtype, device=config.device)
+    return load_span(checkpoint, span, dtype=dtype, device=config.device, ranks=ranks)
 
 
 def check_and_measure(blocks: BlockSpan) -> Callable[[], Generator[None, None, Speed]]:
