@@ -146,7 +146,7 @@ class ServedBlocks:
 def backward_of(
     part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
-    """The forward again, then the gradients of hidden and of prompts, if there are any; shaped as what they belong to."""
+    """The forward again, then the gradients of hidden and, if given, of prompts; shaped as what they belong to."""
     with torch.enable_grad():
         leaves = [hidden.detach().requires_grad_()]
         if prompts is not None:
