@@ -21,8 +21,7 @@ from torch.nn import functional
 from transformers.pytorch_utils import Conv1D
 
 from potluck.errors import CheckpointError, UsageError
-
-QUANTIZATIONS = ("none", "int8", "int4")
+from potluck.protocol.records import QUANTIZATIONS
 
 _GROUP = 32  # values of a row that share a scale in int4: 5 bits a value with bfloat16 scales
 _MIN_ROWS = 64  # smaller matrices are gates and routers: nothing is saved, and much would change

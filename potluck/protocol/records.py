@@ -27,12 +27,16 @@ def span_digest(block_digests: Sequence[str]) -> str:
     return hashlib.sha256(" ".join(block_digests).encode()).hexdigest()[:16]
 
 
+QUANTIZATIONS = ("none", "int8", "int4")
+"""How an engine can hold the matrices of its blocks."""
+
+
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
     """How the weights are held and computed; replicas are equal only if this is equal too."""
 
     dtype: str  # compute and wire: "float32", "bfloat16", "float16"
-    quantization: str = "none"
+    quantization: str = "none"  # of the weights in memory: one of QUANTIZATIONS, or a name of another implementation's
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class EngineConfig:
     span: Span | None = None
     num_blocks: int | None = None
     dtype: str = "float32"
+    quantization: str = "none"  # of the weights, see potluck.checkpoint.formats
     device: str = "cpu"
     devices: tuple[str, ...] = ()  # that hold the span together, `device` first; empty: that one alone
     threads: int = 1

@@ -9,6 +9,7 @@ import torch
 
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
+from potluck.checkpoint.formats import block_nbytes
 from potluck_daemon.engine.config import Limits
 
 _CPU_SHARE = 0.5  # of the memory that is free now: the machine is somebody's own
@@ -25,10 +26,10 @@ def choose_device(wanted: str) -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def choose_dtype(wanted: str, device: str) -> str:
+def choose_dtype(wanted: str, device: str, quantization: str) -> str:
     if wanted != "auto":
         return wanted
-    return "float32" if device == "cpu" else "bfloat16"
+    return "float32" if device == "cpu" and quantization == "none" else "bfloat16"
 
 
 def choose_threads(wanted: int) -> int:
@@ -50,20 +51,22 @@ def memory_limit_bytes(wanted_mb: int, device: str) -> int:
     return int(psutil.virtual_memory().available * _CPU_SHARE)
 
 
-def num_blocks_that_fit(checkpoint: Checkpoint, dtype: str, limit_bytes: int, limits: Limits) -> int:
+def num_blocks_that_fit(
+    checkpoint: Checkpoint, dtype: str, limit_bytes: int, limits: Limits, *, quantization: str = "none"
+) -> int:
     """Blocks with the cache of their sessions within the limit; at least one, at most all."""
     for_blocks = limit_bytes * (1.0 - _WORK_SHARE)
-    each = _largest_block_bytes(checkpoint, dtype) + _cache_bytes(checkpoint, dtype) * limits.cache_tokens
+    each = _largest_block_bytes(checkpoint, dtype, quantization) + _cache_bytes(checkpoint, dtype) * limits.cache_tokens
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
 
 
-def _largest_block_bytes(checkpoint: Checkpoint, dtype: str) -> int:
+def _largest_block_bytes(checkpoint: Checkpoint, dtype: str, quantization: str) -> int:
     """From the architecture alone: nothing is read or downloaded."""
     kind = getattr(torch, dtype)
     with torch.device("meta"):
         model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config, dtype=kind)
     decoder, name = decoder_of(model, checkpoint.num_blocks)
-    return max(int(sum(parameter.nbytes for parameter in layer.parameters())) for layer in getattr(decoder, name))
+    return max(block_nbytes(layer, quantization) for layer in getattr(decoder, name))
 
 
 def _cache_bytes(checkpoint: Checkpoint, dtype: str) -> int:

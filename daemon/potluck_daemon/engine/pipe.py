@@ -147,7 +147,7 @@ class _Child:
     def _configure(self, launch: messages.Launch) -> EngineConfig:
         """Blocks: what may be chosen needs the checkpoint. Raises PotluckError."""
         device = fitting.choose_device(launch.device)
-        dtype = fitting.choose_dtype(launch.dtype, device)
+        dtype = fitting.choose_dtype(launch.dtype, device, launch.quantization)
         self._limit_bytes = fitting.memory_limit_bytes(launch.memory_limit_mb, device)
         config = EngineConfig(
             swarm=decode_invite(launch.invite),
@@ -156,6 +156,7 @@ class _Child:
             span=_span(launch.blocks),
             num_blocks=launch.num_blocks or None,
             dtype=dtype,
+            quantization=launch.quantization,
             device=device,
             threads=fitting.choose_threads(launch.threads),
             listen=launch.listen or DEFAULT_LISTEN,
@@ -164,7 +165,9 @@ class _Child:
         )
         if config.span is None and config.num_blocks is None:
             checkpoint = open_for_swarm(config)
-            fits = fitting.num_blocks_that_fit(checkpoint, dtype, self._limit_bytes, Limits())
+            fits = fitting.num_blocks_that_fit(
+                checkpoint, dtype, self._limit_bytes, Limits(), quantization=config.quantization
+            )
             return replace(config, num_blocks=fits)
         return config
 

@@ -329,7 +329,7 @@ class Engine:
             peer_id=self._host.peer_id,
             span=span,
             revision=config.swarm.revision,
-            format=NumberFormat(config.dtype),
+            format=NumberFormat(config.dtype, config.quantization),
             block_digests=digests,
             max_batch_tokens=config.limits.max_batch_tokens,
             max_length=config.limits.max_length,

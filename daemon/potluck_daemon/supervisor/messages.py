@@ -32,10 +32,18 @@ class Launch:
     num_blocks: int = 0
     device: str = "auto"
     dtype: str = "auto"
+    quantization: str = "none"
     memory_limit_mb: int = 0
     threads: int = 0
     public_name: str = ""
     listen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """Compute in this share of the time and rest in between; 1: never rest."""
+
+    duty: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +120,31 @@ class Report:
     memory_limit_bytes: int = 0  # 0: not limited
     memory_total_bytes: int = 0
     gpu_percent: float | None = None  # None: it computes elsewhere
+    gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
     coverage: tuple[int, ...] = ()  # live replicas of each block; empty: not known yet
     coverage_age_s: float = 0.0
 
 
-Command = Launch | Drain | Offload | Restore | Stop
+Command = Launch | Throttle | Drain | Offload | Restore | Stop
 Event = Hello | Joining | Online | Leaving | Offloaded | Failed | Report
 Message = Command | Event
 _KINDS: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Launch, Drain, Offload, Restore, Stop, Hello, Joining, Online, Leaving, Offloaded, Failed, Report)
+    for kind in (
+        Launch,
+        Throttle,
+        Drain,
+        Offload,
+        Restore,
+        Stop,
+        Hello,
+        Joining,
+        Online,
+        Leaving,
+        Offloaded,
+        Failed,
+        Report,
+    )
 }
 
 
