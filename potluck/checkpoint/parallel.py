@@ -60,6 +60,14 @@ class Ranks:
     def size(self) -> int:
         return self.mesh.size()
 
+    def meet(self) -> None:
+        """Wait until all ranks are here."""
+        dist.barrier(self.mesh.get_group())
+
+    def expect_within(self, timeout_s: float) -> None:
+        """From now on an exchange that takes longer is an error."""
+        dist.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout_s), self.mesh.get_group())
+
 
 def join_ranks(rank: int, size: int, *, device: str, meeting: Path, timeout_s: float) -> Ranks:
     """Meet the other ranks; returns when all are there. One group a process at a time; `leave_ranks` ends it.
@@ -89,6 +97,12 @@ def leave_ranks() -> None:
     if dist.is_initialized():
         with contextlib.suppress(RuntimeError):  # of a group that lost a rank
             dist.destroy_process_group()
+
+
+def abort_ranks() -> None:
+    """Let an exchange that waits for a lost rank fail, from another thread; gloo's fail by themselves."""
+    if dist.is_initialized() and dist.get_backend() == "nccl":
+        dist.distributed_c10d._abort_process_group()
 
 
 def shard_layers(decoder: Any, stack_name: str, ranks: Ranks) -> None:

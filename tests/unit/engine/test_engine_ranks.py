@@ -1,0 +1,186 @@
+"""A span held by this process and another: whatever an engine does with it comes out as from one process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
+from potluck_daemon.engine.blocks import ServedBlocks
+from potluck_daemon.engine.config import EngineConfig
+from potluck_daemon.engine.devices import check_devices
+from potluck_daemon.engine.ranked import RankedSpan, served
+from potluck_daemon.engine.ranks import RankProcesses
+from torch import Tensor
+
+from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.kv import KvMemory, KvSequence
+from potluck.checkpoint.ragged import StepRow, plan_step
+from potluck.errors import UsageError
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+
+SPAN = Span(0, 2)
+
+
+@asynccontextmanager
+async def two_ranks(folder: Path) -> AsyncIterator[tuple[RankProcesses, RankedSpan]]:
+    config = EngineConfig(SWARM, CHECKPOINT, folder, SPAN, devices=("cpu", "cpu"))
+    ranks = await RankProcesses.start(config)
+    try:
+        own = await asyncio.to_thread(ranks.load, open_checkpoint(str(CHECKPOINT)), SPAN)
+        yield ranks, RankedSpan(own, ranks)
+    finally:
+        await ranks.close()
+
+
+def close_to(one: Tensor, other: Tensor) -> bool:
+    return float((one - other).norm() / other.norm()) < 1e-5
+
+
+async def test_all_that_an_engine_does_comes_out_as_from_one_process(tmp_path: Path) -> None:
+    alone = load(SPAN)
+    async with two_ranks(tmp_path) as (ranks, blocks):
+        together, one = served(blocks, piece_tokens=512), ServedBlocks(alone, piece_tokens=512)
+        await asyncio.to_thread(_compare_sessions_alone, together, one)
+        await asyncio.to_thread(_compare_calls, together, one)
+        await asyncio.to_thread(_compare_steps, together, one)
+    assert not any(_lives(pid) for pid in ranks.pids)
+
+
+async def test_a_killed_rank_is_noticed_and_every_call_is_refused_with_a_code(tmp_path: Path) -> None:
+    async with two_ranks(tmp_path) as (ranks, blocks):
+        os.kill(ranks.pids[0], signal.SIGKILL)
+        hidden = hidden_states(1, 5)
+        with pytest.raises(RemoteError) as first:
+            await asyncio.to_thread(blocks.forward, hidden)
+        async with asyncio.timeout(20):
+            await ranks.wait_lost()
+        with pytest.raises(RemoteError) as second:
+            await asyncio.to_thread(blocks.forward, hidden)
+    for refused in (first.value, second.value):
+        assert refused.code is Code.DRAINING
+        assert refused.retry_after_s
+
+
+async def test_a_rank_that_hangs_is_killed_when_an_exchange_takes_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck_daemon.engine.ranks.EXCHANGE_TIMEOUT_S", 0.5)
+    async with two_ranks(tmp_path) as (ranks, blocks):
+        os.kill(ranks.pids[0], signal.SIGSTOP)
+        with pytest.raises(RemoteError):
+            await asyncio.to_thread(blocks.forward, hidden_states(1, 5))
+        async with asyncio.timeout(20):
+            await ranks.wait_lost()
+    assert not _lives(ranks.pids[0])
+
+
+@pytest.mark.parametrize(
+    ("devices", "words"),
+    [
+        (("cpu", "cuda:0"), "cpu and cuda:0"),
+        (("mps", "mps"), "cannot be spread"),
+        (("cuda:0", "cuda"), "which CUDA device"),
+        (("cuda:1", "cuda:1"), "more than once"),
+        (("cpu",) * 17, "too many"),
+    ],
+)
+def test_devices_that_cannot_work_together_are_refused_with_a_hint(devices: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words) as refused:
+        check_devices(devices)
+    assert refused.value.hint
+
+
+async def test_a_device_that_is_not_there_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+    config = EngineConfig(SWARM, CHECKPOINT, tmp_path, SPAN, device="cuda:0", devices=("cuda:0", "cuda:99"))
+    with pytest.raises(UsageError, match="no device"):
+        await RankProcesses.start(config)
+
+
+def _compare_sessions_alone(together: ServedBlocks, one: ServedBlocks) -> None:
+    """Prefill, decode, a step back, rows in another order; through all blocks and through a part."""
+    for span in (SPAN, Span(1, 2)):
+        results = []
+        for served_blocks in (together, one):
+            blocks = served_blocks.part(span)
+            cache = blocks.new_cache()
+            with torch.inference_mode():
+                outputs = [blocks.forward(hidden_states(2, 9), cache)]
+                cache.crop(6)
+                cache.reorder(torch.tensor([1, 0]))
+                outputs.append(blocks.forward(hidden_states(2, 1, seed=1), cache))
+            results.append(outputs)
+        for ours, theirs in zip(*results, strict=True):
+            assert close_to(ours, theirs)
+
+
+def _compare_calls(together: ServedBlocks, one: ServedBlocks) -> None:
+    hidden, grad = hidden_states(2, 7), hidden_states(2, 7, seed=1)
+    prompts = torch.randn((2, 1, 3, 64), generator=torch.Generator().manual_seed(2))
+    for make in (
+        lambda blocks: blocks.forward(SPAN, hidden, prompts),
+        lambda blocks: blocks.backward(SPAN, hidden, grad, prompts),
+    ):
+        for ours, theirs in zip(_finish(make(together)), _finish(make(one)), strict=True):
+            assert close_to(ours, theirs)
+
+
+def _compare_steps(together: ServedBlocks, one: ServedBlocks) -> None:
+    """Rows of different lengths and spans in one step; forks that write; a row saved, freed and brought back."""
+    for ours, theirs in zip(_steps(together), _steps(one), strict=True):
+        assert close_to(ours, theirs)
+
+
+def _steps(blocks: ServedBlocks) -> list[Tensor]:
+    memory = blocks.whole.new_memory(256)
+    first, second = memory.new_sequence(), memory.new_sequence(Span(1, 2))
+    outputs = [_step(blocks, memory, [(first, 21), (second, 3)], seed=0, prompts={0: hidden_states(2, 4, seed=9)})]
+    fork = memory.fork(first)
+    outputs.append(_step(blocks, memory, [(first, 1), (fork, 2), (second, 1)], seed=1))
+    saved = memory.save(first)
+    memory.free(first)
+    memory.crop(fork, 18)
+    back = memory.load(saved)
+    outputs.append(_step(blocks, memory, [(back, 1), (fork, 1)], seed=2))
+    return outputs
+
+
+def _step(
+    blocks: ServedBlocks,
+    memory: KvMemory,
+    rows: list[tuple[KvSequence, int]],
+    *,
+    seed: int,
+    prompts: dict[int, Tensor] | None = None,
+) -> Tensor:
+    for sequence, tokens in rows:
+        memory.reserve(sequence, sequence.length + tokens)
+    plan = plan_step(memory, [StepRow(sequence, tokens) for sequence, tokens in rows])
+    output = blocks.whole.run_step(plan, hidden_states(1, plan.num_tokens, seed=seed)[0], memory, prompts)
+    for sequence, tokens in rows:
+        memory.advance(sequence, tokens)
+    return output
+
+
+def _finish(pieces: object) -> tuple[Tensor, ...]:
+    step: Callable[[], object] = pieces.__next__  # type: ignore[attr-defined]
+    while True:
+        try:
+            step()
+        except StopIteration as done:
+            return done.value
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
