@@ -217,5 +217,13 @@ FIGURES = {
             "kills:faults",
             "random kills of daemon, engine, p2pd and app: orphans, stuck states and corrupt files together",
         ),
+        Figure(
+            "tp_speed",
+            "ratio",
+            "higher",
+            1.6,
+            "parallel:speed",
+            "speed of two ranks over one process: prefill of 512 tokens, hidden 2048, one thread each",
+        ),
     )
 }
