@@ -232,6 +232,15 @@ def _targets(block: nn.Module) -> Iterator[_Target]:
                     yield _Target(parent, name, parameter, True)
 
 
+def linear_shape(module: nn.Module) -> tuple[int, int] | None:
+    """(out_features, in_features) of a linear layer in whatever format; None for anything else."""
+    if isinstance(module, Conv1D):
+        return module.weight.shape[1], module.weight.shape[0]
+    if isinstance(module, nn.Linear | QuantizedLinear):
+        return module.out_features, module.in_features
+    return None
+
+
 def _linear_weight(module: nn.Module) -> Tensor | None:
     """[rows, columns] of a layer that does nothing but multiply and add a bias."""
     if isinstance(module, Conv1D):

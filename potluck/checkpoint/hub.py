@@ -126,6 +126,11 @@ class HubFiles:
             link_or_copy(blob, pointer)
 
 
+def download_file(name: str, file: str) -> Path:
+    """One file of the main branch of what `name` is on the hub, or in the cache. Raises CheckpointError."""
+    return _download(name, file, constants.DEFAULT_REVISION, None, None, progress=False)
+
+
 class HubUnreachableError(CheckpointError):
     """The hub did not answer; the cache may still hold the model."""
 

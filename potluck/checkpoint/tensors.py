@@ -56,6 +56,12 @@ def names_in(path: Path) -> list[str]:
         return list(shard.keys())
 
 
+def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes of the tensors in one shard, by name, without reading them."""
+    with file_errors(path), safe_open(path, framework="pt", device="cpu") as shard:
+        return {name: tuple(shard.get_slice(name).get_shape()) for name in shard.keys()}  # noqa: SIM118 (no mapping)
+
+
 def map_tensors(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
     """The named tensors of one shard as views of the mapped file: no anonymous memory until they are converted."""
     with file_errors(path), safe_open(path, framework="pt", device="cpu") as shard:
