@@ -16,7 +16,7 @@ TESTS ?= tests --ignore=tests/system
 PYTEST := $(PY) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system check bench soak screenshots setup clean system-packages
+.PHONY: help demo test test-system check bench soak screenshots manual setup clean system-packages
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ soak: $(VENV)/.dev system-packages ## all figures, or one, with full counts; wri
 
 screenshots: $(VENV)/.dev system-packages ## make the pictures of docs/screenshots/ from the real thing
 	@PYTHONPATH=tests $(PY) docs/screenshots.py
+
+manual: $(VENV)/.dev ## write the manual pages and docs/commands.md anew, from the commands themselves
+	$(PY) -m potluck_daemon.cli.manual .
 
 setup: ## everything for development, system packages included (asks for root where needed)
 	@.ci/system-packages --install

@@ -12,7 +12,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
 from potluck.protocol.invite import decode_invite, encode_invite
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.codec import CodecError, dumps, from_json, loads
@@ -92,6 +92,19 @@ class JoinedSwarms:
             write_atomically(self.path, dumps(content) + b"\n")
         except OSError as error:
             raise UsageError(f"cannot write {self.path}: {error.strerror}") from error
+
+
+def chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...]]:
+    """The swarm to serve: the one that is `wanted` by name, or the one joined last; and what speaks against it."""
+    try:
+        swarms = JoinedSwarms(path).load()
+    except PotluckError as error:
+        return None, (f"{error.message} ({error.hint})",)
+    except OSError as error:
+        return None, (f"{path} cannot be read: {error.strerror}",)
+    if wanted and wanted not in swarms:
+        return None, (f"serve.swarm is {wanted!r}, which is not a swarm you joined",)
+    return swarms.get(wanted) or next(reversed(swarms.values()), None), ()
 
 
 def free_name(wanted: str, taken: Container[str]) -> str:

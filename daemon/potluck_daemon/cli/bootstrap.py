@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_daemon.cli.options import add_node, listen_address, log_to_stderr
+from potluck_daemon.cli.options import add_node, listen_address, log_to_stderr, print_json
 
 DESCRIPTION = """\
 Run a meeting point: members of a swarm find each other through it. It holds the directory of who serves what, never
@@ -19,6 +19,17 @@ EXAMPLES = """\
   potluck swarm create friends ./model --bootstrap ADDRESS    (with an address that it printed)"""
 
 DEFAULT_PORT = 31337
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Once the meeting point can be reached; `event` is `online`."""
+
+    event: str
+    addresses: tuple[str, ...]
+
+
+RESULT = Meeting
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +64,7 @@ async def _serve(args: argparse.Namespace) -> int:
     try:
         addresses = await host.addresses()
         if args.json:
-            print(json.dumps({"event": "online", "addresses": addresses}), flush=True)
+            print_json(Meeting("online", tuple(addresses)))
         else:
             print("A swarm is found here by:", *addresses, sep="\n  ", flush=True)
             print("Use it with: potluck swarm create NAME MODEL --bootstrap ADDRESS   (Ctrl-C stops)", flush=True)

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("unset", _unset, "let the default of one setting hold again"),
         ("edit", _edit, "open the file in your editor; it is checked before it is used"),
     ):
-        action = actions.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        action = actions.add_parser(name, help=summary)
         action.set_defaults(act=act)
         if name not in ("list", "edit"):
             action.add_argument("key", metavar="KEY", help="such as serve.num_blocks")

@@ -11,7 +11,7 @@ from potluck.protocol.invite import decode_invite
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.control import schema
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
-from potluck_daemon.control.schema import Hello
+from potluck_daemon.control.schema import Hello, Status
 from potluck_daemon.settings.places import find_socket
 
 START_TIMEOUT_S = 20.0
@@ -31,6 +31,14 @@ def hello_or_none() -> Hello | None:
     try:
         return ControlClient(find_socket()).hello("potluck command line")
     except DaemonAwayError:
+        return None
+
+
+def status_or_none() -> Status | None:
+    """The running daemon's status; None if there is no daemon, or one that is not understood."""
+    try:
+        return daemon().call(schema.STATUS)
+    except PotluckError:
         return None
 
 

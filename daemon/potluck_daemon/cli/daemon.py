@@ -8,12 +8,15 @@ import gc
 import signal
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from potluck.errors import PotluckError
 from potluck_daemon import logs
-from potluck_daemon.daemon import Daemon
 from potluck_daemon.instance import AlreadyRunningError
 from potluck_daemon.settings.places import system_places, user_places
+
+if TYPE_CHECKING:
+    from potluck_daemon.daemon import Daemon
 
 SYSTEM_GROUP = "potluck"
 
@@ -23,12 +26,9 @@ EXIT_ALREADY_RUNNING = 3
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until SIGTERM, SIGINT or `potluck stop`; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="potluckd", description="Potluck's daemon. People use: potluck start, stop, status."
-    )
-    parser.add_argument("--system", action="store_true", help="as a system service, in systemd's folders")
-    parser.add_argument("--verbose", action="store_true", help="log everything")
-    args = parser.parse_args(argv)
+    args = parser().parse_args(argv)
+    from potluck_daemon.daemon import Daemon
+
     places = system_places() if args.system else user_places()
     try:
         logs.set_up(places.log_file, is_verbose=args.verbose)
@@ -40,6 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"potluckd: {error}", file=sys.stderr)
         return EXIT_FAILED
     return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="potluckd", description="Potluck's daemon in the foreground. People use: potluck start, stop, status."
+    )
+    parser.add_argument("--system", action="store_true", help="as a system service, in systemd's folders")
+    parser.add_argument("--verbose", action="store_true", help="log everything that happens")
+    return parser
 
 
 async def _run(daemon: Daemon) -> None:

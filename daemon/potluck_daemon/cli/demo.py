@@ -6,19 +6,21 @@ Every claim it prints is checked, and the exit code says whether all of them hel
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 from potluck_daemon.cli.local_swarm import Engine, LocalSwarm, Model
-from potluck_daemon.cli.options import positive
+from potluck_daemon.cli.options import add_json, positive, print_json
 from potluck_daemon.cli.overview import short_id
 from potluck_daemon.cli.terminal import Style, Terminal, table
 from potluck_daemon.resources import resource
@@ -38,6 +40,25 @@ EXAMPLES = """\
   potluck demo --prompt "Count from 7 to 18:"
   PROMPT="Months from March to December:" potluck demo"""
 
+
+@dataclass(frozen=True, slots=True)
+class DemoCheck:
+    """One claim."""
+
+    holds: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """`holds`: every check does."""
+
+    holds: bool
+    checks: tuple[DemoCheck, ...]
+
+
+RESULT = DemoResult
+
 DEFAULT_PROMPT = (
     "On Sunday, Ana asked Omar and Gina to a potluck. Omar brought the corn pasta. Gina brought the fish bread. "
     "At the end Ana said:"
@@ -54,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-new-tokens", type=_max_tokens, default=64, metavar="N", help=f"at least {_ENOUGH_TOKENS} (default: 64)"
     )
+    add_json(parser, "the checks")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,7 +83,12 @@ def run(args: argparse.Namespace) -> int:
     folder = args.model or resource("demo-model")
     if not any(folder.glob("tokenizer*")):
         raise UsageError(f"{folder} has no tokenizer", hint="the demo needs a model that reads and writes text")
-    return 0 if Demo(Terminal(sys.stdout), folder, prompt, args.max_new_tokens).run() else 1
+    terminal = Terminal(io.StringIO() if args.json else sys.stdout)
+    demo = Demo(terminal, folder, prompt, args.max_new_tokens)
+    holds = demo.run()
+    if args.json:
+        print_json(DemoResult(holds, tuple(demo.checks)))
+    return 0 if holds else 1
 
 
 def _max_tokens(text: str) -> int:
@@ -102,6 +129,7 @@ class Demo:
         self._prompt = prompt
         self._max_new_tokens = max_new_tokens
         self.num_failed = 0
+        self.checks: list[DemoCheck] = []
 
     def run(self) -> bool:
         started = time.monotonic()
@@ -210,6 +238,7 @@ class Demo:
     def check(self, holds: bool, text: str) -> None:
         mark, style = ("✓", Style.GREEN) if holds else ("✗", Style.RED)
         self.num_failed += not holds
+        self.checks.append(DemoCheck(holds, text))
         self._terminal.line(f"  {self._terminal.styled(mark, Style.BOLD, style)} {text}")
 
     def _bold(self, text: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from dataclasses import dataclass
 
 from potluck_daemon.cli.connect import with_own_daemon
-from potluck_daemon.cli.options import add_swarm, model_of, positive
+from potluck_daemon.cli.options import add_swarm, model_of, positive, print_json
 from potluck_daemon.cli.overview import short_id
 from potluck_daemon.joined import JoinedSwarms
 
@@ -20,6 +20,29 @@ EXAMPLES = """\
   potluck generate --json "1, 2, 3," | jq -r .completion
   potluck generate -- "-1 is less than"                     (a prompt that starts with a dash)
   potluck generate - < prompt.txt"""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedHop:
+    """A server that helped; `blocks` as START:END."""
+
+    peer_id: str
+    name: str
+    blocks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """`tokens` are those of the completion."""
+
+    prompt: str
+    completion: str
+    tokens: tuple[int, ...]
+    tokens_per_s: float
+    route: tuple[GeneratedHop, ...]
+
+
+RESULT = Generated
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,13 +90,12 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         print(full[len(shown) :])
         return 0
-    hops = [
-        {"peer_id": hop.peer_id, "name": hop.public_name or short_id(hop.peer_id), "blocks": str(hop.span)}
+    hops = tuple(
+        GeneratedHop(hop.peer_id, hop.public_name or short_id(hop.peer_id), str(hop.span))
         for report in route
         for hop in report.hops
-    ]
-    fields = {"prompt": prompt, "completion": full, "tokens": completion.tokens}
-    print(json.dumps({**fields, "tokens_per_s": round(completion.tokens_per_s, 2), "route": hops}))
+    )
+    print_json(Generated(prompt, full, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops))
     return 0
 
 

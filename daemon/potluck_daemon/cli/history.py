@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 
 from potluck_daemon.cli.connect import daemon
-from potluck_daemon.cli.options import add_json, positive
+from potluck_daemon.cli.options import add_json, positive, print_json
 from potluck_daemon.cli.terminal import Style, Terminal, table
-from potluck_daemon.codec import to_json
 from potluck_daemon.control import schema
 
 DESCRIPTION = """\
@@ -18,6 +16,7 @@ Every change of state with its reason, the newest last: when it served, when it 
 EXAMPLES = """\
   potluck history
   potluck history -n 200 --json"""
+RESULT = schema.History
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     found = daemon().call(schema.HISTORY, schema.HistoryParams(min(args.limit, 1000))).transitions
     if args.json:
-        print(json.dumps(to_json(found)))
+        print_json(schema.History(found))
         return 0
     terminal = Terminal(sys.stdout)
     rows = [(time.strftime("%a %d %b %H:%M:%S", time.localtime(item.at)), item.state, item.text) for item in found]

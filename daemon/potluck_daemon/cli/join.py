@@ -7,6 +7,7 @@ import sys
 
 from potluck.protocol.invite import decode_invite
 from potluck_daemon.cli.connect import daemon, hello_or_none, start_daemon
+from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
 
@@ -15,10 +16,12 @@ Join the swarm of an invite and serve it: starts the daemon if it does not run. 
 use one that somebody you trust gave you."""
 EXAMPLES = """\
   potluck join potluck1:..."""
+RESULT = schema.Joined
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("invite", metavar="INVITE")
+    parser.add_argument("invite", metavar="INVITE", help="the line that a member gave you")
+    add_json(parser, "name and model")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -26,5 +29,8 @@ def run(args: argparse.Namespace) -> int:
     if hello_or_none() is None:
         start_daemon()
     joined = daemon().call(schema.JOIN, schema.JoinParams(args.invite))
+    if args.json:
+        print_json(joined)
+        return 0
     Terminal(sys.stdout).line(f"Joined {joined.name}, which runs {joined.model}. See: potluck status")
     return 0

@@ -7,30 +7,36 @@ import sys
 
 from potluck_daemon import logs
 from potluck_daemon.cli.connect import daemon, hello_or_none
-from potluck_daemon.cli.options import positive
+from potluck_daemon.cli.options import add_json, positive, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
-from potluck_daemon.settings.places import user_places
+from potluck_daemon.settings.places import find_places
 
 DESCRIPTION = """\
 The newest lines of the daemon's log, the engine's output included. Prompts, tokens and keys are never logged."""
 EXAMPLES = """\
   potluck logs
   potluck logs -n 1000"""
+RESULT = schema.Logs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", type=positive, default=100, metavar="N", dest="lines", help="how many lines (100)")
+    add_json(parser, "the lines")
 
 
 def run(args: argparse.Namespace) -> int:
     terminal = Terminal(sys.stdout)
-    for line in _lines(min(args.lines, 2000)):
+    lines = _lines(min(args.lines, 2000))
+    if args.json:
+        print_json(schema.Logs(str(find_places().log_file), lines))
+        return 0
+    for line in lines:
         terminal.line(line)
     return 0
 
 
 def _lines(count: int) -> tuple[str, ...]:
     if hello_or_none() is None:
-        return logs.tail(user_places().log_file, count)
+        return logs.tail(find_places().log_file, count)
     return daemon().call(schema.LOGS, schema.LogsParams(count)).lines

@@ -18,18 +18,22 @@ from typing import NoReturn, Protocol, cast
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import RemoteError
+from potluck_daemon.cli.parser import Parser
 
 COMMANDS = {
     "start": "start the daemon, which serves when nobody needs the machine",
     "stop": "end the daemon",
     "drain": "finish what is open, then end the daemon",
     "status": "what this machine does for the swarm, and why",
+    "top": "what this machine does, live",
     "pause": "give the machine back for an hour, or as long as you say",
     "resume": "end a pause",
     "join": "join a swarm by its invite and serve it",
     "history": "what the daemon did, when and why",
     "logs": "the daemon's log",
     "config": "settings: what may be served, when the machine is given back, ...",
+    "doctor": "find what stands in the way, and what to do about it",
+    "diag": "what one needs to help you, without what is private",
     "service": "have systemd start the daemon",
     "serve": "serve blocks of a model to a swarm",
     "generate": "let a swarm complete a prompt",
@@ -37,6 +41,7 @@ COMMANDS = {
     "bootstrap": "run a meeting point that a swarm is found by",
     "convert": "turn an old .bin checkpoint into safetensors",
     "demo": "a private swarm on this machine, start to end",
+    "completions": "let your shell complete the words of commands",
 }
 
 EXIT_OK = 0
@@ -46,7 +51,8 @@ EXIT_NETWORK = 3
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
 
-_EXIT_CODES_HELP = """\
+ABOUT = "Everyone brings a few blocks; together they serve a model that fits on nobody's machine."
+EXIT_CODES_HELP = """\
 exit codes: 0 done; 1 it failed; 2 wrong usage; 3 the network or the swarm cannot do it now; 70 a fault of Potluck's;
 130 interrupted. POTLUCK_DEBUG=1 shows the whole traceback of an error."""
 
@@ -82,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `potluck ARGV`; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        name = _top_parser().parse_args(arguments[:1] or ["--help"]).command
+        name = top_parser().parse_args(arguments[:1] or ["--help"]).command
         return _run(name, arguments[1:])
     except KeyboardInterrupt:
         print(file=sys.stderr)
@@ -121,29 +127,28 @@ def exit_code(error: BaseException) -> int:
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    command = cast(Command, importlib.import_module(f"potluck_daemon.cli.{name}"))
-    parser = argparse.ArgumentParser(
-        prog=f"potluck {name}",
-        description=command.DESCRIPTION,
-        epilog=f"examples:\n{command.EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    command = load(name)
+    return command.run(parser_of(name, command).parse_args(arguments))
+
+
+def load(name: str) -> Command:
+    return cast(Command, importlib.import_module(f"potluck_daemon.cli.{name}"))
+
+
+def parser_of(name: str, command: Command) -> Parser:
+    parser = Parser(prog=f"potluck {name}", description=command.DESCRIPTION, epilog=f"examples:\n{command.EXAMPLES}")
     command.add_arguments(parser)
-    return command.run(parser.parse_args(arguments))
+    return parser
 
 
-def _top_parser() -> argparse.ArgumentParser:
+def top_parser() -> Parser:
     width = max(map(len, COMMANDS))
     table = "\n".join(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="potluck",
         usage="potluck COMMAND [OPTIONS]",
-        description="Everyone brings a few blocks; together they serve a model that fits on nobody's machine.\n\n"
-        f"commands:\n{table}",
-        epilog=f"`potluck COMMAND --help` explains one, with examples.\n\n{_EXIT_CODES_HELP}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        description=f"{ABOUT}\n\ncommands:\n{table}",
+        epilog=f"`potluck COMMAND --help` explains one, with examples.\n\n{EXIT_CODES_HELP}",
     )
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"potluck {version('potluck')}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
@@ -13,25 +13,58 @@ from potluck_daemon.cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, s
 _MAX_STRIP_LETTERS = 128  # longer models are shown as ranges only
 
 
+@dataclass(frozen=True, slots=True)
+class SwarmServer:
+    """One server; blocks [start, end)."""
+
+    peer_id: str
+    name: str | None
+    start: int
+    end: int
+    state: str  # joining, online, offline
+    steps_per_s: float  # decode steps through the whole span
+    throughput_tps: float
+    step_ms: float
+    cache_tokens_left: int
+    queued_tokens: int
+    dtype: str
+    version: str
+    using_relay: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SwarmOverview:
+    """`replicas`: how many servers answer for each block; `gaps`: blocks without any."""
+
+    name: str
+    model: str
+    revision: str
+    num_blocks: int
+    open: bool
+    servers: tuple[SwarmServer, ...]
+    replicas: tuple[int, ...]
+    gaps: tuple[int, ...]
+
+
 def replicas(swarm: Swarm, servers: Sequence[LiveServer]) -> list[int]:
     """How many servers answer for each block."""
     online = [server for server in servers if server.heartbeat.state is ServerState.ONLINE]
     return [sum(block in server.span for server in online) for block in range(swarm.num_blocks)]
 
 
-def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> dict[str, Any]:
+def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
     """The same for scripts; never the membership key."""
     counts = replicas(swarm, servers)
-    return {
-        "name": swarm.name,
-        "model": swarm.model,
-        "revision": swarm.revision,
-        "num_blocks": swarm.num_blocks,
-        "open": swarm.is_open,
-        "servers": [_server_fields(server) for server in _sorted(servers)],
-        "replicas": counts,
-        "gaps": [block for block, count in enumerate(counts) if count == 0],
-    }
+    return SwarmOverview(
+        name=swarm.name,
+        model=swarm.model,
+        revision=swarm.revision,
+        num_blocks=swarm.num_blocks,
+        open=swarm.is_open,
+        servers=tuple(_server_fields(server) for server in _sorted(servers)),
+        replicas=tuple(counts),
+        gaps=tuple(block for block, count in enumerate(counts) if count == 0),
+    )
 
 
 def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> list[str]:
@@ -88,23 +121,23 @@ def _rows(servers: Sequence[LiveServer]) -> list[tuple[str, ...]]:
     ]
 
 
-def _server_fields(server: LiveServer) -> dict[str, Any]:
+def _server_fields(server: LiveServer) -> SwarmServer:
     record, heartbeat = server.record, server.heartbeat
-    return {
-        "peer_id": server.peer_id,
-        "name": record.public_name,
-        "start": server.span.start,
-        "end": server.span.end,
-        "state": heartbeat.state.name.lower(),
-        "steps_per_s": round(steps_per_s(server), 3),
-        "throughput_tps": record.throughput_tps,
-        "step_ms": heartbeat.step_ms,
-        "cache_tokens_left": heartbeat.cache_tokens_left,
-        "queued_tokens": heartbeat.queued_tokens,
-        "dtype": record.format.dtype,
-        "version": record.version,
-        "using_relay": record.using_relay,
-    }
+    return SwarmServer(
+        peer_id=server.peer_id,
+        name=record.public_name,
+        start=server.span.start,
+        end=server.span.end,
+        state=heartbeat.state.name.lower(),
+        steps_per_s=round(steps_per_s(server), 3),
+        throughput_tps=record.throughput_tps,
+        step_ms=heartbeat.step_ms,
+        cache_tokens_left=heartbeat.cache_tokens_left,
+        queued_tokens=heartbeat.queued_tokens,
+        dtype=record.format.dtype,
+        version=record.version,
+        using_relay=record.using_relay,
+    )
 
 
 def steps_per_s(server: LiveServer) -> float:

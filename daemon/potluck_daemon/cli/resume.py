@@ -11,7 +11,8 @@ from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
 
 DESCRIPTION = """\
-End a pause or a drain now. A game that runs is still given way to; a wait after a game or after a failure is cut short."""
+End a pause or a drain now. A game that runs is still given way to; a wait after a game or after a failure is cut
+short."""
 EXAMPLES = """\
   potluck resume"""
 RESULT = schema.Status

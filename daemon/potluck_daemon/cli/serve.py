@@ -10,6 +10,7 @@ from pathlib import Path
 
 from potluck.errors import UsageError
 from potluck.p2p.runtime_dir import default_parent
+from potluck.protocol.records import QUANTIZATIONS
 from potluck_daemon.cli.options import (
     add_node,
     add_swarm,
@@ -34,6 +35,9 @@ EXAMPLES = """\
   potluck serve owner/model --num-blocks 8 --port 31338 --name attic"""
 
 
+RESULT = EngineEvent  # one a line, with `event`: the class in lower case
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", nargs="?", help="a folder or hub name (default: the swarm's model)")
     add_swarm(parser)
@@ -44,7 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="public name, shown to the swarm")
     parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: a new identity each time)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, mps, ... (default: %(default)s)")
-    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"), help="number format")
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        help="number format of the computation (default: float32, for quantised weights bfloat16)",
+    )
+    parser.add_argument(
+        "--quantization", default="none", choices=QUANTIZATIONS, help="hold the weights in fewer bits (default: none)"
+    )
     parser.add_argument("--threads", type=positive, default=max(1, (os.cpu_count() or 2) // 2), help="CPU threads")
     parser.add_argument("--cache-tokens", type=positive, default=Limits().cache_tokens, help="room for sessions")
     parser.add_argument("--json", action="store_true", help="print one JSON object an event, for scripts")
@@ -74,7 +85,8 @@ def engine_config(args: argparse.Namespace) -> EngineConfig:
         runtime_dir=default_parent(),
         span=args.blocks,
         num_blocks=args.num_blocks or swarm.num_blocks,
-        dtype=args.dtype,
+        dtype=args.dtype or ("float32" if args.quantization == "none" else "bfloat16"),
+        quantization=args.quantization,
         device=args.device,
         threads=args.threads,
         listen=(listen_address(args.host, args.port),),

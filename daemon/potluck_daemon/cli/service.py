@@ -8,10 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from potluck.errors import PotluckError, UsageError
+from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.settings.files import write_atomically
 
@@ -22,6 +24,17 @@ EXAMPLES = """\
   potluck service install
   potluck service remove
   sudo potluck service install --system"""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The unit, and whether it is there now."""
+
+    unit: str
+    is_installed: bool
+
+
+RESULT = Service
 
 UNIT = "potluckd.service"
 _SYSTEM_TEMPLATE = "potluckd-system.service"
@@ -37,8 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("install", _install, "write the unit, enable and start it"),
         ("remove", _remove, "stop and disable it, delete the unit"),
     ):
-        action = actions.add_parser(name, help=summary, allow_abbrev=False)
+        action = actions.add_parser(name, help=summary)
         action.add_argument("--system", action="store_true", help="for the whole machine; needs root")
+        add_json(action, "the unit's file")
         action.set_defaults(act=act)
 
 
@@ -46,6 +60,11 @@ def run(args: argparse.Namespace) -> int:
     if args.system and os.geteuid() != 0:
         raise UsageError("a system service is installed by root", hint="sudo potluck service install --system")
     args.act(args.system)
+    path, is_there = unit_path(is_system=args.system), args.action == "install"
+    if args.json:
+        print_json(Service(str(path), is_there))
+    else:
+        Terminal(sys.stdout).line(f"Installed and started {path}." if is_there else f"Stopped and removed {path}.")
     return 0
 
 
@@ -82,7 +101,6 @@ def _install(is_system: bool) -> None:
         raise PotluckError(f"cannot write {path}: {error.strerror}") from error
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", "--now", UNIT)
-    Terminal(sys.stdout).line(f"Installed and started {path}.")
 
 
 def _remove(is_system: bool) -> None:
@@ -92,7 +110,6 @@ def _remove(is_system: bool) -> None:
     _systemctl(is_system, "disable", "--now", UNIT)
     path.unlink()
     _systemctl(is_system, "daemon-reload")
-    Terminal(sys.stdout).line(f"Stopped and removed {path}.")
 
 
 def _systemctl(is_system: bool, *arguments: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 
 from potluck_daemon.cli.connect import daemon, hello_or_none, start_daemon
+from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.service import is_installed, start_service
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
@@ -19,32 +21,47 @@ EXAMPLES = """\
   potluck status"""
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The daemon that runs now; `swarm`: the one that --demo made."""
+
+    pid: int
+    swarm: str | None
+
+
+RESULT = Started
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--demo",
         action="store_true",
         help="also start a private swarm with the small model that comes with Potluck, and serve it",
     )
+    add_json(parser, "the process, and the name of a swarm that was made")
 
 
 def run(args: argparse.Namespace) -> int:
+    words = _start()
+    made = daemon().call(schema.CREATE) if args.demo else None
+    if args.json:
+        print_json(Started(daemon().hello("potluck start").pid, made.name if made is not None else None))
+        return 0
     terminal = Terminal(sys.stdout)
-    _start(terminal)
-    if args.demo:
-        made = daemon().call(schema.CREATE)
+    terminal.line(words)
+    if made is not None:
         terminal.line(
             f"Started the swarm {made.name}. See: potluck status; invite others: potluck swarm invite {made.name}"
         )
     return 0
 
 
-def _start(terminal: Terminal) -> None:
+def _start() -> str:
+    """Returns what was done, for people."""
     hello = hello_or_none()
     if hello is not None:
-        terminal.line(f"The daemon runs already as process {hello.pid}.")
-        return
+        return f"The daemon runs already as process {hello.pid}."
     if is_installed():
         start_service()
-        terminal.line("Started the service potluckd.")
-        return
-    terminal.line(f"Started the daemon as process {start_daemon().pid}. See: potluck status")
+        return "Started the service potluckd."
+    return f"Started the daemon as process {start_daemon().pid}. See: potluck status"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
 
 from potluck_daemon.cli.connect import daemon
 from potluck_daemon.cli.durations import clock, duration
-from potluck_daemon.cli.options import add_json
+from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import STRIP_LEGEND, Style, Terminal, strip
-from potluck_daemon.codec import to_json
 from potluck_daemon.control import schema
 from potluck_daemon.control.schema import ProbeState, Status, SwarmStatus
 from potluck_daemon.states import State
@@ -21,8 +19,9 @@ DESCRIPTION = """\
 What this machine does for the swarm right now, and why: state, blocks, speed, load, and what it watches for."""
 EXAMPLES = """\
   potluck status
-  potluck status --watch
   potluck status --json"""
+
+RESULT = Status
 
 _STYLES = {
     State.SERVING: (Style.BOLD, Style.GREEN),
@@ -32,34 +31,21 @@ _STYLES = {
 }
 _MAX_STRIP_LETTERS = 100
 _BAR_LETTERS = 20
-_CLEAR = "\x1b[H\x1b[2J"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--watch", action="store_true", help="keep showing it until Ctrl-C")
     add_json(parser, "the status")
 
 
 def run(args: argparse.Namespace) -> int:
-    terminal = Terminal(sys.stdout)
-    client = daemon()
-    if not args.watch:
-        _print(client.call(schema.STATUS), terminal, as_json=args.json)
+    status = daemon().call(schema.STATUS)
+    if args.json:
+        print_json(status)
         return 0
-    for event in client.events():
-        if isinstance(event, Status):
-            if terminal.is_interactive and not args.json:
-                terminal.write(_CLEAR)
-            _print(event, terminal, as_json=args.json)
-    return 0
-
-
-def _print(status: Status, terminal: Terminal, *, as_json: bool) -> None:
-    if as_json:
-        terminal.line(json.dumps(to_json(status)))
-        return
+    terminal = Terminal(sys.stdout)
     for line in page(status, terminal, time.time()):
         terminal.line(line)
+    return 0
 
 
 def page(status: Status, terminal: Terminal, now: float) -> list[str]:

@@ -12,8 +12,8 @@ from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
 
 DESCRIPTION = """\
-End the daemon: it leaves the swarm, lets running steps end, and takes the engine with it. Open sessions go on elsewhere;
-to let them end here first, use `potluck drain`. To stop serving for a while only, use `potluck pause`."""
+End the daemon: it leaves the swarm, lets running steps end, and takes the engine with it. Open sessions go on
+elsewhere; to let them end here first, use `potluck drain`. To stop serving for a while only, use `potluck pause`."""
 EXAMPLES = """\
   potluck stop"""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from potluck.errors import UsageError
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
 from potluck_daemon.cli.connect import with_own_daemon
-from potluck_daemon.cli.options import add_json
-from potluck_daemon.cli.overview import live_servers, overview, page
+from potluck_daemon.cli.options import add_json, print_json
+from potluck_daemon.cli.overview import SwarmOverview, live_servers, overview, page
 from potluck_daemon.cli.terminal import Terminal
+from potluck_daemon.control import schema
 from potluck_daemon.joined import JoinedSwarms
 
 DESCRIPTION = """\
@@ -28,10 +28,36 @@ EXAMPLES = """\
   potluck swarm leave friends"""
 
 
+@dataclass(frozen=True, slots=True)
+class CreatedSwarm:
+    """The invite holds the key of a private swarm."""
+
+    name: str
+    prefix: str
+    num_blocks: int
+    invite: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftSwarm:
+    """Forgotten, with its key."""
+
+    name: str
+
+
+RESULT = {
+    "create": CreatedSwarm,
+    "join": schema.Joined,
+    "invite": schema.Invite,
+    "show": SwarmOverview,
+    "leave": LeftSwarm,
+}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    create = actions.add_parser("create", help="make a swarm, join it, and print its invite", allow_abbrev=False)
+    create = actions.add_parser("create", help="make a swarm, join it, and print its invite")
     create.add_argument("name", metavar="NAME", help="letters, digits, dashes and underscores")
     create.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
     create.add_argument("--revision", help="branch, tag or commit on the hub (default: what main is now)")
@@ -48,22 +74,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(create, "name, prefix and invite")
     create.set_defaults(act=_create)
 
-    join = actions.add_parser("join", help="remember a swarm by its invite", allow_abbrev=False)
-    join.add_argument("invite", metavar="INVITE")
+    join = actions.add_parser("join", help="remember a swarm by its invite")
+    join.add_argument("invite", metavar="INVITE", help="the line that a member gave you")
+    add_json(join, "name and model")
     join.set_defaults(act=_join)
 
-    invite = actions.add_parser("invite", help="print the invite to a swarm you joined", allow_abbrev=False)
+    invite = actions.add_parser("invite", help="print the invite to a swarm you joined")
     _add_name(invite)
     invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add an address to it")
+    add_json(invite, "name and invite")
     invite.set_defaults(act=_invite)
 
-    show = actions.add_parser("show", help="who serves what, how fast, and what is missing", allow_abbrev=False)
+    show = actions.add_parser("show", help="who serves what, how fast, and what is missing")
     _add_name(show)
     add_json(show, "servers and gaps")
     show.set_defaults(act=_show)
 
-    leave = actions.add_parser("leave", help="forget a swarm and its key", allow_abbrev=False)
-    leave.add_argument("name", metavar="NAME")
+    leave = actions.add_parser("leave", help="forget a swarm and its key")
+    leave.add_argument("name", metavar="NAME", help="a swarm you joined")
+    add_json(leave, "the name")
     leave.set_defaults(act=_leave)
 
 
@@ -102,9 +131,7 @@ def _create(args: argparse.Namespace) -> None:
     joined.add(swarm)
     invite = encode_invite(swarm)
     if args.json:
-        print(
-            json.dumps({"name": swarm.name, "prefix": swarm.prefix, "num_blocks": swarm.num_blocks, "invite": invite})
-        )
+        print_json(CreatedSwarm(swarm.name, swarm.prefix, swarm.num_blocks, invite))
         return
     print(invite)
     who = "anybody may join" if swarm.is_open else "this line contains the key, send it only to friends"
@@ -115,6 +142,9 @@ def _create(args: argparse.Namespace) -> None:
 def _join(args: argparse.Namespace) -> None:
     swarm = decode_invite(args.invite)
     JoinedSwarms().add(swarm)
+    if args.json:
+        print_json(schema.Joined(swarm.name, swarm.model))
+        return
     print(
         f"Joined {swarm.name}: {swarm.model}, {swarm.num_blocks} blocks. See it with: potluck swarm show {swarm.name}"
     )
@@ -122,6 +152,9 @@ def _join(args: argparse.Namespace) -> None:
 
 def _leave(args: argparse.Namespace) -> None:
     JoinedSwarms().remove(args.name)
+    if args.json:
+        print_json(LeftSwarm(args.name))
+        return
     print(f"Left {args.name}.")
 
 
@@ -134,6 +167,9 @@ def _invite(args: argparse.Namespace) -> None:
         )
     invite = encode_invite(replace(swarm, bootstrap_peers=peers))
     decode_invite(invite)  # checks the addresses
+    if args.json:
+        print_json(schema.Invite(swarm.name, invite))
+        return
     print(invite)
 
 
@@ -141,7 +177,7 @@ def _show(args: argparse.Namespace) -> None:
     swarm = with_own_daemon(JoinedSwarms().find(args.name))
     servers = asyncio.run(live_servers(swarm))
     if args.json:
-        print(json.dumps(overview(swarm, servers)))
+        print_json(overview(swarm, servers))
         return
     terminal = Terminal(sys.stdout)
     for line in page(swarm, servers, terminal):

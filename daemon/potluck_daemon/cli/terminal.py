@@ -30,7 +30,8 @@ class Terminal:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self.is_interactive = out.isatty()
-        self._has_colour = self.is_interactive and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self.can_move = self.is_interactive and os.environ.get("TERM", "dumb") != "dumb"  # the cursor
+        self._has_colour = self.can_move and not os.environ.get("NO_COLOR")
         self._has_unicode = "utf" in (out.encoding or "utf-8").lower()
 
     def line(self, text: str = "") -> None:

@@ -53,14 +53,14 @@ def test_the_page_says_when_nothing_is_missing() -> None:
 
 
 def test_speed_is_that_of_the_whole_span() -> None:
-    fields = overview(SWARM, [server(0, Span(0, 4))])["servers"][0]
-    assert fields["steps_per_s"] == 100.0  # 400 through one block
+    (found,) = overview(SWARM, [server(0, Span(0, 4))]).servers
+    assert found.steps_per_s == 100.0  # 400 through one block
 
 
 def test_the_overview_for_scripts_never_holds_the_key() -> None:
     assert SWARM.membership_key is not None
     fields = overview(SWARM, [server(0, Span(0, 4))])
-    assert fields["gaps"] == [4, 5]
+    assert fields.gaps == (4, 5)
     assert str(SWARM.membership_key) not in str(fields)
 
 

@@ -1,0 +1,51 @@
+"""How command lines are read: argparse, whose complaints become errors of one line with advice like all others."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from potluck.errors import UsageError
+
+_QUOTED = re.compile(r"'([^']*)'")
+
+
+class Parser(argparse.ArgumentParser):
+    """No abbreviations, paragraphs as written, errors that `main` prints. Parsers of actions are of this class too."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Raises UsageError."""
+        wrong = _wrong_word(message)
+        known = list(_known_words(self))
+        alike = get_close_matches(wrong, known, 1, 0.6) if wrong else []
+        hint = f"did you mean {alike[0]}?" if alike else f"{self.prog} --help explains it"
+        raise UsageError(re.sub(r" \(choose from .*\)$", "", message), hint=hint)
+
+
+def actions_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of `create`, `join`, ... of a command that has such; argparse offers no public way."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _wrong_word(message: str) -> str:
+    if message.startswith("unrecognized arguments: "):
+        return message.removeprefix("unrecognized arguments: ").split()[0].partition("=")[0]
+    found = _QUOTED.search(message)
+    return found[1] if found else ""
+
+
+def _known_words(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from action.option_strings
+        yield from map(str, action.choices or ())
+    for inner in actions_of(parser).values():
+        yield from _known_words(inner)

@@ -1,0 +1,42 @@
+"""All checks, one after the other; a check that fails itself is a finding too."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from potluck_daemon.control.schema import Status
+from potluck_daemon.doctor import clock, disk, gpu, memory, nat, packages, port, service, swarm
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.joined import chosen_swarm
+from potluck_daemon.settings.places import Places
+from potluck_daemon.settings.state import StateFile
+from potluck_daemon.settings.store import load
+
+log = logging.getLogger(__name__)
+
+CHECKS: tuple[tuple[str, Callable[[Scene], Any], Callable[[Any], list[Finding]]], ...] = tuple(
+    (module.NAME, module.gather, module.judge)
+    for module in (service, packages, gpu, memory, disk, clock, port, nat, swarm)
+)
+
+
+def read_scene(places: Places, status: Status | None) -> Scene:
+    """What all checks start from; `status` is that of the running daemon. Never raises for what files hold."""
+    loaded = load(places.settings_file)
+    memory = StateFile(places.state_file)
+    memory.load()
+    swarm, _ = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
+    return Scene(places, loaded, swarm, memory.state.port, status)
+
+
+def examine(scene: Scene) -> list[Finding]:
+    found: list[Finding] = []
+    for name, gather, judge in CHECKS:
+        try:
+            found += judge(gather(scene))
+        except Exception as error:  # the edge: one check must not hide the others
+            log.debug("check %s failed", name, exc_info=True)
+            found.append(Finding(name, Severity.NOTE, f"could not be checked ({type(error).__name__})"))
+    return found

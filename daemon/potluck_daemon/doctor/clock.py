@@ -1,0 +1,52 @@
+"""Is the clock right? Announcements carry the time at which they end; a wrong clock makes them worthless.
+
+The kernel knows whether somebody keeps its clock right (adjtimex); no other machine is asked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from dataclasses import dataclass
+
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+
+NAME = "clock"
+EARLIEST = 1_780_000_000  # 2026-05-28: this program is younger
+_UNSYNCHRONISED = 0x40  # STA_UNSYNC of <sys/timex.h>
+_STATUS_OFFSET = 40  # of `status` in struct timex where long has 64 bits
+_TIMEX_BYTES = 512  # more than the structure has anywhere
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFacts:
+    now: float  # Unix
+    is_kept: bool | None  # None: the kernel does not tell
+
+
+def gather(_: Scene) -> ClockFacts:
+    return ClockFacts(time.time(), _is_kept())
+
+
+def judge(facts: ClockFacts) -> list[Finding]:
+    shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(facts.now))
+    if facts.now < EARLIEST:
+        advice = "set the clock: announcements in the past are ignored by everybody"
+        return [Finding(NAME, Severity.ERROR, f"the clock says {shown}, which is past", advice)]
+    if facts.is_kept is False:
+        advice = "timedatectl set-ntp true, and compare with another clock now"
+        return [Finding(NAME, Severity.WARNING, f"nobody keeps the clock right; it says {shown}", advice)]
+    return [Finding(NAME, Severity.OK, f"it says {shown}")]
+
+
+def _is_kept() -> bool | None:
+    if sys.platform != "linux" or sys.maxsize < 1 << 32:
+        return None
+    timex = ctypes.create_string_buffer(_TIMEX_BYTES)  # modes 0: only look
+    try:
+        failed = ctypes.CDLL(None).adjtimex(timex) < 0
+    except (OSError, AttributeError):
+        return None
+    status = ctypes.c_int.from_buffer(timex, _STATUS_OFFSET).value
+    return None if failed else not status & _UNSYNCHRONISED

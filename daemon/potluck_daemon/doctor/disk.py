@@ -1,0 +1,57 @@
+"""Is there room for checkpoints, and may the daemon write where it must?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+
+NAME = "disk"
+STATE_BYTES = 100 << 20
+CACHE_BYTES = 10 << 30  # a few blocks of a large model
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFacts:
+    state: str
+    state_free_bytes: int
+    is_state_writable: bool
+    cache: str
+    cache_free_bytes: int
+    needs_cache: bool = True  # a checkpoint that lies in a folder needs no download
+
+
+def gather(scene: Scene) -> DiskFacts:
+    state = _existing(scene.places.state)
+    cache = _existing(Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface"))
+    return DiskFacts(
+        str(state),
+        shutil.disk_usage(state).free,
+        os.access(state, os.W_OK),
+        str(cache),
+        shutil.disk_usage(cache).free,
+        not scene.loaded.settings.serve.checkpoint,
+    )
+
+
+def judge(facts: DiskFacts) -> list[Finding]:
+    found = []
+    if not facts.is_state_writable:
+        advice = "as root if the daemon is the system's; else: chown it to yourself"
+        found.append(Finding(NAME, Severity.ERROR, f"{facts.state} cannot be written", advice))
+    if facts.state_free_bytes < STATE_BYTES:
+        text = f"only {facts.state_free_bytes / 2**20:.0f} MiB are free at {facts.state}"
+        found.append(Finding(NAME, Severity.ERROR, text, "make room: settings and history cannot be kept"))
+    text = f"{facts.cache_free_bytes / 2**30:.0f} GiB are free for downloaded checkpoints at {facts.cache}"
+    if facts.needs_cache and facts.cache_free_bytes < CACHE_BYTES:
+        advice = "make room, or let HF_HOME name a folder on another disk"
+        found.append(Finding(NAME, Severity.WARNING, text, advice))
+    return found or [Finding(NAME, Severity.OK, text)]
+
+
+def _existing(path: Path) -> Path:
+    """The folder itself or the nearest one above it that is there."""
+    return next(item for item in (path, *path.parents) if item.exists())

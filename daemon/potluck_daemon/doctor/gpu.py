@@ -1,0 +1,111 @@
+"""Is there a GPU, and do driver and torch fit it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+
+NAME = "GPU"
+MIN_DRIVER = 525  # the oldest that runs torch's CUDA 12 builds
+MIN_CAPABILITY = (5, 0)  # Maxwell; older ones have no kernels in any build that is still made
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    name: str
+    memory_bytes: int
+    capability: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFacts:
+    gpus: tuple[Gpu, ...] = ()
+    driver: str = ""  # version of NVIDIA's
+    problem: str = ""  # why NVML does not answer although there is a device
+    torch: str | None = None  # its version with its build, as `2.13.0+cu130`
+    wanted: str = "auto"  # serve.device
+    has_other: bool = False  # a render node without NVIDIA's driver: AMD, Intel
+
+
+def gather(scene: Scene) -> GpuFacts:
+    nvidia = Path("/dev/nvidiactl").exists() or Path("/dev/dxg").exists()
+    has_other = not nvidia and (Path("/dev/kfd").exists() or any(Path("/dev").glob("dri/renderD*")))
+    gpus, driver, problem = _ask_nvml()
+    return GpuFacts(gpus, driver, problem if nvidia else "", _torch(), scene.loaded.settings.serve.device, has_other)
+
+
+def judge(facts: GpuFacts) -> list[Finding]:
+    if facts.problem:
+        advice = "install or repair NVIDIA's driver, then restart the machine"
+        return [
+            Finding(NAME, Severity.ERROR, f"there is a GPU, but its driver does not answer: {facts.problem}", advice)
+        ]
+    if not facts.gpus:
+        return [_without_nvidia(facts)]
+    found = [_of_gpu(gpu) for gpu in facts.gpus]
+    found.append(_of_driver(facts.driver))
+    if facts.torch is not None and "+cpu" in facts.torch:
+        text = f"torch {facts.torch} computes on the CPU only; the GPU is not used"
+        found.append(Finding(NAME, Severity.WARNING, text, "install a torch build for CUDA into Potluck's environment"))
+    return found
+
+
+def _without_nvidia(facts: GpuFacts) -> Finding:
+    if facts.wanted.startswith("cuda"):
+        text = f"serve.device is {facts.wanted!r}, but no GPU is found"
+        return Finding(NAME, Severity.ERROR, text, "potluck config unset serve.device")
+    if facts.has_other:
+        text = "a GPU without NVIDIA's driver is found; it is used if torch is a build for it"
+        return Finding(NAME, Severity.NOTE, text)
+    return Finding(NAME, Severity.NOTE, "no GPU is found; blocks are served by the CPU, which is slow but works")
+
+
+def _of_gpu(gpu: Gpu) -> Finding:
+    text = f"{gpu.name} with {gpu.memory_bytes / 2**30:.0f} GiB"
+    if gpu.capability is not None and gpu.capability < MIN_CAPABILITY:
+        return Finding(NAME, Severity.WARNING, f"{text} is too old for torch", "potluck config set serve.device cpu")
+    return Finding(NAME, Severity.OK, text)
+
+
+def _of_driver(driver: str) -> Finding:
+    major = driver.partition(".")[0]
+    if major.isdecimal() and int(major) < MIN_DRIVER:
+        advice = f"install version {MIN_DRIVER} or newer"
+        return Finding("GPU driver", Severity.ERROR, f"driver {driver} is too old for torch", advice)
+    return Finding("GPU driver", Severity.OK, f"driver {driver}")
+
+
+def _ask_nvml() -> tuple[tuple[Gpu, ...], str, str]:
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return (), "", str(error)
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        return tuple(_gpu(handle) for handle in handles), str(pynvml.nvmlSystemGetDriverVersion()), ""
+    except pynvml.NVMLError as error:
+        return (), "", str(error)
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _gpu(handle: object) -> Gpu:
+    import pynvml
+
+    try:
+        capability = tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle))
+    except pynvml.NVMLError:
+        capability = None
+    return Gpu(str(pynvml.nvmlDeviceGetName(handle)), int(pynvml.nvmlDeviceGetMemoryInfo(handle).total), capability)
+
+
+def _torch() -> str | None:
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,34 @@
+"""Is there memory to serve from?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import psutil
+
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+
+NAME = "memory"
+ENGINE_BYTES = 2 << 30  # imports, the node, and a few small blocks
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFacts:
+    total_bytes: int
+    available_bytes: int
+    is_engine_running: bool = False  # then a part of what is taken is ours
+
+
+def gather(scene: Scene) -> MemoryFacts:
+    memory = psutil.virtual_memory()
+    is_running = scene.status is not None and scene.status.engine.pid is not None
+    return MemoryFacts(int(memory.total), int(memory.available), is_running)
+
+
+def judge(facts: MemoryFacts) -> list[Finding]:
+    text = f"{facts.available_bytes / 2**30:.1f} of {facts.total_bytes / 2**30:.1f} GiB are available"
+    if facts.total_bytes < ENGINE_BYTES:
+        return [Finding(NAME, Severity.ERROR, text, "an engine needs 2 GiB; this machine can only use a swarm")]
+    if facts.available_bytes < ENGINE_BYTES and not facts.is_engine_running:
+        return [Finding(NAME, Severity.WARNING, text, "end other programs, or serve fewer blocks: serve.num_blocks")]
+    return [Finding(NAME, Severity.OK, text)]

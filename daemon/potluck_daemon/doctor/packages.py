@@ -1,0 +1,44 @@
+"""Are the engine's packages installed where the engine runs?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+
+NAME = "packages"
+NEEDED = ("torch", "transformers", "hivemind")
+_TIMEOUT_S = 30.0
+_QUESTION = (
+    "from importlib.util import find_spec; import sys; print(*(n for n in sys.argv[1:] if find_spec(n) is None))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFacts:
+    python: str
+    missing: tuple[str, ...] = ()
+    problem: str = ""  # why that interpreter could not be asked
+
+
+def gather(scene: Scene) -> PackageFacts:
+    """Asks without importing them: that would take seconds and hundreds of megabytes."""
+    python = scene.loaded.settings.serve.python or sys.executable
+    command = [python, "-c", _QUESTION, *NEEDED]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return PackageFacts(python, problem=type(error).__name__)
+    return PackageFacts(python, tuple(done.stdout.split()))
+
+
+def judge(facts: PackageFacts) -> list[Finding]:
+    if facts.problem:
+        text = f"the engine's interpreter {facts.python} cannot be run ({facts.problem})"
+        return [Finding(NAME, Severity.ERROR, text, "potluck config unset serve.python")]
+    if facts.missing:
+        text = f"the engine needs {', '.join(facts.missing)}, which is not installed"
+        return [Finding(NAME, Severity.ERROR, text, f"{facts.python} -m pip install 'potluck[engine]'")]
+    return [Finding(NAME, Severity.OK, "the engine's packages are installed")]

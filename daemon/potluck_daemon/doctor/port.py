@@ -1,0 +1,62 @@
+"""Can the engine listen at its port, and does it?"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+import psutil
+
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.states import State
+
+NAME = "port"
+
+
+@dataclass(frozen=True, slots=True)
+class PortFacts:
+    port: int  # 0: none chosen yet
+    is_serving: bool
+    is_heard: bool  # somebody of this machine listens there
+
+
+def gather(scene: Scene) -> PortFacts:
+    is_serving = scene.status is not None and scene.status.state is State.SERVING
+    return PortFacts(_port(scene), is_serving, _is_heard(_port(scene)))
+
+
+def judge(facts: PortFacts) -> list[Finding]:
+    if facts.port == 0:
+        return [Finding(NAME, Severity.NOTE, "no port is chosen yet; the daemon does so when it starts")]
+    if facts.is_serving and facts.is_heard:
+        return [Finding(NAME, Severity.OK, f"others are heard at TCP port {facts.port}")]
+    if facts.is_serving:
+        text = f"the engine serves, but nobody listens at TCP port {facts.port}"
+        return [Finding(NAME, Severity.WARNING, text, "potluck logs; then potluck stop, potluck start")]
+    if facts.is_heard:
+        text = f"another program listens at TCP port {facts.port}, which the engine needs"
+        advice = "end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT"
+        return [Finding(NAME, Severity.ERROR, text, advice)]
+    return [Finding(NAME, Severity.OK, f"TCP port {facts.port} is free")]
+
+
+def _port(scene: Scene) -> int:
+    for address in scene.loaded.settings.serve.listen:
+        parts = address.split("/")
+        if "tcp" in parts[:-1] and parts[parts.index("tcp") + 1].isdecimal():
+            return int(parts[parts.index("tcp") + 1])
+    return scene.port
+
+
+def _is_heard(port: int) -> bool:
+    """By asking for the port: a list of listeners would need rights."""
+    if port == 0:
+        return False
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # what has just closed is no obstacle
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return True
+    listening = [item for item in psutil.net_connections("tcp") if item.status == psutil.CONN_LISTEN]
+    return any(item.laddr and item.laddr.port == port for item in listening)

@@ -1,0 +1,38 @@
+"""Does the daemon run, in the version that is installed, with settings that it can obey?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.states import State
+
+NAME = "daemon"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceFacts:
+    installed: str
+    running: str  # version; empty: not running
+    problems: tuple[str, ...] = ()  # of the settings file
+    failure: str = ""  # why the engine does not run
+
+
+def gather(scene: Scene) -> ServiceFacts:
+    status = scene.status
+    running = status.version if status is not None else ""
+    failure = status.text if status is not None and status.state is State.ERROR else ""
+    return ServiceFacts(version("potluck"), running, scene.loaded.problems, failure)
+
+
+def judge(facts: ServiceFacts) -> list[Finding]:
+    found = [Finding("settings", Severity.ERROR, text, "potluck config edit") for text in facts.problems]
+    if not facts.running:
+        return [*found, Finding(NAME, Severity.WARNING, "the daemon is not running", "potluck start")]
+    if facts.running != facts.installed:
+        text = f"the daemon runs version {facts.running}, installed is {facts.installed}"
+        found.append(Finding(NAME, Severity.WARNING, text, "potluck drain, then potluck start"))
+    if facts.failure:
+        found.append(Finding("engine", Severity.ERROR, facts.failure, "potluck logs"))
+    return found or [Finding(NAME, Severity.OK, f"version {facts.running} runs")]

@@ -1,0 +1,68 @@
+"""Does somebody answer where the swarm is to be found?"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+
+NAME = "swarm"
+TIMEOUT_S = 3.0
+_HOSTS = ("ip4", "ip6", "dns", "dns4", "dns6")
+
+
+@dataclass(frozen=True, slots=True)
+class SwarmFacts:
+    name: str | None  # None: none joined
+    peers: int = 0  # bootstrap peers with an address that can be dialled
+    answering: int = 0
+    gaps: int = 0  # blocks that nobody serves, as far as the daemon knows
+
+
+def gather(scene: Scene) -> SwarmFacts:
+    if scene.swarm is None:
+        return SwarmFacts(None)
+    targets = list(dial_targets(scene.swarm.bootstrap_peers))
+    with ThreadPoolExecutor(max_workers=max(len(targets), 1)) as pool:
+        answering = sum(pool.map(_answers, targets))
+    known = scene.status.swarm if scene.status is not None else None
+    gaps = sum(count == 0 for count in known.coverage) if known is not None else 0
+    return SwarmFacts(scene.swarm.name, len(targets), answering, gaps)
+
+
+def judge(facts: SwarmFacts) -> list[Finding]:
+    if facts.name is None:
+        return [Finding(NAME, Severity.NOTE, "no swarm is joined", "potluck join INVITE, or potluck start --demo")]
+    found = [_of_peers(facts)]
+    if facts.gaps:
+        text = f"{facts.gaps} blocks of {facts.name} are served by nobody"
+        found.append(Finding(NAME, Severity.WARNING, text, "invite more members: potluck swarm invite"))
+    return found
+
+
+def _of_peers(facts: SwarmFacts) -> Finding:
+    if not facts.peers:
+        return Finding(NAME, Severity.NOTE, f"{facts.name} is found through this machine")
+    text = f"{facts.answering} of {facts.peers} addresses where {facts.name} is found answer"
+    if facts.answering:
+        return Finding(NAME, Severity.OK, text)
+    return Finding(NAME, Severity.ERROR, text, "ask a member for a new invite: potluck swarm invite; check the network")
+
+
+def dial_targets(addresses: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """Host and port of multiaddrs; those of other kinds are left out."""
+    for address in addresses:
+        parts = address.split("/")
+        if len(parts) >= 5 and parts[1] in _HOSTS and parts[3] == "tcp" and parts[4].isdecimal():
+            yield parts[2], int(parts[4])
+
+
+def _answers(target: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(target, timeout=TIMEOUT_S).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,91 @@
+"""The manual says what the parsers say, in a form that man programs read without complaint."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from potluck_daemon.cli import main
+from potluck_daemon.cli.command_tree import potluck, potluckd
+from potluck_daemon.cli.manual import outputs
+from potluck_daemon.settings.schema import entries
+
+from potluck.errors import UsageError
+
+ROOT = Path(__file__).parents[3]
+WITHOUT_JSON = {"completions"}  # prints a script
+LEAVES = [command for command in potluck().walk() if not command.actions]
+
+
+@pytest.mark.parametrize("name", list(outputs()))
+def test_the_files_in_the_tree_are_what_the_parsers_say_now(name: str) -> None:
+    assert (ROOT / name).read_text() == outputs()[name], "run: make manual"
+
+
+def test_every_command_option_and_setting_is_in_the_manual() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    for command in (*list(potluck().walk())[1:], potluckd()):
+        assert f"# {' '.join(command.path)}\n" in text
+        assert all(option.flags[-1] in text for option in command.options if "--help" not in option.flags)
+    assert all(f"| `{entry.key}` |" in text for entry in entries())
+
+
+@pytest.mark.parametrize("command", LEAVES, ids=lambda command: " ".join(command.path))
+def test_every_command_takes_json_and_says_what_it_prints(command: object) -> None:
+    flags = {flag for option in command.options for flag in option.flags}  # type: ignore[attr-defined]
+    has_json = command.path[1] not in WITHOUT_JSON  # type: ignore[attr-defined]
+    assert ("--json" in flags) is has_json
+    assert (command.result is not None) is has_json  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("command", [*potluck().walk(), potluckd()], ids=lambda command: " ".join(command.path))
+def test_every_option_and_argument_explains_itself(command: object) -> None:
+    for option in (*command.options, *command.arguments):  # type: ignore[attr-defined]
+        assert option.help, option
+
+
+@pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc is not installed")
+@pytest.mark.parametrize("page", ["potluck.1", "potluckd.8"])
+def test_mandoc_has_no_complaint(page: str) -> None:
+    command = ["mandoc", "-T", "lint", "-W", "warning", ROOT / "resources" / "man" / page]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+@pytest.mark.parametrize("page", ["potluck.1", "potluckd.8"])
+def test_groff_has_no_complaint_and_shows_dashes_that_can_be_copied(page: str) -> None:
+    command = ["groff", "-man", "-Tutf8", "-ww", ROOT / "resources" / "man" / page]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--system" in re.sub("\x1b\\[[0-9;]*m", "", done.stdout)
+
+
+def documented() -> list[str]:
+    """Every command line that the documents show."""
+    found = set()
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
+        for line in path.read_text().splitlines():
+            shown = re.match(r"(?: {4}|\t)(?:sudo )?(?:[A-Z_]+=\S+ )?(?:\.venv/bin/)?(potluck .*)", line)
+            if shown and not re.search(r" \[|ACTION|COMMAND|\|", re.split(r"\s{2,}|\s[|>&#;<]", shown[1])[0]):
+                found.add(re.split(r"\s{2,}|\s[|>&#;<]|\s\(", shown[1])[0])
+    found.update(re.findall(r"`(potluck [a-z][^`]*)`", (ROOT / "README.md").read_text()))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("line", documented())
+def test_every_command_line_in_the_documents_is_understood(line: str) -> None:
+    words = shlex.split(line)[1:]
+    if line in AS_A_WHOLE or words[0].startswith("-") or words[0] == "COMMAND":
+        return
+    try:
+        main.parser_of(words[0], main.load(words[0])).parse_args(words[1:])
+    except UsageError as error:
+        pytest.fail(f"{line}: {error}")
+
+
+AS_A_WHOLE = {f"potluck {name}" for name in ("service", "swarm", "config")}
