@@ -76,6 +76,7 @@ def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Laun
         blocks=serve.blocks,
         num_blocks=serve.num_blocks,
         device=serve.device,
+        devices=serve.devices,
         dtype=serve.dtype,
         memory_limit_mb=serve.memory_limit_mb,
         threads=serve.threads,

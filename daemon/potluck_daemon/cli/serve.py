@@ -23,6 +23,7 @@ from potluck_daemon.cli.options import (
 from potluck_daemon.cli.terminal import Style, Terminal
 from potluck_daemon.codec import to_json
 from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.devices import check_devices, threads_each
 from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Offline, Online, Starting
 from potluck_daemon.joined import JoinedSwarms
 
@@ -47,7 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser, port=0)
     parser.add_argument("--name", help="public name, shown to the swarm")
     parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: a new identity each time)")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, mps, ... (default: %(default)s)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, mps, ... (default: %(default)s)")
+    where.add_argument(
+        "--devices", type=device_list, default=(), metavar="DEVICE,...", help="hold the blocks together: cuda:0,cuda:1"
+    )
     parser.add_argument(
         "--dtype",
         choices=("float32", "bfloat16", "float16"),
@@ -87,8 +92,9 @@ def engine_config(args: argparse.Namespace) -> EngineConfig:
         num_blocks=args.num_blocks or swarm.num_blocks,
         dtype=args.dtype or ("float32" if args.quantization == "none" else "bfloat16"),
         quantization=args.quantization,
-        device=args.device,
-        threads=args.threads,
+        device=args.devices[0] if args.devices else args.device,
+        devices=args.devices,
+        threads=threads_each(args.threads, args.devices),
         listen=(listen_address(args.host, args.port),),
         announce=tuple(args.announce),
         identity_path=args.identity,
@@ -96,6 +102,11 @@ def engine_config(args: argparse.Namespace) -> EngineConfig:
         parent_pid=args.parent_pid,
         limits=Limits(cache_tokens=args.cache_tokens),
     )
+
+
+def device_list(text: str) -> tuple[str, ...]:
+    """The value of --devices; raises UsageError."""
+    return check_devices([item.strip() for item in text.split(",") if item.strip()])
 
 
 def event_to_json(event: EngineEvent) -> str:

@@ -29,3 +29,14 @@ def check_devices(devices: Sequence[str]) -> tuple[str, ...]:
     if len(devices) > MAX_DEVICES:
         raise UsageError(f"{len(devices)} devices are too many", hint=f"at most {MAX_DEVICES}")
     return tuple(devices)
+
+
+def threads_each(threads: int, devices: Sequence[str]) -> int:
+    """CPU threads of one rank, of those that the engine may use; ranks on a CPU share them."""
+    shares = sum(device == "cpu" for device in devices) or 1
+    return max(threads // shares, 1)
+
+
+def num_memories(devices: Sequence[str]) -> int:
+    """How many devices have memory of their own; ranks on a CPU share it."""
+    return max(len({device for device in devices}), 1)

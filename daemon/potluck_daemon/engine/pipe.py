@@ -29,6 +29,7 @@ from potluck.protocol.records import ServerState
 from potluck_daemon.codec import CodecError
 from potluck_daemon.engine import events, fitting
 from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.devices import check_devices, num_memories, threads_each
 from potluck_daemon.engine.loading import open_for_swarm
 from potluck_daemon.engine.server import Engine
 from potluck_daemon.supervisor import messages
@@ -146,9 +147,10 @@ class _Child:
 
     def _configure(self, launch: messages.Launch) -> EngineConfig:
         """Blocks: what may be chosen needs the checkpoint. Raises PotluckError."""
-        device = fitting.choose_device(launch.device)
+        devices = check_devices(launch.devices)
+        device = devices[0] if devices else fitting.choose_device(launch.device)
         dtype = fitting.choose_dtype(launch.dtype, device, launch.quantization)
-        self._limit_bytes = fitting.memory_limit_bytes(launch.memory_limit_mb, device)
+        self._limit_bytes = fitting.memory_limit_bytes(launch.memory_limit_mb, device) * num_memories(devices)
         config = EngineConfig(
             swarm=decode_invite(launch.invite),
             checkpoint=launch.checkpoint,
@@ -158,7 +160,8 @@ class _Child:
             dtype=dtype,
             quantization=launch.quantization,
             device=device,
-            threads=fitting.choose_threads(launch.threads),
+            devices=devices,
+            threads=threads_each(fitting.choose_threads(launch.threads), devices),
             listen=launch.listen or DEFAULT_LISTEN,
             identity_path=Path(launch.identity_path),
             public_name=launch.public_name or None,
@@ -222,10 +225,11 @@ class _Child:
                     await self._look_now.wait()
 
     def _memory_used_bytes(self) -> int:
-        """Of the device that computes: the whole process on a CPU, torch's share on a GPU."""
+        """Of the devices that compute: the whole process on a CPU, torch's share on a GPU; ranks are alike."""
+        devices = self._config.devices if self._config is not None else ()
         if self._config is not None and self._config.device.startswith("cuda"):
-            return int(torch.cuda.memory_reserved(self._config.device))
-        return int(psutil.Process().memory_info().rss)
+            return int(torch.cuda.memory_reserved(self._config.device)) * max(len(devices), 1)
+        return int(psutil.Process().memory_info().rss) * max(len(devices), 1)
 
     def _send(self, message: messages.Event) -> None:
         if not self._writer.is_closing():

@@ -31,6 +31,7 @@ class Launch:
     blocks: str = ""  # START:END
     num_blocks: int = 0
     device: str = "auto"
+    devices: tuple[str, ...] = ()  # that hold the blocks together; empty: `device` alone
     dtype: str = "auto"
     quantization: str = "none"
     memory_limit_mb: int = 0
