@@ -39,4 +39,4 @@ def threads_each(threads: int, devices: Sequence[str]) -> int:
 
 def num_memories(devices: Sequence[str]) -> int:
     """How many devices have memory of their own; ranks on a CPU share it."""
-    return max(len({device for device in devices}), 1)
+    return max(len(set(devices)), 1)

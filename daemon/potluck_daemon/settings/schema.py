@@ -24,7 +24,7 @@ class ServeSettings:
     num_blocks: int = _setting(0, "how many blocks to serve; 0: as many as fit", low=0, high=10_000)
     checkpoint: str = _setting("", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache")
     device: str = _setting("auto", "auto, cpu, cuda, cuda:1, ...")
-    devices: tuple[str, ...] = _setting((), "devices that hold the blocks together, e.g. cuda:0,cuda:1; empty: one alone")
+    devices: tuple[str, ...] = _setting((), "devices that hold the blocks together: cuda:0,cuda:1; empty: one alone")
     dtype: str = _setting("auto", "number format of the weights: auto, float32, bfloat16, float16")
     memory_limit_mb: int = _setting(
         0, "device memory the engine may use; 0: what fits", unit="MiB", low=0, high=1 << 24
