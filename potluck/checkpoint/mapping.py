@@ -2,7 +2,7 @@
 
 Dropping is free, because the file still has the bytes; dropping anonymous memory would zero it, so only ranges that the
 kernel itself lists as mapped from a file are ever touched. Linux only: elsewhere nothing is listed, nothing is asked or
-dropped, and the system takes clean pages back by itself when it must.
+dropped, and the system takes clean pages back by itself when it must. Also here: giving the heap's free memory back.
 """
 
 from __future__ import annotations
@@ -63,6 +63,13 @@ def mapped_ranges(tensors: Iterable[Tensor]) -> tuple[MappedRange, ...] | None:
             joined.append((start, end))
     whole = [MappedRange(-(-start // PAGE) * PAGE, end // PAGE * PAGE) for start, end in joined]
     return tuple(pages for pages in whole if pages.num_bytes > 0)
+
+
+def trim_heap() -> None:
+    """Return freed memory to the system; the C library keeps some for later."""
+    trim = getattr(_libc(), "malloc_trim", None)  # glibc only
+    if trim is not None:
+        trim(0)
 
 
 def _file_mappings() -> list[MappedRange]:

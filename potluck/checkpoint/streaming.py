@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
-from potluck.checkpoint.mapping import PAGE, MappedRange
+from potluck.checkpoint.mapping import MappedRange
 
 _ALIGNMENT = 256  # of tensors within a slot, bytes; what CUDA's own allocator keeps
 
@@ -64,6 +64,25 @@ class Order:
         return self.blocks[(place + self._step) % len(self.blocks)]
 
 
+def enter_again(stream: BlockStream, block: int, output: Any) -> Any:
+    """A layer's output, through which a backward pass enters the block before it reaches the layer."""
+    if isinstance(output, tuple):
+        return enter_again(stream, block, output[0]), *output[1:]
+    return _Enter.apply(output, stream, block) if output.requires_grad else output  # type: ignore[no-untyped-call]
+
+
+class _Enter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, output: Tensor, stream: BlockStream, block: int) -> Tensor:
+        ctx.stream, ctx.block = stream, block
+        return output.view_as(output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        ctx.stream.enter(ctx.block)
+        return grad, None, None
+
+
 class PageStream:
     """Blocks of a CPU, mapped from files: `pages` of each, and which of them leave the system's cache as well."""
 
@@ -99,8 +118,8 @@ class PageStream:
         self._drop(block)
 
     def remembering(self) -> AbstractContextManager[object]:
-        """Saved weights are views of the file; a backward pass that reads them again enters their block."""
-        return saved_tensors_hooks(self._note, self._recall)
+        """Saved weights are views of the file, which are right whenever they are read."""
+        return nullcontext()
 
     def free(self) -> None:
         self._entered = None
@@ -123,19 +142,6 @@ class PageStream:
     def _drop(self, block: int) -> None:
         for pages in self._pages[block]:
             pages.drop(evict=block in self._evicted)
-
-    def _note(self, tensor: Tensor) -> tuple[int | None, Tensor]:
-        address = tensor.data_ptr()
-        for block, pages in self._pages.items():
-            if any(each.start - PAGE < address < each.end for each in pages):
-                return block, tensor
-        return None, tensor
-
-    def _recall(self, noted: tuple[int | None, Tensor]) -> Tensor:
-        block, tensor = noted
-        if block is not None:
-            self.enter(block)
-        return tensor
 
 
 @dataclass(frozen=True, slots=True)

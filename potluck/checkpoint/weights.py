@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from potluck.checkpoint.mapping import MappedRange, mapped_ranges
+from potluck.checkpoint.mapping import MappedRange, mapped_ranges, trim_heap
 from potluck.checkpoint.prepared import PreparedBlocks
 from potluck.checkpoint.residency import NUM_SLOTS, Home, Placement, Room, Tier, place
 from potluck.checkpoint.streaming import BlockStream, PageStream, SlotStream, StreamedBlock, in_arena
-from potluck.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +30,22 @@ class _Kept:
 
 
 class SpanWeights:
-    """Owns where the parameters of `layers` are; blocks are numbered as in the model.
+    """Owns where the parameters of `layers` are, `sizes` bytes each in the end; blocks are numbered as in the model.
 
     Attributes:
         placement: what was decided.
         stream: what brings the blocks that are not resident; None if there are none.
     """
 
-    def __init__(self, layers: nn.ModuleList, first_block: int, device: torch.device, room: Room | None) -> None:
-        sizes = [sum(parameter.nbytes for parameter in layer.parameters()) for layer in layers]
+    def __init__(
+        self,
+        layers: nn.ModuleList,
+        sizes: Sequence[int],
+        *,
+        first_block: int,
+        device: torch.device,
+        room: Room | None,
+    ) -> None:
         self.placement = _all_resident(sizes) if room is None else place(sizes, room)
         self.stream: BlockStream | None = None
         self._layers = layers
@@ -54,14 +60,13 @@ class SpanWeights:
 
         Raises:
             CheckpointError: the disk is full.
-            UsageError: these weights cannot be streamed.
         """
         parameters = dict(self._layers[index].named_parameters())
         home = self.placement.homes[index]
-        if not home.is_resident:
-            _refuse_packed(parameters)
         keep = self._take_paged if self._is_paged else self._take_to_device
         self._kept.append(keep(home, parameters, digest))
+        if not home.is_resident:
+            trim_heap()  # what converting it took
 
     def finish(self) -> None:
         """All blocks are taken: set up the stream."""
@@ -141,8 +146,10 @@ class SpanWeights:
             assert self._prepared is not None
             sources = tuple(self._prepared.keep(digest, tensors).values())
         for parameter in parameters.values():
-            here = parameter.data if home.is_resident else parameter.data[:0].flatten()
-            parameter.data = here.to(self._device)
+            if home.is_resident:
+                parameter.data = parameter.data.to(self._device)
+            else:
+                parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
         _move_buffers(self._layers[len(self._kept)], self._device)
         pages = mapped_ranges(sources) if arena is None else ()
         for each in pages or ():
@@ -164,9 +171,3 @@ def _move_buffers(layer: nn.Module, device: torch.device) -> None:
     for module in layer.modules():
         for name, buffer in module.named_buffers(recurse=False):
             module._buffers[name] = buffer.to(device)
-
-
-def _refuse_packed(parameters: dict[str, nn.Parameter]) -> None:
-    """Quantised weights carry more than their bytes."""
-    if any(type(parameter.data) is not Tensor for parameter in parameters.values()):
-        raise UsageError("quantised weights cannot be streamed", hint="serve fewer blocks, or another number format")

@@ -85,6 +85,18 @@ def test_a_backward_pass_may_come_after_other_blocks_took_the_slots(
     assert torch.equal(torch.autograd.grad(output, hidden, torch.ones_like(output))[0], expected)
 
 
+@pytest.mark.parametrize("quantization", ["int8", "int4"])
+def test_quantized_blocks_are_streamed_too(
+    quantization: str, way: str, family_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    checkpoint = open_checkpoint(str(family_folder("llama")))
+    resident = load_span(checkpoint, WHOLE, quantization=quantization)
+    room = Room(2 * max(resident.weights.placement.sizes), 0, 1 << 24, tmp_path / "blocks")
+    streamed = load_span(checkpoint, WHOLE, quantization=quantization, room=room)
+    assert streamed.weights.placement.num_streamed == len(WHOLE)
+    torch.testing.assert_close(gradient_of(resident, hidden_of(4)), gradient_of(streamed, hidden_of(4)))
+
+
 @pytest.mark.parametrize("ram", [0, 6])
 def test_what_was_given_back_can_be_taken_again(
     way: str, ram: int, family_folder: Callable[[str], Path], tmp_path: Path
@@ -160,6 +172,6 @@ def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(
     peak = measure_stream_peak(heavy_folder, tmp_path / "blocks", way, dtype)
     assert peak.span_bytes >= 4 * peak.limit_bytes
     assert peak.is_equal
-    slack = 16 << 20  # activations, and one block that is converted while it is loaded
+    slack = 24 << 20  # activations, two blocks while they are loaded or converted
     assert peak.anonymous_bytes <= peak.limit_bytes + slack, peak
     assert peak.resident_bytes <= peak.limit_bytes + slack, peak
