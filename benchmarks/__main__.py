@@ -8,39 +8,38 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from potluck_daemon.cli.terminal import table
 
-from benchmarks.figures import FIGURES
-from benchmarks.machine import ONE_THREAD, describe_machine
+from benchmarks.figures import FIGURES, Figure
+from benchmarks.gpu.figures import GPU_FIGURES, has_gpu
+from benchmarks.measuring import measure_here
 
-_RESULTS = Path(__file__).parent / "results"
 _TIMEOUT_S = 300.0
 _SOAK_TIMEOUT_S = 3600.0
 
 
 def main() -> int:
     args = _parser().parse_args()
+    figures = {**FIGURES, **GPU_FIGURES} if has_gpu() else FIGURES
     if args.list:
-        for figure in FIGURES.values():
+        for figure in figures.values():
             print(
                 f"{figure.name:18} {figure.summary} (reach {figure.reach:g} {figure.unit}, {figure.better} is better)"
             )
         return 0
-    unknown = [name for name in args.names if name not in FIGURES]
+    unknown = [name for name in args.names if name not in figures]
     if unknown:
         print(f"no figure is named {unknown[0]}; --list names them", file=sys.stderr)
         return 2
     if len(args.names) == 1:
-        return _measure_here(args.names[0], args.soak)
-    return _measure_each(args.names or list(FIGURES), args.soak)
+        return measure_here(figures[args.names[0]], soak=args.soak)
+    return _measure_each([figures[name] for name in args.names or figures], args.soak)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,28 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measure_here(name: str, soak: bool) -> int:
-    """Prints the figure's JSON object as the last line."""
-    os.environ.update(ONE_THREAD)  # read when torch is imported
-    figure = FIGURES[name]
-    print(f"{name}: {figure.summary}", flush=True)
-    started = time.monotonic()
-    measured = figure.measure(soak=soak)
-    detail = {**measured.detail, "seconds": round(time.monotonic() - started, 1), "machine": describe_machine()}
-    measured = type(measured)(measured.value, detail, measured.holds)
-    line = figure.to_json(measured)
-    if soak:
-        _keep(name, line)
-    print(line, flush=True)
-    return 0 if figure.is_reached(measured) else 1
-
-
-def _measure_each(names: list[str], soak: bool) -> int:
+def _measure_each(figures: list[Figure], soak: bool) -> int:
     results = {}
-    for name in names:
-        results[name] = _measure_in_child(name, soak)
+    for figure in figures:
+        results[figure.name] = _measure_in_child(figure.name, soak)
         print(flush=True)
-    rows = [_row(name, result) for name, result in results.items()]
+    rows = [_row(figure, results[figure.name]) for figure in figures]
     print(*table(("FIGURE", "VALUE", "REACH", "UNIT", ""), rows), sep="\n")
     return 0 if all(result is not None and result["ok"] for result in results.values()) else 1
 
@@ -97,19 +80,10 @@ def _measure_in_child(name: str, soak: bool) -> dict[str, Any] | None:
     return result if isinstance(result, dict) else None
 
 
-def _row(name: str, result: dict[str, Any] | None) -> tuple[str, ...]:
-    figure = FIGURES[name]
+def _row(figure: Figure, result: dict[str, Any] | None) -> tuple[str, ...]:
     value = f"{result['value']:g}" if result else "-"
     verdict = "not measured" if result is None else "ok" if result["ok"] else "NOT REACHED"
-    return (name, value, f"{figure.reach:g}", figure.unit, verdict)
-
-
-def _keep(name: str, line: str) -> None:
-    now = datetime.now(UTC)
-    record = {"at": now.isoformat(timespec="seconds"), "command": " ".join(["python -m benchmarks", name, "--soak"])}
-    _RESULTS.mkdir(exist_ok=True)
-    path = _RESULTS / f"{now:%Y-%m-%d}-{name}.json"
-    path.write_text(json.dumps({**record, **json.loads(line)}, indent=2) + "\n")
+    return (figure.name, value, f"{figure.reach:g}", figure.unit, verdict)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,91 @@
+"""Decode steps near the memory's speed: `gpu_decode_1` and `gpu_decode_32`.
+
+A step is what the engine does with rows that arrived: plan, hidden states to the device, all blocks, results back. It
+has to read every weight and the rows' keys and values once; these bytes a second are compared with a plain copy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from benchmarks.figures import Measured
+from benchmarks.gpu.blocks import LLAMA_8B, Shape, random_blocks
+from benchmarks.gpu.speeds import copy_bps, median_s
+from potluck.checkpoint import BlockSpan
+from potluck.checkpoint.kv import KvMemory, KvSequence
+from potluck.checkpoint.ragged import StepRow, plan_step
+
+CONTEXT_TOKENS = 1024
+
+
+def one_row(soak: bool) -> Measured:
+    return share_of_copy(LLAMA_8B, torch.device("cuda"), rows=1, rounds=400 if soak else 100)
+
+
+def many_rows(soak: bool) -> Measured:
+    return share_of_copy(LLAMA_8B, torch.device("cuda"), rows=32, rounds=400 if soak else 100)
+
+
+def share_of_copy(
+    shape: Shape, device: torch.device, *, rows: int, rounds: int, context: int = CONTEXT_TOKENS, copied: int = 4 << 30
+) -> Measured:
+    """Args: rows: sessions, one token each; context: tokens that each holds before; copied: bytes of the plain copy."""
+    blocks = random_blocks(shape, device, dtype=torch.bfloat16)
+    step = _DecodeSteps(blocks, rows, context, most_steps=rounds + 3)
+    step_s = median_s(step.run, device, rounds=rounds)
+    eager_s = median_s(_family_steps(blocks, rows, context), device, rounds=min(rounds, 30))
+    weight_bytes = sum(parameter.nbytes for parameter in blocks.layers.parameters())
+    kv_bytes = rows * (context + rounds // 2) * blocks.bytes_per_token
+    speed = copy_bps(device, copied)
+    detail: dict[str, Any] = {
+        "ms_a_step": round(step_s * 1e3, 4),
+        "eager_ms_a_step": round(eager_s * 1e3, 4),
+        "eager_share": round((weight_bytes + kv_bytes) / eager_s / speed, 4),
+        "tokens_a_second": round(rows / step_s, 1),
+        "copy_gbps": round(speed / 1e9, 1),
+        "read_gb_a_step": round((weight_bytes + kv_bytes) / 1e9, 3),
+        "ways": blocks.step_ways,
+        "context_tokens": context,
+        "steps": rounds,
+    }
+    return Measured((weight_bytes + kv_bytes) / step_s / speed, detail)
+
+
+class _DecodeSteps:
+    """Sessions that each take one token a step."""
+
+    def __init__(self, blocks: BlockSpan, rows: int, context: int, most_steps: int) -> None:
+        self._blocks = blocks
+        length = context + most_steps
+        self._memory: KvMemory = blocks.new_memory(rows * (length + 16))
+        self._sequences: list[KvSequence] = [self._memory.new_sequence() for _ in range(rows)]
+        for sequence in self._sequences:
+            self._memory.reserve(sequence, length)
+            hidden = torch.randn(context, blocks.hidden_size).to(blocks.device, blocks.dtype)
+            blocks.run_step(plan_step(self._memory, [StepRow(sequence, context)]), hidden, self._memory)
+            self._memory.advance(sequence, context)
+        self._hidden = torch.randn(rows, blocks.hidden_size).to(blocks.dtype)
+
+    def run(self) -> torch.Tensor:
+        plan = plan_step(self._memory, [StepRow(sequence, 1) for sequence in self._sequences])
+        output = self._blocks.run_step(plan, self._hidden.to(self._blocks.device), self._memory).cpu()
+        for sequence in self._sequences:
+            self._memory.advance(sequence, 1)
+        return output
+
+
+def _family_steps(blocks: BlockSpan, rows: int, context: int) -> Any:
+    """The family's own code with a cache of as many rows: what there would be without the engine's own ways."""
+    cache = blocks.new_cache()
+    hidden = torch.randn(rows, 1, blocks.hidden_size).to(blocks.device, blocks.dtype)
+
+    @torch.inference_mode()
+    def run() -> torch.Tensor:
+        return blocks.forward(hidden, cache)
+
+    with torch.inference_mode():
+        for _ in range(0, context, 128):
+            blocks.forward(hidden.expand(-1, 128, -1), cache)
+    return run

@@ -1,0 +1,40 @@
+"""What the machine can do at best: the speeds that figures are shares of."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+
+
+def synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def median_s(run: Callable[[], object], device: torch.device, *, rounds: int) -> float:
+    """Seconds a round until the device is done, after three that do not count."""
+    times = []
+    for _ in range(rounds + 3):
+        synchronize(device)
+        start = time.perf_counter()
+        run()
+        synchronize(device)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[3:])
+
+
+def copy_bps(device: torch.device, num_bytes: int = 4 << 30) -> float:
+    """Bytes a second that a copy within the device reads and writes, counted together."""
+    source = torch.randint(0, 255, (num_bytes,), dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return 2 * num_bytes / median_s(lambda: target.copy_(source), device, rounds=10)
+
+
+def pinned_bps(device: torch.device, num_bytes: int = 1 << 30) -> float:
+    """Bytes a second from pinned memory to the device."""
+    source = torch.ones(num_bytes, dtype=torch.uint8, pin_memory=device.type == "cuda")
+    target = torch.empty(num_bytes, dtype=torch.uint8, device=device)
+    return num_bytes / median_s(lambda: target.copy_(source, non_blocking=True), device, rounds=5)
