@@ -13,6 +13,7 @@ from potluck_daemon import logs
 from potluck_daemon.control import schema
 from potluck_daemon.control.server import Handler
 from potluck_daemon.joined import JoinedSwarms, free_name
+from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.resources import DEMO_MODEL, num_blocks_of, resource
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class Commands:
             schema.INVITE.name: self._invite,
             schema.HISTORY.name: self._history,
             schema.LOGS.name: self._logs,
+            schema.NEVER_YIELD.name: self._never_yield,
+            schema.PRESENCE.name: self._presence,
+            schema.METRICS.name: self._metrics,
             schema.RELOAD.name: self._reload,
             schema.DRAIN.name: self._drain,
             schema.SHUTDOWN.name: self._shutdown,
@@ -85,6 +89,18 @@ class Commands:
     async def _logs(self, params: schema.LogsParams) -> schema.Logs:
         path = self._daemon.places.log_file
         return schema.Logs(str(path), logs.tail(path, params.lines))
+
+    async def _never_yield(self, params: schema.NeverYieldParams) -> schema.Status:
+        self._daemon.never_yield(params.app)
+        return self._daemon.status()
+
+    async def _presence(self, params: schema.PresenceParams) -> schema.Empty:
+        sighting = Sighting(params.reason, params.who or params.source, params.certainty, params.app.lower())
+        self._daemon.agents.tell(params.source, sighting, params.lifetime_s)
+        return schema.Empty()
+
+    async def _metrics(self, _: schema.Empty) -> schema.Metrics:
+        return self._daemon.metrics()
 
     async def _reload(self, _: schema.Empty) -> schema.Status:
         self._daemon.reload()

@@ -12,39 +12,51 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
 from potluck.protocol.swarm import Swarm
+from potluck_daemon.budget import Budget
+from potluck_daemon import logs
 from potluck_daemon.commands import Commands
 from potluck_daemon.contact import free_port, peers_to_ask
 from potluck_daemon.control.events import Broadcast
 from potluck_daemon.control.peers import AccessRule
-from potluck_daemon.control.schema import Status, SwarmStatus, Transition
+from potluck_daemon.control.schema import Metrics, Status, SwarmStatus, Transition
 from potluck_daemon.control.server import ControlServer
 from potluck_daemon.counters import TokenCounts, count, stopped
 from potluck_daemon.display import load_status, swarm_status
 from potluck_daemon.history import HistoryFile
 from potluck_daemon.instance import InstanceLock
 from potluck_daemon.load import LoadMeter, available_memory_bytes
+from potluck_daemon.metrics.families import families
+from potluck_daemon.metrics.page import MetricsPage
 from potluck_daemon.notify import ServiceManager
-from potluck_daemon.policy import Decision, Inputs, Limits, decide
+from potluck_daemon.policy import Decision, Inputs, Limits, decide, has_game, is_finished
+from potluck_daemon.presence.agents import AgentReports
+from potluck_daemon.presence.choose import probes_for
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.watch import Level, Watch
 from potluck_daemon.settings.accepted import AcceptedSettings
 from potluck_daemon.settings.places import Places
+from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import Pause, StateFile
+from potluck_daemon.settings.store import change
 from potluck_daemon.states import Reason, State
 from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.wanted import Wanted, probes_for, read_wanted, stamps
+from potluck_daemon.wanted import Wanted, read_wanted, stamps
 
 log = logging.getLogger(__name__)
 
 PUBLISH_INTERVAL_S = 1.0  # of numbers that change by themselves, while somebody looks
 CHORES_INTERVAL_S = 5.0
+LOG_LOOK_S = 3600.0
 MEMORY_LOOK_S = 2.0  # while a game runs beside an engine that has not ended
 
 
@@ -65,12 +77,20 @@ class Daemon:
         self._meter = LoadMeter()
         self._changed = asyncio.Event()
         self._is_ending = False
+        self._finish_by: float | None = None  # monotonic; told to finish what is open and to end then
         self._counts = TokenCounts()
         self._shown = Transition(time.time(), State.IDLE, State.IDLE, Reason.START_UP, "Starting up")
         self._until: float | None = None
+        self._decision: Decision | None = None
         self._state_notice: str | None = None
         self._wanted = Wanted()
+        self._surroundings = Surroundings(environment=environment)
+        self._reader = NvmlReader()
+        self._budget = Budget(environment, self._reader)
+        self.agents = AgentReports()
         self._stamps = stamps(places)
+        self._page = MetricsPage(lambda: families(self.status(), self._supervisor.facts.report.metrics))
+        self._turning_page: asyncio.Task[None] | None = None
         self._watch = self._new_watch()
         self.places = places
         self.version = version("potluck")
@@ -83,6 +103,7 @@ class Daemon:
         try:
             self._state_notice = self._memory.load()
             self._counts = TokenCounts(self._memory.state.tokens_day, self._memory.state.tokens)
+            self._budget.use = self._memory.state.use
             self._choose_port()
             self.history.load()
             self.reload()
@@ -104,15 +125,24 @@ class Daemon:
         self._is_ending = True
         self.wake()
 
-    def pause(self, until: float | None) -> None:
-        """Until a Unix time, or None: until resumed."""
-        self._memory.state = replace(self._memory.state, pause=Pause(time.time(), until))
+    def drain(self, seconds: float) -> None:
+        """Take no new work, let sessions end for so long, then `end`; `resume` takes it back."""
+        self._finish_by = time.monotonic() + seconds
+        self._step()
+        self.wake()
+
+    def pause(self, until: float | None, *, until_game_ends: bool = False) -> None:
+        """Until a Unix time, or None: until resumed. Raises UsageError if there is no game whose end to wait for."""
+        if until_game_ends and not has_game(self._watch.presence):
+            raise UsageError("no game is running as far as one can see", hint="name a time: potluck pause 2h")
+        self._memory.state = replace(self._memory.state, pause=Pause(time.time(), until, until_game_ends))
         self._memory.save()
         self._step()  # now, so that the caller's answer shows it
         self.wake()
 
     def resume(self) -> None:
         """End a pause, a wait after a failure and the quiet time after a game; a game that still runs is obeyed."""
+        self._finish_by = None
         self._memory.state = replace(self._memory.state, pause=None)
         self._memory.save()
         self._supervisor.forgive()
@@ -127,10 +157,23 @@ class Daemon:
         for notice in wanted.notices:
             log.warning("%s", notice)
         before, self._wanted = self._wanted, wanted
-        if wanted.settings.yield_ != before.settings.yield_:
+        self._turning_page = asyncio.create_task(self._page.apply(wanted.settings.metrics))
+        if not _same_probes(wanted.settings, before.settings):
             self._watch.set_level(Level.ASLEEP)
             self._watch = self._new_watch()
         self.wake()
+
+    def never_yield(self, app: str) -> None:
+        """Add a program to those that are not given way to. Raises UsageError."""
+        given = self._wanted.settings.yield_.never
+        if app.lower() not in (name.lower() for name in given):
+            try:
+                change(self.places.settings_file, "yield.never", ",".join((*given, app)))
+            except OSError as error:
+                raise UsageError(f"cannot write {self.places.settings_file}: {error.strerror}") from error
+        self.reload()
+        self._watch.forget_quiet()
+        self._step()
 
     def invite(self) -> Swarm:
         """The served swarm with an address of this machine among those that newcomers ask first.
@@ -161,9 +204,18 @@ class Daemon:
             tokens_per_s=round(self._counts.tokens_per_s, 2),
             sessions=report.sessions,
             tokens_today=self._counts.today if self._counts.day == _today() else 0,
+            ends=self._decision.ends if self._decision else "",
+            app=self._decision.app if self._decision else "",
+            duty=self._decision.duty if self._decision else 1.0,
+            use=self._budget.status(self._wanted.settings.limits),
             probes=self._watch.statuses(),
             notices=self._wanted.notices + ((self._state_notice,) if self._state_notice else ()),
         )
+
+    def metrics(self) -> Metrics:
+        facts = self._supervisor.facts
+        age_s = round(time.monotonic() - facts.reported_at, 1) if facts.reported_at else None
+        return Metrics(facts.report.metrics, age_s, self._page.url or "", self._page.problem or "")
 
     # --- the loop ----------------------------------------------------------------------------------------------------
 
@@ -185,6 +237,7 @@ class Daemon:
         self._manager.stopping()
         await self._supervisor.close()
         await self._watch.close()
+        await self._page.close()
         await self._server.close()
         self._remember()
         self._memory.save()
@@ -195,36 +248,55 @@ class Daemon:
         """Decide and act once; returns seconds until the next decision is due, None for never."""
         self._count_tokens()
         self._end_expired_pause()
-        decision = decide(self._inputs(), time.monotonic())
+        inputs = self._inputs()
+        if inputs.finish_left_s is not None and is_finished(inputs):
+            self._is_ending = True
+            inputs = replace(inputs, is_ending=True)
+            self.wake()
+        decision = decide(inputs, time.monotonic())
         python = self._wanted.settings.serve.python
         self._supervisor.obey(decision.order, self._wanted.launch, python, self._engine_environment())
-        self._watch.set_level(_level(decision.state))
+        self._supervisor.throttle(decision.duty)
+        self._tell_probes()
+        self._watch.set_level(Level.RELAXED if inputs.is_pause_of_game else _level(decision))
+        self._decision = decision
         self._show(decision)
-        is_climbing_down = self._watch.presence.evidence is not None and self._supervisor.pid is not None
+        is_climbing_down = bool(self._watch.presence.evidence) and self._supervisor.pid is not None
         times = (decision.wake_in_s, MEMORY_LOOK_S if is_climbing_down else None)
         return min((max(item, 0.0) for item in times if item is not None), default=None)
 
+    def _tell_probes(self) -> None:
+        situation = self._watch.situation
+        situation.engine_pid = self._supervisor.pid
+        situation.engine_gpu = self._supervisor.facts.report.gpu
+        situation.needed_bytes = self._supervisor.needed_bytes
+
     def _inputs(self) -> Inputs:
-        settings = self._wanted.settings.yield_
+        settings = self._wanted.settings
         presence = self._watch.presence
         pause = self._memory.state.pause
         swarm = self._wanted.swarm
         return Inputs(
-            limits=Limits(settings.quiet_certain_s, settings.quiet_likely_s, settings.end_engine_after_s),
+            limits=_limits(settings),
             engine=self._supervisor.view(swarm.model if swarm else "", self._wanted.launch),
             presence=presence,
+            bars=self._budget.bars(settings, may_download=self._supervisor.pid is None),
             is_ending=self._is_ending,
+            finish_left_s=max(self._finish_by - time.monotonic(), 0.0) if self._finish_by is not None else None,
             is_paused=pause is not None,
             pause_left_s=max(pause.until - time.time(), 0.0) if pause and pause.until is not None else None,
-            is_enabled=self._wanted.settings.serve.enabled,
+            is_pause_of_game=pause is not None and pause.until_game_ends,
+            is_enabled=settings.serve.enabled,
             has_swarm=swarm is not None,
-            is_memory_short=presence.evidence is not None and available_memory_bytes() < settings.reserve_mb << 20,
+            is_memory_short=bool(presence.evidence) and available_memory_bytes() < settings.yield_.reserve_mb << 20,
+            is_settled=self._watch.is_settled,
         )
 
     def _new_watch(self) -> Watch:
-        settings = self._wanted.settings.yield_
-        probes, off = probes_for(settings)
-        return Watch(probes, self.wake, likely_interval_s=settings.likely_interval_s, switched_off=off)
+        settings = self._wanted.settings
+        probes, off = probes_for(settings, self._surroundings, self.agents, self._reader)
+        given = settings.yield_
+        return Watch(probes, self.wake, likely_interval_s=given.likely_interval_s, never=given.never, switched_off=off)
 
     def _choose_port(self) -> None:
         if not self._memory.state.port:
@@ -233,7 +305,10 @@ class Daemon:
 
     def _end_expired_pause(self) -> None:
         pause = self._memory.state.pause
-        if pause is not None and pause.until is not None and pause.until <= time.time():
+        if pause is None:
+            return
+        has_game_ended = pause.until_game_ends and not has_game(self._watch.presence)
+        if has_game_ended or (pause.until is not None and pause.until <= time.time()):
             self._memory.state = replace(self._memory.state, pause=None)
 
     def _engine_environment(self) -> dict[str, str]:
@@ -246,7 +321,8 @@ class Daemon:
         before = self._shown
         if (before.state, before.reason, before.text) != (decision.state, decision.reason, decision.text):
             self._shown = Transition(time.time(), before.state, decision.state, decision.reason, decision.text)
-            log.info("%s (%s): %s", decision.state, decision.reason, decision.text)
+            fields = {"POTLUCK_STATE": decision.state, "POTLUCK_REASON": decision.reason}
+            log.info("%s (%s): %s", decision.state, decision.reason, decision.text, extra={"journal": fields})
             self.history.append(self._shown)
             self._manager.status(decision.text)
             self._broadcast.publish_transition(self._shown)
@@ -270,7 +346,11 @@ class Daemon:
     def _remember(self) -> None:
         counts = self._counts
         self._memory.state = replace(
-            self._memory.state, tokens_day=counts.day, tokens=counts.today, swarm=self._swarm_status()
+            self._memory.state,
+            tokens_day=counts.day,
+            tokens=counts.today,
+            use=self._budget.use,
+            swarm=self._swarm_status(),
         )
 
     async def _keep_publishing(self) -> None:
@@ -282,14 +362,30 @@ class Daemon:
             await asyncio.sleep(PUBLISH_INTERVAL_S)
 
     async def _do_chores(self) -> None:
+        looked_at_log = -math.inf
         while True:
+            if time.monotonic() - looked_at_log > LOG_LOOK_S:
+                looked_at_log = time.monotonic()
+                logs.drop_old(self.places.log_file, time.time())
             await asyncio.sleep(CHORES_INTERVAL_S)
             if stamps(self.places) != self._stamps:
                 log.info("settings or swarms changed")
                 self.reload()
             if self._supervisor.pid is not None:
+                await self._count_use()
                 self._remember()
                 self._memory.save_if_due()
+
+    async def _count_use(self) -> None:
+        """A cap that is reached must not wait for the next thing that happens."""
+        try:
+            await self._budget.sample(
+                self._supervisor.pid, self._supervisor.facts.report.gpu, self._wanted.settings.limits
+            )
+        except PotluckError as error:
+            self._supervisor.give_up(error.message)
+        if self._budget.bars(self._wanted.settings, may_download=False):
+            self.wake()
 
     async def _keep_alive(self) -> None:
         """The watchdog's sign of life comes from the loop, so it stops when the loop hangs."""
@@ -298,14 +394,34 @@ class Daemon:
             await asyncio.sleep(self._manager.watchdog_s / 3)
 
 
-def _level(state: State) -> Level:
-    match state:
-        case State.YIELDED | State.DRAINING:
-            return Level.RELAXED
-        case State.PAUSED | State.IDLE:
-            return Level.ASLEEP
-        case _:
-            return Level.URGENT
+_ASLEEP = frozenset(
+    {
+        *(Reason.USER, Reason.TIMER, Reason.NO_SWARM, Reason.SWITCHED_OFF, Reason.SCHEDULE, Reason.DISK),
+        *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP),
+    }
+)
+
+
+def _level(decision: Decision) -> Level:
+    if decision.reason in _ASLEEP and decision.state is not State.DRAINING:
+        return Level.ASLEEP
+    return Level.RELAXED if decision.state in (State.YIELDED, State.IDLE, State.DRAINING) else Level.URGENT
+
+
+def _limits(settings: Settings) -> Limits:
+    given = settings.yield_
+    return Limits(
+        quiet_certain_s=given.quiet_certain_s,
+        quiet_likely_s=given.quiet_likely_s,
+        end_engine_after_s=given.end_engine_after_s,
+        only_when_idle=settings.when.only_when_idle,
+        active_duty=settings.when.active_percent / 100,
+        same_gpu_only=given.same_gpu_only,
+    )
+
+
+def _same_probes(one: Settings, other: Settings) -> bool:
+    return (one.yield_, one.when, one.limits) == (other.yield_, other.when, other.limits)
 
 
 def _today() -> str:

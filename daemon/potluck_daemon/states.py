@@ -20,6 +20,18 @@ class State(StrEnum):
         return self in (State.STARTING, State.JOINING, State.SERVING)
 
 
+class Certainty(StrEnum):
+    """How far something seen is to be believed."""
+
+    WEAK = "weak"  # counts only together with something else about the same program
+    LIKELY = "likely"  # counts when a second look agrees
+    CERTAIN = "certain"  # counts at once
+
+    @property
+    def rank(self) -> int:
+        return list(Certainty).index(self)
+
+
 class Reason(StrEnum):
     NONE = "none"
     START_UP = "start_up"  # the daemon has just started
@@ -27,9 +39,25 @@ class Reason(StrEnum):
     SWITCHED_OFF = "switched_off"  # `serve.enabled = false` in the settings
     USER = "user"  # paused until resumed
     TIMER = "timer"  # paused until a time
-    GAME = "game"  # GameMode has a client
+    SLEEP = "sleep"  # the computer is about to sleep
+    GAME = "game"  # GameMode, Steam, Proton, gamescope or an agent says so
     EXCLUSIVE_APP = "exclusive_app"  # a program of the user's always-yield list runs
     FULL_SCREEN = "full_screen"  # a full-screen window that keeps the device busy
-    QUIET_TIME = "quiet_time"  # the game is over; waiting in case it comes back
+    GPU_BUSY = "gpu_busy"  # another program keeps a GPU busy
+    VRAM_PRESSURE = "vram_pressure"  # another program needs the GPU's memory
+    RAM_PRESSURE = "ram_pressure"  # other programs need the memory
+    OTHER_USER = "other_user"  # somebody else sits at the computer
+    SCHEDULE = "schedule"  # outside of the hours that the user chose
+    UPLOAD_CAP = "upload_cap"
+    DOWNLOAD_CAP = "download_cap"
+    COST_CAP = "cost_cap"  # of electricity
+    DISK = "disk"  # no room for a checkpoint
+    BATTERY = "battery"
+    METERED = "metered"  # the network is paid by volume
+    HEAT = "heat"
+    POWER = "power"  # the power cap
+    USER_ACTIVE = "user_active"  # somebody uses keyboard or mouse
+    AWAY = "away"  # nobody does; only probes say this, it is never why the daemon is in a state
+    QUIET_TIME = "quiet_time"  # it is over; waiting in case it comes back
     ENGINE_FAILED = "engine_failed"
     SHUTDOWN = "shutdown"

@@ -6,17 +6,12 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from potluck.errors import PotluckError
 from potluck.protocol.invite import encode_invite
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.joined import JoinedSwarms
-from potluck_daemon.presence.full_screen import FullScreenProbe
-from potluck_daemon.presence.gamemode import GameModeProbe
-from potluck_daemon.presence.probe import Probe
-from potluck_daemon.presence.processes import ProcessListProbe
+from potluck_daemon.joined import chosen_swarm
 from potluck_daemon.resources import bundled_checkpoint
 from potluck_daemon.settings.places import Places
-from potluck_daemon.settings.schema import Settings, YieldSettings
+from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.supervisor.messages import Launch
 
@@ -31,7 +26,7 @@ class Wanted:
 
 def read_wanted(loaded: Loaded, places: Places, *, port: int) -> Wanted:
     """Never raises for what the files hold: mistakes become notices. `port` is for settings that name none."""
-    swarm, notices = _chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
+    swarm, notices = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
     launch = _launch(loaded.settings, swarm, places, port) if swarm is not None else None
     return Wanted(loaded.settings, swarm, launch, loaded.problems + loaded.notices + notices)
 
@@ -39,31 +34,6 @@ def read_wanted(loaded: Loaded, places: Places, *, port: int) -> Wanted:
 def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
     """Changes when one of the files does."""
     return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file))
-
-
-def probes_for(settings: YieldSettings) -> tuple[list[Probe], list[str]]:
-    """The probes to run, and the names of those that are switched off."""
-    full_screen = FullScreenProbe(
-        never=settings.never, busy_percent=settings.busy_percent, interval_s=settings.likely_interval_s
-    )
-    choices: list[tuple[Probe, bool]] = [
-        (GameModeProbe(), settings.gamemode),
-        (full_screen, settings.full_screen),
-        (ProcessListProbe(settings.always), bool(settings.always)),
-    ]
-    return [probe for probe, is_on in choices if is_on], [probe.name for probe, is_on in choices if not is_on]
-
-
-def _chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...]]:
-    try:
-        swarms = JoinedSwarms(path).load()
-    except PotluckError as error:
-        return None, (f"{error.message} ({error.hint})",)
-    except OSError as error:
-        return None, (f"{path} cannot be read: {error.strerror}",)
-    if wanted and wanted not in swarms:
-        return None, (f"serve.swarm is {wanted!r}, which is not a swarm you joined",)
-    return swarms.get(wanted) or next(reversed(swarms.values()), None), ()
 
 
 def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Launch:
@@ -78,6 +48,7 @@ def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Laun
         device=serve.device,
         devices=serve.devices,
         dtype=serve.dtype,
+        quantization=serve.quantization,
         memory_limit_mb=serve.memory_limit_mb,
         threads=serve.threads,
         public_name=serve.name,

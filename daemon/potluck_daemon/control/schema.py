@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from potluck_daemon.states import Reason, State
+from potluck_daemon.engine.metrics import EngineMetrics
+from potluck_daemon.states import Certainty, Reason, State
 
 API_VERSION = 1
 HOST = "potluckd.local"  # the only Host header that is answered
@@ -58,6 +59,16 @@ class LoadStatus:
     memory_total_bytes: int = 0  # of that device
 
 
+@dataclass(frozen=True, slots=True)
+class UseStatus:
+    """What serving has used since midnight."""
+
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    energy_wh: float = 0.0
+    cost: float | None = None  # None: no price of electricity is set
+
+
 class ProbeState(StrEnum):
     WATCHING = "watching"  # works, sees nothing
     SEEN = "seen"  # sees a reason to yield
@@ -90,6 +101,10 @@ class Status:
     tokens_per_s: float = 0.0
     sessions: int = 0
     tokens_today: int = 0
+    ends: str = ""  # what would end this state, for people; empty: it is as it should be
+    app: str = ""  # the program it gives way to, as `never_yield` takes it
+    duty: float = 1.0  # share of the time in which the engine computes
+    use: UseStatus = field(default_factory=UseStatus)
     probes: tuple[ProbeStatus, ...] = ()
     notices: tuple[str, ...] = ()  # things to know, e.g. a settings file that could not be read
 
@@ -151,6 +166,35 @@ class DrainParams:
 
 
 @dataclass(frozen=True, slots=True)
+class NeverYieldParams:
+    """`app`: an executable's name, as `Status.app` tells it."""
+
+    app: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.app) <= 255 or "," in self.app or not self.app.isprintable():
+            raise ValueError("a program's name has between 1 and 255 letters and no comma")
+
+
+@dataclass(frozen=True, slots=True)
+class PresenceParams:
+    """What an agent in another place sees; 0 seconds take it back. Agents repeat theirs before it expires."""
+
+    source: str  # the agent's name
+    reason: Reason
+    who: str = ""  # program or thing, as a person knows it
+    certainty: Certainty = Certainty.CERTAIN
+    lifetime_s: float = 10.0
+    app: str = ""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.source) <= 64 or len(self.who) > 128 or len(self.app) > 255:
+            raise ValueError("names are too long, or the source has none")
+        if not 0 <= self.lifetime_s <= 600:
+            raise ValueError("a report lasts at most 10 minutes")
+
+
+@dataclass(frozen=True, slots=True)
 class JoinParams:
     invite: str = field(repr=False)  # holds the membership key
 
@@ -202,6 +246,16 @@ class Logs:
     lines: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What the engine counts since it started or came back."""
+
+    engine: EngineMetrics
+    age_s: float | None = None  # since the engine told; None: it never did
+    page: str = ""  # where the page for Prometheus is; empty: switched off
+    problem: str = ""  # why the page that is wanted is not there
+
+
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -222,13 +276,17 @@ CREATE = Method("create", Empty, Joined)  # a new private swarm of the model tha
 INVITE = Method("invite", Empty, Invite)
 HISTORY = Method("history", HistoryParams, History)
 LOGS = Method("logs", LogsParams, Logs)
+NEVER_YIELD = Method("never_yield", NeverYieldParams, Status)  # adds to the setting yield.never
+PRESENCE = Method("presence", PresenceParams, Empty)
+METRICS = Method("metrics", Empty, Metrics)
 RELOAD = Method("reload", Empty, Status)  # read settings and swarms again
 DRAIN = Method("drain", DrainParams, Status)  # take no new work, finish what is open, then shut down
 SHUTDOWN = Method("shutdown", Empty, Empty)
 
 _ALL: tuple[Method[Any, Any], ...] = (
     *(HELLO, STATUS, PAUSE, RESUME, JOIN, CREATE, INVITE),
-    *(HISTORY, LOGS, RELOAD, DRAIN, SHUTDOWN),
+    *(NEVER_YIELD, PRESENCE),
+    *(HISTORY, LOGS, METRICS, RELOAD, DRAIN, SHUTDOWN),
 )
 METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}
 

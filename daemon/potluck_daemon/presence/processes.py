@@ -1,9 +1,9 @@
-"""The user's own list: yields while one of the named programs runs.
+"""The programs that run, kept up to date cheaply, and the loop that four probes share to judge them.
 
-Looks often and cheaply: the kernel's last process id in /proc/loadavg changes when anything starts, so a look that
-finds it unchanged costs one small read. A fresh process is looked at again for a while, because its name changes when
-it executes the program. Windows programs under Wine or Proton are known by the .exe in their arguments.
-Linux only; the /proc folder is a parameter so that tests can make one.
+The kernel's last process id in /proc/loadavg changes when anything starts, so a look that finds it unchanged costs one
+small read. A fresh process is read again for a while, because it changes when it executes the program; all are read
+again now and then, because an old one may execute another program as well. What a probe found is checked at each look.
+Linux only.
 """
 
 from __future__ import annotations
@@ -11,83 +11,148 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Vigilance
-from potluck_daemon.states import Reason
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
 
-URGENT_INTERVAL_S = 0.1  # a look at a quiet machine costs 20 us
-RELAXED_INTERVAL_S = 1.0
 YOUNG_S = 1.5  # a process this young may still execute another program
+REREAD_S = 5.0
+RELAXED_INTERVAL_S = 1.0
+_MAX_CMDLINE_BYTES = 8192
+_INTERPRETERS = ("python", "perl", "ruby", "java", "mono", "node", "bash", "sh", "dash", "wine")
 
 
-class ProcessListProbe:
-    """Certain evidence for every running program of `names`."""
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A running process and what it goes by."""
 
-    def __init__(
-        self, names: Iterable[str], *, proc: Path = Path("/proc"), clock: Callable[[], float] = time.monotonic
-    ):
-        self._names = {name.lower(): name for name in names}
-        self._proc = proc
-        self._clock = clock
-        self._known: dict[int, tuple[float, str | None]] = {}  # pid -> first seen, listed name it goes by
-        self._last_pid = b""
+    pid: int
+    parent: int
+    comm: str  # the kernel's name, 15 letters at most
+    arguments: tuple[str, ...]
 
     @property
-    def name(self) -> str:
-        return "Listed programs"
+    def names(self) -> tuple[str, ...]:
+        """In lower case: the executable, the first arguments, every .exe among the arguments."""
+        exes = (item for item in self.arguments if item.lower().endswith(".exe"))
+        return tuple(base_name(item) for item in (self.comm, *self.arguments[:2], *exes) if item)
 
-    async def watch(self, report: Report, vigilance: Vigilance) -> None:
-        if not (self._proc / "loadavg").exists():
-            raise ProbeUnavailableError(f"there is no {self._proc} to look at")
-        while True:
-            report(self.look())
-            await asyncio.sleep(RELAXED_INTERVAL_S if vigilance.is_relaxed else URGENT_INTERVAL_S)
+    @property
+    def app(self) -> str:
+        """The one name by which the user would list it."""
+        exes = [name for name in self.names if name.endswith(".exe")]
+        if exes:
+            return exes[-1]
+        first = base_name(self.arguments[0]) if self.arguments else ""
+        if first.startswith(_INTERPRETERS):
+            script = next((item for item in self.arguments[1:] if not item.startswith("-")), "")
+            return base_name(script) or first
+        return first if first.startswith(self.comm.lower()) else self.comm.lower()
 
-    def look(self) -> tuple[Sighting, ...]:
-        """The listed programs that run now."""
+
+class ProcessTable:
+    """All foreign processes. `version` changes when one of them does."""
+
+    def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._proc = surroundings.proc
+        self._own_pid = surroundings.own_pid
+        self._clock = clock
+        self._first_seen: dict[int, float] = {}
+        self._all: dict[int, Program] = {}  # ours too: they tell what is below us
+        self._reread_at = 0.0
+        self._last_pid = b""
+        self.programs: Mapping[int, Program] = {}
+        self.version = 0
+
+    def look(self, found: frozenset[int] = frozenset()) -> Mapping[int, Program]:
+        """The foreign processes by their id; `found`: those whose end matters at once."""
         now = self._clock()
-        if self._something_changed(now):
-            self._scan(now)
-        found = sorted({name for _, name in self._known.values() if name is not None})
-        return tuple(Sighting(Reason.EXCLUSIVE_APP, name, is_certain=True) for name in found)
-
-    def _something_changed(self, now: float) -> bool:
         last_pid = (self._proc / "loadavg").read_bytes().rsplit(b" ", 1)[-1]
-        if last_pid != self._last_pid:
+        is_due = now >= self._reread_at
+        has_young = any(now - first < YOUNG_S for first in self._first_seen.values())
+        if last_pid != self._last_pid or is_due or has_young:
             self._last_pid = last_pid
-            return True
-        return any(now - first < YOUNG_S or name is not None for first, name in self._known.values())
+            self._scan(now, reread=is_due)
+        elif any(_read(self._proc, pid) != self._all.get(pid) for pid in found):
+            self._scan(now, reread=True)
+        return self.programs
 
-    def _scan(self, now: float) -> None:
-        known: dict[int, tuple[float, str | None]] = {}
-        for entry in self._proc.iterdir():
-            if not entry.name.isdigit():
-                continue
-            pid = int(entry.name)
-            first, name = self._known.get(pid, (now, None))
-            if now - first < YOUNG_S or name is not None:
-                name = self._listed_name(entry)
-            known[pid] = (first, name)
-        self._known = known
+    def ancestors(self, program: Program) -> Iterator[Program]:
+        """Its parent, the parent's parent, and so on."""
+        for _ in range(len(self._all)):
+            parent = self._all.get(program.parent)
+            if parent is None:
+                return
+            yield parent
+            program = parent
 
-    def _listed_name(self, process: Path) -> str | None:
-        for name in program_names(process):
-            if name in self._names:
-                return self._names[name]
-        return None
+    def _scan(self, now: float, *, reread: bool) -> None:
+        pids = {int(entry) for entry in os.listdir(self._proc) if entry.isdigit()}
+        first_seen = {pid: self._first_seen.get(pid, now) for pid in pids}
+        found: dict[int, Program] = {}
+        for pid, first in first_seen.items():
+            known = self._all.get(pid)
+            if reread or known is None or now - first < YOUNG_S:
+                known = _read(self._proc, pid)
+            if known is not None:
+                found[pid] = known
+        if reread:
+            self._reread_at = now + REREAD_S
+        self._first_seen = first_seen
+        if found != self._all:
+            self._all = found
+            self.programs = {pid: program for pid, program in found.items() if not self._is_ours(program)}
+            self.version += 1
+
+    def _is_ours(self, program: Program) -> bool:
+        return program.pid == self._own_pid or any(item.pid == self._own_pid for item in self.ancestors(program))
 
 
-def program_names(process: Path) -> list[str]:
-    """Names a process goes by, in lower case: its executable, its first argument, a .exe among its arguments."""
+Judge = Callable[[Program], Sighting | None]
+
+
+async def watch_programs(
+    table: ProcessTable, judge: Judge, report: Report, situation: Situation, *, interval_s: float
+) -> None:
+    """Report what `judge` says of every program, until cancelled."""
+    version, found, seen = -1, frozenset[int](), tuple[Sighting, ...]()
+    while True:
+        try:
+            programs = table.look(found)
+        except OSError as error:
+            raise ProbeUnavailableError(f"the list of processes cannot be read ({error.strerror})") from error
+        if table.version != version:
+            version = table.version
+            judged = [(pid, judge(program)) for pid, program in programs.items()]
+            found = frozenset(pid for pid, sighting in judged if sighting is not None)
+            seen = tuple(dict.fromkeys(sighting for _, sighting in judged if sighting is not None))
+        report(seen)
+        await asyncio.sleep(RELAXED_INTERVAL_S if situation.is_relaxed else interval_s)
+
+
+def program_of(proc: Path, pid: int) -> Program | None:
+    """One process; None when it is gone."""
+    return _read(proc, pid)
+
+
+def base_name(path: str) -> str:
+    """The last part of a path of Linux or Windows, in lower case."""
+    return path.replace("\\", "/").rsplit("/", 1)[-1].lower()
+
+
+def _read(proc: Path, pid: int) -> Program | None:
+    folder = f"{proc}/{pid}"
     try:
-        arguments = (process / "cmdline").read_bytes()[:4096].decode(errors="replace").split("\0")
-        comm = (process / "comm").read_text(errors="replace").strip()
-        state, parent = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
-    except (OSError, ValueError):  # it ended while we looked
-        return []
-    if state in "ZX" or os.getpid() in (int(process.name), int(parent)):  # dead, or ourselves
-        return []
-    candidates = [comm, *arguments[:2], *(item for item in arguments if item.lower().endswith(".exe"))]
-    return [item.replace("\\", "/").rsplit("/", 1)[-1].lower() for item in candidates if item]
+        with open(f"{folder}/stat", "rb") as file:
+            head, _, rest = file.read().rpartition(b")")
+        with open(f"{folder}/cmdline", "rb") as file:
+            arguments = file.read(_MAX_CMDLINE_BYTES).decode(errors="replace").split("\0")
+    except OSError:  # it ended while we looked
+        return None
+    state, parent = rest.split()[:2]
+    if state in b"ZX":
+        return None
+    comm = head.partition(b"(")[2].decode(errors="replace")
+    return Program(pid, int(parent), comm, tuple(item for item in arguments if item))

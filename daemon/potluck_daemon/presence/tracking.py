@@ -1,19 +1,28 @@
-"""From sightings to evidence: certain ones count at once, likely ones only when a second look agrees. Pure."""
+"""From sightings to evidence. Pure.
+
+A certain sighting counts at once, a likely one when a second look agrees, a weak one when a second probe sees the same
+program. Whether somebody uses the computer is told by the most certain of the probes that know; among equals, by the
+one that sees somebody.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from potluck_daemon.policy import Evidence, Presence
+from potluck_daemon.policy import Evidence, Over, Presence
 from potluck_daemon.presence.probe import Sighting
+from potluck_daemon.states import Certainty, Reason
 
 _SLACK = 0.8  # of the interval: a timer may fire a little early
+_USE = (Reason.USER_ACTIVE, Reason.AWAY)
+_MAX_OVER = 32  # more things than end within the longest quiet time
+_Thing = tuple[Reason, str, str]  # reason, who, GPU
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """What every probe saw last, and since when each likely thing has been seen without a break."""
+    """What every probe saw last, and since when each thing has been seen without a break."""
 
     presence: Presence = field(default_factory=Presence)
     seen: Mapping[str, tuple[Sighting, ...]] = field(default_factory=dict)  # probe -> its last report
@@ -21,40 +30,76 @@ class Track:
 
 
 def observe(
-    track: Track, probe: str, sightings: tuple[Sighting, ...], now: float, *, likely_interval_s: float
+    track: Track, probe: str, sightings: tuple[Sighting, ...] | None, now: float, *, likely_interval_s: float
 ) -> Track:
-    """The track after one report of `probe`. An empty report also stands for a probe that sleeps or fails."""
-    seen = {**track.seen, probe: sightings}
+    """The track after one report of `probe`; None: it does not work any more, so it knows nothing."""
+    seen = {name: reported for name, reported in track.seen.items() if name != probe}
+    if sightings is not None:
+        seen[probe] = sightings
     first_seen = {
         (name, sighting): track.first_seen.get((name, sighting), now)
         for name, reported in seen.items()
         for sighting in reported
     }
-    confirmed = [
-        sighting
-        for (_, sighting), first in first_seen.items()
-        if sighting.is_certain or now - first >= likely_interval_s * _SLACK
-    ]
-    return Track(_presence_after(track.presence, _strongest(confirmed), now), seen, first_seen)
+    lasting = {key for key, first in first_seen.items() if now - first >= likely_interval_s * _SLACK}
+    found: dict[_Thing, Evidence] = {}
+    for key, first in first_seen.items():
+        evidence = _evidence(key, first, lasting)
+        if evidence is not None:
+            found[_thing(evidence)] = _stronger(found.get(_thing(evidence)), evidence)
+    return Track(_presence_after(track.presence, found, _is_away(seen), now), seen, first_seen)
 
 
 def forget_quiet(track: Track) -> Track:
     """The user said "resume": do not wait any longer for a game that is over."""
-    return replace(track, presence=replace(track.presence, last=None))
+    return replace(track, presence=replace(track.presence, over=()))
 
 
-def _strongest(sightings: list[Sighting]) -> Evidence | None:
-    if not sightings:
+def _evidence(key: tuple[str, Sighting], first: float, lasting: set[tuple[str, Sighting]]) -> Evidence | None:
+    probe, sighting = key
+    if sighting.reason in _USE:
         return None
-    best = max(sightings, key=lambda sighting: sighting.is_certain)  # the earliest seen among equals
-    return Evidence(best.reason, best.who, best.is_certain)
+    certainty = sighting.certainty
+    if certainty is not Certainty.CERTAIN:
+        others = (other for name, other in lasting if name != probe and other.reason not in _USE)
+        agrees = any(other.app == sighting.app for other in others) if sighting.app else False
+        if key not in lasting or (certainty is Certainty.WEAK and not agrees):
+            return None
+        certainty = Certainty.LIKELY
+    return Evidence(sighting.reason, sighting.who, certainty, first, sighting.app, sighting.gpu, sighting.level)
 
 
-def _presence_after(before: Presence, evidence: Evidence | None, now: float) -> Presence:
-    if evidence == before.evidence:
-        return before
-    if evidence is None:
-        return Presence(last=before.evidence, ended_at=now)
-    if before.evidence is None:
-        return Presence(evidence, since=now)
-    return replace(before, evidence=evidence)  # another one took over; the device has been wanted all along
+def _thing(evidence: Evidence) -> _Thing:
+    return evidence.reason, evidence.who, evidence.gpu
+
+
+def _stronger(one: Evidence | None, other: Evidence) -> Evidence:
+    """Two probes saw the same: the more certain, then the worse, then the earlier."""
+    if one is None:
+        return other
+    return max(one, other, key=lambda item: (item.certainty.rank, item.level, -item.since))
+
+
+def _presence_after(before: Presence, found: Mapping[_Thing, Evidence], is_away: bool | None, now: float) -> Presence:
+    earlier = {_thing(evidence): evidence for evidence in before.evidence}
+    evidence = tuple(
+        replace(item, since=min(item.since, earlier[thing].since)) if thing in earlier else item
+        for thing, item in found.items()
+    )
+    over = {_thing(item.evidence): item for item in before.over}
+    over |= {thing: Over(item, now) for thing, item in earlier.items()}
+    still = tuple(item for thing, item in over.items() if thing not in found)
+    use_since = before.use_since if is_away is before.is_away else now
+    return Presence(tuple(sorted(evidence, key=_order)), still[-_MAX_OVER:], is_away, use_since)
+
+
+def _order(evidence: Evidence) -> tuple[int, float]:
+    return -evidence.certainty.rank, evidence.since
+
+
+def _is_away(seen: Mapping[str, tuple[Sighting, ...]]) -> bool | None:
+    told = [sighting for reported in seen.values() for sighting in reported if sighting.reason in _USE]
+    if not told:
+        return None
+    best = max(told, key=lambda sighting: (sighting.certainty.rank, sighting.reason is Reason.USER_ACTIVE))
+    return best.reason is Reason.AWAY

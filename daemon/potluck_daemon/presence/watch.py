@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
 from potluck_daemon.control.schema import ProbeState, ProbeStatus
-from potluck_daemon.policy import Presence
-from potluck_daemon.presence.probe import Probe, ProbeUnavailableError, Sighting, Vigilance
+from potluck_daemon.policy import SETTLE_S, Presence
+from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Sighting, Situation
 from potluck_daemon.presence.tracking import Track, forget_quiet, observe
+from potluck_daemon.states import Reason
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +27,11 @@ class Level(Enum):
 
 
 class Watch:
-    """`on_change` is called, from the loop, when the evidence or a probe's state changed."""
+    """`on_change` is called, from the loop, when the evidence or a probe's state changed.
+
+    `never`: programs that are not given way to, whatever a probe takes them for; the user's own always-yield list is
+    the exception.
+    """
 
     def __init__(
         self,
@@ -33,19 +39,28 @@ class Watch:
         on_change: Callable[[], None],
         *,
         likely_interval_s: float,
+        never: Iterable[str] = (),
         switched_off: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._probes = probes
         self._on_change = on_change
         self._likely_interval_s = likely_interval_s
+        self._never = {name.lower() for name in never}
         self._switched_off = switched_off
         self._clock = clock
-        self._vigilance = Vigilance()
         self._level = Level.ASLEEP
         self._tasks: list[asyncio.Task[None]] = []
-        self._problems: dict[str, str] = {}
+        self._problems: dict[str, ProbeStatus] = {}
         self._track = Track()
+        self._woken_at = math.inf
+        self.situation = Situation()
+
+    @property
+    def is_settled(self) -> bool:
+        """Every probe has looked once, or has had enough time for it."""
+        known = self._track.seen.keys() | self._problems.keys()
+        return all(probe.name in known for probe in self._probes) or self._clock() >= self._woken_at + SETTLE_S
 
     @property
     def presence(self) -> Presence:
@@ -56,10 +71,11 @@ class Watch:
         if level is self._level:
             return
         self._level = level
-        self._vigilance.is_relaxed = level is Level.RELAXED
+        self.situation.is_relaxed = level is Level.RELAXED
         if level is Level.ASLEEP:
             self._end_tasks()
         elif not self._tasks:
+            self._woken_at = self._clock()
             self._tasks = [asyncio.create_task(self._run(probe)) for probe in self._probes]
 
     def forget_quiet(self) -> None:
@@ -80,43 +96,54 @@ class Watch:
         self._tasks = []
         self._level = Level.ASLEEP
         self._track = Track()
+        self._problems = {}
+        self._woken_at = math.inf
 
     def _status(self, name: str) -> ProbeStatus:
         if self._level is Level.ASLEEP:
             return ProbeStatus(name, ProbeState.ASLEEP)
         if name in self._problems:
-            return ProbeStatus(name, ProbeState.UNAVAILABLE, self._problems[name])
-        seen = self._track.seen.get(name, ())
+            return self._problems[name]
+        seen = [sighting for sighting in self._track.seen.get(name, ()) if sighting.reason is not Reason.AWAY]
         if seen:
             return ProbeStatus(name, ProbeState.SEEN, ", ".join(sighting.who for sighting in seen))
         return ProbeStatus(name, ProbeState.WATCHING)
 
     async def _run(self, probe: Probe) -> None:
         def report(sightings: tuple[Sighting, ...]) -> None:
-            self._heard(probe.name, sightings)
+            self._heard(probe.name, self._allowed(sightings))
 
         while True:
             try:
-                await probe.watch(report, self._vigilance)
+                await probe.watch(report, self.situation)
             except ProbeUnavailableError as error:
-                self._note_problem(probe.name, str(error))
+                self._note_problem(ProbeStatus(probe.name, ProbeState.UNAVAILABLE, str(error)))
+            except ProbeFailedError as error:
+                self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, str(error)))
             except Exception as error:  # the edge: one probe must not take the others down
                 log.exception("probe %s failed", probe.name)
-                self._note_problem(probe.name, f"failed ({type(error).__name__})")
+                self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, type(error).__name__))
             await asyncio.sleep(RETRY_S)
 
-    def _heard(self, name: str, sightings: tuple[Sighting, ...]) -> None:
-        if not sightings and not self._track.seen.get(name) and name not in self._problems:
-            return  # the usual look, several times a second
-        was_broken = self._problems.pop(name, None) is not None
-        before, seen_before = self._track.presence, self._track.seen.get(name, ())
+    def _allowed(self, sightings: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
+        if not self._never:
+            return sightings
+        return tuple(item for item in sightings if item.app not in self._never or item.reason is Reason.EXCLUSIVE_APP)
+
+    def _heard(self, name: str, sightings: tuple[Sighting, ...] | None) -> None:
+        """The usual look, several times a second, sees what the one before saw and has nothing to confirm."""
+        was_broken = sightings is not None and self._problems.pop(name, None) is not None
+        seen_before = self._track.seen.get(name)
+        if not was_broken and not sightings and sightings == seen_before:
+            return
+        before = self._track.presence
         self._track = observe(self._track, name, sightings, self._clock(), likely_interval_s=self._likely_interval_s)
         if was_broken or self._track.presence != before or seen_before != sightings:
             self._on_change()
 
-    def _note_problem(self, name: str, problem: str) -> None:
-        if self._problems.get(name) != problem:
-            log.info("probe %s: %s", name, problem)
-        self._heard(name, ())
-        self._problems[name] = problem
+    def _note_problem(self, problem: ProbeStatus) -> None:
+        if self._problems.get(problem.name) != problem:
+            log.info("probe %s: %s", problem.name, problem.detail)
+        self._heard(problem.name, None)
+        self._problems[problem.name] = problem
         self._on_change()

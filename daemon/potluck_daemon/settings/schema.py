@@ -4,14 +4,26 @@ are made from these fields. The defaults are the polite ones: it is somebody's o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
+
+from potluck_daemon.settings.hours import parse_hours
 
 SETTINGS_VERSION: Final = 2
 
 
-def _setting(default: Any, help: str, *, unit: str = "", low: float | None = None, high: float | None = None) -> Any:
-    return field(default=default, metadata={"help": help, "unit": unit, "low": low, "high": high})
+def _setting(
+    default: Any,
+    help: str,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    check: Callable[[Any], object] | None = None,
+) -> Any:
+    """`check` raises ValueError for a value that has the right type and is still wrong."""
+    return field(default=default, metadata={"help": help, "unit": unit, "low": low, "high": high, "check": check})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +37,8 @@ class ServeSettings:
     checkpoint: str = _setting("", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache")
     device: str = _setting("auto", "auto, cpu, cuda, cuda:1, ...")
     devices: tuple[str, ...] = _setting((), "devices that hold the blocks together: cuda:0,cuda:1; empty: one alone")
-    dtype: str = _setting("auto", "number format of the weights: auto, float32, bfloat16, float16")
+    dtype: str = _setting("auto", "number format of the computation: auto, float32, bfloat16, float16")
+    quantization: str = _setting("none", "how weights are held: none (as computed), int8, int4")
     memory_limit_mb: int = _setting(
         0, "device memory the engine may use; 0: what fits", unit="MiB", low=0, high=1 << 24
     )
@@ -42,14 +55,22 @@ class YieldSettings:
     """When the device is given back, and when it is taken again."""
 
     gamemode: bool = _setting(True, "give way while Feral GameMode has a game")
+    steam: bool = _setting(True, "give way to games that Steam runs")
+    wine: bool = _setting(True, "give way to games that Proton or Wine run without Steam")
+    gamescope: bool = _setting(True, "give way to what runs in gamescope")
     full_screen: bool = _setting(True, "give way to a full-screen window that keeps the device busy")
+    gpu_use: bool = _setting(True, "give way to programs that keep a GPU busy")
+    memory: bool = _setting(True, "give way while other programs need the memory")
+    other_users: bool = _setting(True, "give way to another user who sits at the computer")
+    same_gpu_only: bool = _setting(False, "go on serving while a game is known to use another GPU only")
     always: tuple[str, ...] = _setting((), "programs to give way to whenever they run, e.g. blender or Game.exe")
-    never: tuple[str, ...] = _setting(
-        ("firefox", "chrome", "chromium", "brave", "vlc", "mpv", "totem", "soffice.bin"),
-        "programs that may be full-screen and busy without being a game",
-    )
+    never: tuple[str, ...] = _setting((), "programs never to give way to, whatever they look like")
     busy_percent: float = _setting(
-        25.0, "use of one core by a full-screen program that counts as busy", unit="%", low=1, high=100
+        25.0,
+        "use of a GPU, or by a full-screen program of one core, that counts as busy",
+        unit="%",
+        low=1,
+        high=100,
     )
     likely_interval_s: float = _setting(
         1.0, "time between the two looks that a likely game must pass", unit="s", low=0.1, high=60
@@ -64,14 +85,67 @@ class YieldSettings:
         high=86400,
     )
     reserve_mb: int = _setting(
-        1024, "end the engine at once when less memory than this is left for the game", unit="MiB", low=0, high=1 << 20
+        1024, "memory that stays free for others, on the machine and on a GPU", unit="MiB", low=0, high=1 << 20
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WhenSettings:
+    """When to serve at all."""
+
+    hours: tuple[str, ...] = _setting(
+        (), "hours of the week in which to serve, e.g. mon-fri 22:00-07:00; empty: always", check=parse_hours
+    )
+    only_when_idle: bool = _setting(False, "serve only while nobody uses keyboard or mouse")
+    idle_after_s: float = _setting(
+        180.0, "rest of keyboard and mouse after which nobody is there", unit="s", low=5, high=86400
+    )
+    active_percent: float = _setting(
+        50.0, "share of the time to compute in while somebody uses the computer; 100: all", unit="%", low=10, high=100
+    )
+    on_battery: bool = _setting(False, "serve on battery as well")
+    on_metered: bool = _setting(False, "serve over a metered network as well")
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """What serving may cost; 0 everywhere: no limit. Days begin at midnight."""
+
+    gpu_temperature_c: float = _setting(80.0, "serve more slowly when a GPU is hotter", unit="°C", low=0, high=120)
+    cpu_temperature_c: float = _setting(
+        90.0, "serve more slowly when the processor is hotter", unit="°C", low=0, high=120
+    )
+    gpu_power_w: float = _setting(0.0, "power that a GPU may draw on average", unit="W", low=0, high=2000)
+    ram_mb: int = _setting(0, "memory of the machine that engine and network may use", unit="MiB", low=0, high=1 << 24)
+    disk_free_mb: int = _setting(
+        4096, "do not start to download when less disk space is free", unit="MiB", low=0, high=1 << 30
+    )
+    disk_mb: int = _setting(0, "disk space that downloaded checkpoints may take", unit="MiB", low=0, high=1 << 30)
+    upload_mb_day: int = _setting(0, "data to send in a day", unit="MiB", low=0, high=1 << 40)
+    download_mb_day: int = _setting(0, "data to receive in a day", unit="MiB", low=0, high=1 << 40)
+    cost_day: float = _setting(
+        0.0, "cost of electricity in a day, in the currency of limits.price_kwh", low=0, high=1e6
+    )
+    price_kwh: float = _setting(0.0, "what a kilowatt-hour costs; 0: not known", low=0, high=1e4)
+    cpu_core_w: float = _setting(8.0, "power of one busy processor core, for the cost", unit="W", low=0, high=500)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """A page of numbers for Prometheus."""
+
+    port: int = _setting(0, "TCP port of the page, http://127.0.0.1:PORT/metrics; 0: none", low=0, high=65535)
+    address: str = _setting("127.0.0.1", "IP address to listen on")
+    allow_remote: bool = _setting(False, "listen on an address that other machines reach; the page has no password")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     serve: ServeSettings = field(default_factory=ServeSettings)
     yield_: YieldSettings = field(default_factory=YieldSettings, metadata={"name": "yield"})
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    when: WhenSettings = field(default_factory=WhenSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +160,7 @@ class Entry:
     unit: str
     low: float | None
     high: float | None
+    check: Callable[[Any], object] | None
 
     @property
     def key(self) -> str:

@@ -6,12 +6,13 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_daemon.codec import CodecError, dumps, from_json, loads
 from potluck_daemon.control.schema import SwarmStatus
 from potluck_daemon.settings.files import keep_aside, write_atomically
+from potluck_daemon.usage import DayUse
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class RememberedState:
     pause: Pause | None = None
     tokens_day: str = ""  # local date the count belongs to
     tokens: int = 0
+    use: DayUse = field(default_factory=DayUse)
     swarm: SwarmStatus | None = None
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
 

@@ -33,7 +33,13 @@ def convert(entry: Entry, value: object) -> Any:
     Raises:
         ValueError: with one line that says what is expected.
     """
-    kind = type(entry.default)
+    converted = _convert(entry, type(entry.default), value)
+    if entry.check is not None:
+        entry.check(converted)
+    return converted
+
+
+def _convert(entry: Entry, kind: type, value: object) -> Any:
     if kind is bool:
         return _bool(value)
     if kind is tuple:

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass, field
 
 from potluck_daemon.codec import CodecError, from_json, loads, to_json
+from potluck_daemon.engine.metrics import EngineMetrics
 
 PIPE_VERSION = 1
 REPORT_INTERVAL_S = 1.0
@@ -121,9 +122,10 @@ class Report:
     memory_limit_bytes: int = 0  # 0: not limited
     memory_total_bytes: int = 0
     gpu_percent: float | None = None  # None: it computes elsewhere
-    gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
     coverage: tuple[int, ...] = ()  # live replicas of each block; empty: not known yet
     coverage_age_s: float = 0.0
+    metrics: EngineMetrics = field(default_factory=EngineMetrics)
+    gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
 
 
 Command = Launch | Throttle | Drain | Offload | Restore | Stop

@@ -4,6 +4,7 @@
     ended        START                              starting
     starting     Joining                            joining
     joining      Online                             online
+    online       DRAIN                              finishing    (its sessions go on)
     online       OFFLOAD                            offloading   (Offloaded, or killed after OFFLOAD_TIMEOUT_S)
     offloading   Offloaded                          offloaded
     offloaded    RESTORE                            restoring
@@ -67,6 +68,8 @@ class Supervisor:
         self._restarts = 0
         self._failure: str | None = None
         self._retry_at: float | None = None
+        self._duty = 1.0
+        self._online_bytes = 0  # what it used when it last served
         self.facts = EngineFacts()
 
     @property
@@ -78,7 +81,9 @@ class Supervisor:
         span = self.facts.span
         serving = f"blocks {span[0]}:{span[1]} of {model}" if span else model
         is_outdated = self._task is not None and self._launch != wanted
-        return EngineView(self._phase, serving, self._failure, self._retry_at, is_outdated)
+        sessions = self.facts.report.sessions
+        gpu = self.facts.report.gpu
+        return EngineView(self._phase, serving, self._failure, self._retry_at, is_outdated, sessions, gpu)
 
     def status(self) -> EngineStatus:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
@@ -88,13 +93,32 @@ class Supervisor:
         """Carry out an order of the policy; never waits. `launch` is needed to START only."""
         match order:
             case Order.START if launch is not None and self._task is None:
-                self._start(launch, [python or sys.executable, "-m", "potluck_daemon.engine"], environment)
+                self._start(launch, _command(python), environment)
+            case Order.DRAIN:
+                self._enter(Phase.FINISHING, messages.Drain(), None, "")
             case Order.OFFLOAD:
                 self._enter(Phase.OFFLOADING, messages.Offload(), OFFLOAD_TIMEOUT_S, "it did not free its memory")
             case Order.RESTORE:
                 self._enter(Phase.RESTORING, messages.Restore(), None, "")
             case Order.STOP:
                 self._stop()
+
+    def throttle(self, duty: float) -> None:
+        """Let the engine compute in this share of the time; told again only when it changes."""
+        if self._engine is not None and self._phase is Phase.ONLINE and duty != self._duty:
+            self._duty = duty
+            self._engine.send(messages.Throttle(duty))
+
+    def give_up(self, because: str) -> None:
+        """End the engine at once, as a failure: it does what it must not."""
+        self._kill(because)
+
+    @property
+    def needed_bytes(self) -> int:
+        """Device memory that the engine lacks to serve as it did before."""
+        if self._phase not in (Phase.OFFLOADING, Phase.OFFLOADED, Phase.STOPPING, Phase.ENDED):
+            return 0
+        return max(self._online_bytes - self.facts.report.memory_used_bytes, 0)
 
     def forgive(self) -> None:
         """The user asked for another try: do not wait for the retry time."""
@@ -113,6 +137,7 @@ class Supervisor:
         self._started_at = self._clock()
         self._online_at = None
         self._retry_at = None
+        self._duty = 1.0
         self._task = asyncio.create_task(self._life(command, environment))
 
     async def _life(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -155,6 +180,8 @@ class Supervisor:
                 self._greet(message)
             case messages.Report():
                 self.facts = replace(self.facts, report=message, reported_at=self._clock())
+                if self._phase is Phase.ONLINE:
+                    self._online_bytes = message.memory_used_bytes
             case messages.Joining():
                 self.facts = replace(self.facts, peer_id=message.peer_id, span=message.span)
                 self._advance({Phase.STARTING: Phase.JOINING})
@@ -220,3 +247,9 @@ class Supervisor:
         if self._engine is not None:
             log.error("killing the engine: %s", because)
             self._engine.kill(because)
+
+
+def _command(python: str) -> list[str]:
+    """An engine tells as much as its daemon does."""
+    verbose = ["--verbose"] if log.isEnabledFor(logging.DEBUG) else []
+    return [python or sys.executable, "-m", "potluck_daemon.engine", *verbose]

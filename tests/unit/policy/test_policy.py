@@ -9,16 +9,18 @@ from potluck_daemon.policy import (
     Inputs,
     Limits,
     Order,
+    Over,
     Phase,
     Presence,
     decide,
+    is_finished,
 )
-from potluck_daemon.states import Reason, State
+from potluck_daemon.states import Certainty, Reason, State
 
 LIMITS = Limits(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30)
-GAME = Evidence(Reason.GAME, "supertux2", is_certain=True)
-VIDEO = Evidence(Reason.FULL_SCREEN, "mystery", is_certain=False)
-PLAYING = Presence(GAME, since=100.0)
+GAME = Evidence(Reason.GAME, "supertux2", since=100.0)
+VIDEO = Evidence(Reason.FULL_SCREEN, "mystery", Certainty.LIKELY, since=100.0)
+PLAYING = Presence((GAME,))
 NOW = 110.0
 
 
@@ -53,6 +55,12 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
         (inputs(Phase.ENDED, presence=PLAYING), State.YIELDED, Reason.GAME, Order.NOTHING),
         (inputs(Phase.OFFLOADED, presence=PLAYING, is_memory_short=True), State.YIELDED, Reason.GAME, Order.STOP),
         (inputs(Phase.ONLINE, is_memory_short=True), State.SERVING, Reason.NONE, Order.NOTHING),
+        (inputs(finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, Order.DRAIN),
+        (inputs(Phase.FINISHING, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, Order.NOTHING),
+        (inputs(Phase.ENDED, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, Order.NOTHING),
+        (inputs(Phase.FINISHING), State.JOINING, Reason.NONE, Order.STOP),  # taken back
+        (inputs(Phase.FINISHING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.OFFLOAD),
+        (inputs(Phase.FINISHING, finish_left_s=60.0, is_ending=True), State.DRAINING, Reason.SHUTDOWN, Order.STOP),
         (inputs(is_ending=True), State.DRAINING, Reason.SHUTDOWN, Order.STOP),
         (inputs(Phase.STOPPING, is_ending=True, is_paused=True), State.DRAINING, Reason.SHUTDOWN, Order.NOTHING),
     ],
@@ -71,7 +79,7 @@ def test_the_engine_is_ended_when_a_game_lasts() -> None:
 
 @pytest.mark.parametrize(("evidence", "quiet_s"), [(GAME, 15), (VIDEO, 90)])
 def test_serving_resumes_only_after_the_quiet_time(evidence: Evidence, quiet_s: float) -> None:
-    given = inputs(Phase.OFFLOADED, presence=Presence(last=evidence, ended_at=200.0))
+    given = inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),)))
     before = decide(given, 200.0 + quiet_s - 1)
     assert (before.state, before.reason, before.order) == (State.YIELDED, Reason.QUIET_TIME, Order.NOTHING)
     assert before.left_s == pytest.approx(1)
@@ -79,7 +87,7 @@ def test_serving_resumes_only_after_the_quiet_time(evidence: Evidence, quiet_s: 
 
 
 def test_an_ended_engine_stays_ended_through_the_quiet_time_and_starts_after() -> None:
-    given = inputs(Phase.ENDED, presence=Presence(last=GAME, ended_at=200.0))
+    given = inputs(Phase.ENDED, presence=Presence(over=(Over(GAME, 200.0),)))
     assert decide(given, 201.0).order is Order.NOTHING
     assert decide(given, 216.0).order is Order.START
 
@@ -97,7 +105,7 @@ ALL = [
            is_memory_short=short)
     for phase, ending, paused, swarm, enabled, presence, short in itertools.product(
         Phase, (False, True), (False, True), (False, True), (False, True),
-        (Presence(), PLAYING, Presence(VIDEO, since=100.0), Presence(last=VIDEO, ended_at=NOW - 1)), (False, True),
+        (Presence(), PLAYING, Presence((VIDEO,)), Presence(over=(Over(VIDEO, NOW - 1),))), (False, True),
     )
 ]  # fmt: skip
 
@@ -105,7 +113,7 @@ ALL = [
 def test_nothing_is_started_or_restored_while_anything_speaks_against_it() -> None:
     for given in ALL:
         free = not given.is_ending and not given.is_paused and given.has_swarm and given.is_enabled
-        calm = given.presence.evidence is None and given.presence.last is None
+        calm = not given.presence.evidence and not given.presence.over
         if decide(given, NOW).order in (Order.START, Order.RESTORE):
             assert free
             assert calm
@@ -132,3 +140,27 @@ def test_every_situation_leads_to_rest() -> None:
 
 def test_every_decision_has_a_sentence_for_people() -> None:
     assert all(decide(given, NOW).text for given in ALL)
+
+
+@pytest.mark.parametrize(
+    ("phase", "sessions", "left_s", "presence", "ends"),
+    [
+        (Phase.FINISHING, 2, 10.0, Presence(), False),
+        (Phase.ONLINE, 2, 10.0, Presence(), False),
+        (Phase.FINISHING, 0, 10.0, Presence(), True),  # nothing is open any more
+        (Phase.FINISHING, 2, 0.0, Presence(), True),  # time is up
+        (Phase.FINISHING, 2, 10.0, PLAYING, True),  # a game does not wait
+        (Phase.OFFLOADED, 2, 10.0, Presence(), True),
+        (Phase.ENDED, 0, 10.0, Presence(), True),
+        (Phase.JOINING, 0, 10.0, Presence(), True),
+    ],
+)
+def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for(
+    phase: Phase, sessions: int, left_s: float, presence: Presence, ends: bool
+) -> None:
+    engine = EngineView(phase, sessions=sessions)
+    assert is_finished(Inputs(LIMITS, engine, presence, finish_left_s=left_s)) is ends
+
+
+def test_a_pause_of_the_game_says_so() -> None:
+    assert "until the game ends" in decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text

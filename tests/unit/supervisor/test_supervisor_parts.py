@@ -19,6 +19,7 @@ CRASH = (
     "message",
     [
         messages.Launch("potluck1:secret", "/m", "/run", "/id", blocks="0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
+        messages.Throttle(0.5),
         messages.Offload(),
         messages.Restore(),
         messages.Stop(),

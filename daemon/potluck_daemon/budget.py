@@ -1,0 +1,67 @@
+"""Today's use and the bars that follow from it and from the hours: what `terms` decides, kept up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from potluck.errors import PotluckError
+from potluck_daemon.control.schema import UseStatus
+from potluck_daemon.meters import DiskMeter, UseMeter
+from potluck_daemon.policy import Bar
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
+from potluck_daemon.settings.schema import LimitSettings, Settings
+from potluck_daemon.terms import Disk, bars, cost
+from potluck_daemon.usage import DayUse
+
+
+class Budget:
+    """Owned by the daemon. `use` is kept in its state."""
+
+    def __init__(self, environment: Mapping[str, str], reader: NvmlReader) -> None:
+        self._reader = reader
+        self._meter = UseMeter()
+        self._disk = DiskMeter(download_folder(environment))
+        self.use = DayUse()
+
+    async def sample(self, engine_pid: int | None, gpu: str, limits: LimitSettings) -> None:
+        """Count what was used since the last sample.
+
+        Raises:
+            PotluckError: the engine takes more memory than it may.
+        """
+        gpu_w = await self._gpu_power_w(gpu) if gpu and engine_pid is not None else 0.0
+        day = datetime.now().strftime("%Y-%m-%d")
+        sample = self._meter.sample(self.use, engine_pid, day, core_w=limits.cpu_core_w, gpu_w=gpu_w)
+        self.use = sample.use
+        if 0 < limits.ram_mb << 20 < sample.memory_bytes:
+            text = f"it takes {sample.memory_bytes >> 20} MiB of memory, more than limits.ram_mb = {limits.ram_mb}"
+            raise PotluckError(text)
+
+    def bars(self, settings: Settings, *, may_download: bool) -> tuple[Bar, ...]:
+        """What forbids to serve now; the disk matters only if something may have to be downloaded."""
+        disk = self._disk.look(with_taken=settings.limits.disk_mb > 0) if may_download else Disk()
+        return bars(settings.when, settings.limits, self.use, disk, datetime.now())
+
+    def status(self, limits: LimitSettings) -> UseStatus:
+        use = self.use if self.use.day == datetime.now().strftime("%Y-%m-%d") else DayUse()
+        spent = round(cost(limits, use), 4) if limits.price_kwh else None
+        return UseStatus(use.sent_bytes, use.received_bytes, round(use.energy_wh, 3), spent)
+
+    async def _gpu_power_w(self, pci: str) -> float:
+        try:
+            gpus = await self._reader.gpus()
+        except (ProbeUnavailableError, ProbeFailedError):
+            return 0.0
+        return next((gpu.power_w for gpu in gpus if gpu.pci == pci and gpu.power_w is not None), 0.0)
+
+
+def download_folder(environment: Mapping[str, str]) -> Path:
+    """Where huggingface_hub keeps what it downloads; it is not imported for that."""
+    named = environment.get("HF_HUB_CACHE")
+    if named:
+        return Path(named)
+    cache = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(environment.get("HF_HOME") or Path(cache, "huggingface")) / "hub"

@@ -1,0 +1,112 @@
+"""Measures what serving uses, while it serves: traffic and energy of engine and network, their memory, the disk.
+
+Power is the GPU's own where the driver tells it, as told by the engine's share of the processor otherwise: what its
+threads used, at so many watts a core. Sampled by the daemon's chores, so nothing is measured while nothing runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from potluck_daemon.terms import Disk
+from potluck_daemon.traffic import Traffic, TrafficMeter
+from potluck_daemon.usage import DayUse, used
+
+DISK_INTERVAL_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Of engine and p2pd together."""
+
+    use: DayUse
+    memory_bytes: int
+
+
+class UseMeter:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._traffic = TrafficMeter()
+        self._cpu_s: dict[int, float] = {}
+        self._sampled_at = clock()
+
+    def sample(self, before: DayUse, engine_pid: int | None, day: str, *, core_w: float, gpu_w: float) -> Sample:
+        """Today's use after the time since the last sample; `gpu_w`: what the engine's GPU draws."""
+        now = self._clock()
+        seconds, self._sampled_at = now - self._sampled_at, now
+        processes = _tree(engine_pid) if engine_pid is not None else []
+        traffic = self._traffic.look({process.pid for process in processes}) if processes else Traffic()
+        watts = gpu_w + core_w * self._busy_cores(processes, seconds) if processes else 0.0
+        return Sample(used(before, day, traffic, watts, seconds), sum(map(_memory_bytes, processes)))
+
+    def _busy_cores(self, processes: list[psutil.Process], seconds: float) -> float:
+        now = {process.pid: _cpu_seconds(process) for process in processes}
+        spent_s = sum(max(used_s - self._cpu_s[pid], 0.0) for pid, used_s in now.items() if pid in self._cpu_s)
+        self._cpu_s = now
+        return spent_s / seconds if seconds > 0 else 0.0
+
+
+class DiskMeter:
+    """Looks at the download folder now and then, as long as somebody asks."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._looked_at = -DISK_INTERVAL_S
+        self._disk = Disk()
+
+    def look(self, *, with_taken: bool) -> Disk:
+        """`with_taken`: also how much our own files take, which means to look at each of them."""
+        if self._clock() - self._looked_at >= DISK_INTERVAL_S:
+            self._looked_at = self._clock()
+            self._disk = Disk(_free_bytes(self._folder), _taken_bytes(self._folder) if with_taken else None)
+        return self._disk
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    try:
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)
+
+
+def _memory_bytes(process: psutil.Process) -> int:
+    """What ends with the process: mapped files do not count, the kernel drops them when somebody needs the room."""
+    try:
+        memory = process.memory_info()
+    except psutil.Error:
+        return 0
+    return int(memory.rss - getattr(memory, "shared", 0))
+
+
+def _free_bytes(folder: Path) -> int | None:
+    existing = next((path for path in (folder, *folder.parents) if path.exists()), None)
+    return shutil.disk_usage(existing).free if existing is not None else None
+
+
+def _taken_bytes(folder: Path) -> int:
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(root, name))
+            except OSError:  # deleted while we looked
+                continue
+            total += found.st_blocks * 512
+    return total

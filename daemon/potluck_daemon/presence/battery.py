@@ -1,0 +1,71 @@
+"""On battery: told by UPower when it runs, otherwise read from /sys.
+
+A laptop with a battery and a mains adapter that is not online runs on battery; a desktop with a UPS behind USB does not
+count, because UPower's OnBattery is about the machine's own supply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from jeepney import DBusAddress
+
+from potluck_daemon.presence.bus import Bus, bus, owner_rule, properties_rule
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
+from potluck_daemon.states import Reason
+
+INTERVAL_S = 10.0
+_NAME = "org.freedesktop.UPower"
+_UPOWER = DBusAddress("/org/freedesktop/UPower", _NAME, _NAME)
+_SEEN = (Sighting(Reason.BATTERY, "the battery"),)
+
+
+class BatteryProbe:
+    """Certain evidence while the computer runs on its battery."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+
+    @property
+    def name(self) -> str:
+        return "Battery"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        try:
+            async with bus(self._surroundings.system_bus, "system") as system:
+                await self._listen(system, report)
+        except ProbeUnavailableError:
+            await self._look(report)
+
+    async def _listen(self, system: Bus, report: Report) -> None:
+        async for _ in system.changes(properties_rule(_UPOWER), owner_rule(_NAME)):
+            await system.require(_NAME, "UPower")
+            report(_SEEN if await system.get(_UPOWER, "OnBattery") else ())
+
+    async def _look(self, report: Report) -> None:
+        folder = self._surroundings.sys / "class/power_supply"
+        while True:
+            report(_SEEN if is_on_battery(folder) else ())
+            await asyncio.sleep(INTERVAL_S)
+
+
+def is_on_battery(folder: Path) -> bool:
+    """From the kernel's list of supplies. Raises ProbeUnavailableError without a battery."""
+    kinds: dict[str, list[Path]] = {}
+    for supply in sorted(folder.glob("*")):
+        if _text(supply / "scope") != "Device":  # that of a mouse
+            kinds.setdefault(_text(supply / "type"), []).append(supply)
+    if "Battery" not in kinds:
+        raise ProbeUnavailableError("no battery")
+    adapters = kinds.get("Mains", []) + kinds.get("USB", [])
+    if adapters:
+        return not any(_text(adapter / "online") == "1" for adapter in adapters)
+    return any(_text(battery / "status") == "Discharging" for battery in kinds["Battery"])
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

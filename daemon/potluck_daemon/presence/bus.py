@@ -1,0 +1,123 @@
+"""One connection to a D-Bus, for probes: questions, and news that something changed.
+
+Services are only listened to, never started: a plain method call would make the bus start the service, so its name must
+have an owner first, and every call carries the flag against auto-start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from jeepney import DBusAddress, HeaderFields, Message, MessageFlag, MessageType, new_method_call
+from jeepney.auth import AuthenticationError
+from jeepney.bus_messages import message_bus
+from jeepney.io.asyncio import DBusConnection, open_dbus_connection
+from jeepney.wrappers import DBusErrorResponse
+
+from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
+
+CALL_TIMEOUT_S = 5.0
+_PROPERTIES = "org.freedesktop.DBus.Properties"
+
+
+@contextlib.asynccontextmanager
+async def bus(address: str, kind: str) -> AsyncIterator[Bus]:
+    """A connection; `kind` is how people call this bus, "session" or "system".
+
+    Raises:
+        ProbeUnavailableError: there is no such bus, or it went away in the body.
+        ProbeFailedError: it does not answer.
+    """
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            connection = await open_dbus_connection(address)
+    except (OSError, AuthenticationError, DBusErrorResponse, EOFError, TimeoutError, RuntimeError) as error:
+        raise ProbeUnavailableError(f"no {kind} bus ({error or 'no answer'})") from error
+    try:
+        yield Bus(connection)
+    except TimeoutError as error:
+        raise ProbeFailedError(f"a service on the {kind} bus does not answer") from error
+    except (OSError, EOFError) as error:
+        raise ProbeUnavailableError(f"the {kind} bus went away") from error
+    finally:
+        with contextlib.suppress(OSError):
+            await connection.close()
+
+
+class Bus:
+    """Calls and signals over one connection, one question at a time."""
+
+    def __init__(self, connection: DBusConnection) -> None:
+        self._connection = connection
+        self._has_news = False
+
+    async def changes(self, *rules: str) -> AsyncIterator[None]:
+        """Now, and after every signal that matches one of the rules. Ask within the body."""
+        for rule in rules:
+            await self.ask(message_bus, "AddMatch", "s", (rule,))
+        while True:
+            self._has_news = False
+            yield
+            while not self._has_news:
+                self._note(await self._connection.receive())
+
+    async def news(self, timeout_s: float) -> bool:
+        """Wait for a signal, but not for longer; True if one came."""
+        self._has_news = False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while not self._has_news:
+                    self._note(await self._connection.receive())
+        return self._has_news
+
+    async def has_owner(self, name: str) -> bool:
+        return await self.ask(message_bus, "NameHasOwner", "s", (name,)) == (True,)
+
+    async def require(self, name: str, service: str) -> None:
+        """Raises ProbeUnavailableError unless `service`, as people call it, is there."""
+        if not await self.has_owner(name):
+            raise ProbeUnavailableError(f"{service} does not run")
+
+    async def get(self, address: DBusAddress, name: str) -> Any:
+        """A property's value; None if there is no such thing."""
+        properties = DBusAddress(address.object_path, address.bus_name, _PROPERTIES)
+        answer = await self.ask(properties, "Get", "ss", (address.interface, name))
+        return answer[0][1] if answer else None
+
+    async def ask(
+        self, address: DBusAddress, method: str, signature: str | None = None, body: tuple[object, ...] = ()
+    ) -> tuple[Any, ...] | None:
+        """The answer's body, or None for an error answer: the service may end between two calls."""
+        call = new_method_call(address, method, signature, body)
+        call.header.flags |= MessageFlag.no_auto_start
+        serial = next(self._connection.outgoing_serial)
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            await self._connection.send(call, serial=serial)
+            while True:
+                message = await self._connection.receive()
+                if message.header.fields.get(HeaderFields.reply_serial) == serial:
+                    is_answer = message.header.message_type is MessageType.method_return
+                    return tuple(message.body) if is_answer else None
+                self._note(message)
+
+    def _note(self, message: Message) -> None:
+        if message.header.message_type is MessageType.signal:
+            self._has_news = True
+
+
+def owner_rule(name: str) -> str:
+    """Matches the coming and going of a service."""
+    return f"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{name}'"
+
+
+def signal_rule(address: DBusAddress, interface: str = "") -> str:
+    """Matches the signals of one object; `interface` if another than the address's own."""
+    return f"type='signal',interface='{interface or address.interface}',path='{address.object_path}'"
+
+
+def properties_rule(address: DBusAddress) -> str:
+    """Matches a change of one object's properties."""
+    return signal_rule(address, _PROPERTIES)

@@ -1,0 +1,170 @@
+"""Programs that keep a GPU of AMD, Intel, Qualcomm or ARM busy, from the kernel's own account in /proc/PID/fdinfo.
+
+Each open device counts the nanoseconds (or cycles) of its engines; the graphics engine is the one that games use, and
+computing does not count there. Reading all descriptors of all processes costs 7 us each (3,400 of them: 24 ms), so
+those that are no GPU are remembered. Works for processes of the same user only.
+Source: https://docs.kernel.org/gpu/drm-usage-stats.html, and nvtop for the names of the engines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from potluck_daemon.presence.desktop_programs import NOT_GAMES
+from potluck_daemon.presence.nvidia import WEAK_SHARE
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
+from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.states import Certainty, Reason
+
+INTERVAL_S = 2.0
+RELIST_EVERY = 5  # looks after which a process that had no GPU open is looked at again
+_ENGINES_NS = ("drm-engine-gfx", "drm-engine-render", "drm-engine-gpu", "drm-engine-panthor")
+_CYCLES, _TOTAL_CYCLES = "drm-cycles-rcs", "drm-total-cycles-rcs"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One open GPU device of one process."""
+
+    pid: int
+    pci: str
+    client_id: str  # several descriptors of one client count once
+    busy_ns: int = 0
+    cycles: int = 0
+    total_cycles: int = 0  # of the engine; 0: it tells nanoseconds instead
+
+
+@dataclass(slots=True)
+class DrmClients:
+    """Finds the clients of all processes and remembers which descriptors are worth reading."""
+
+    surroundings: Surroundings
+    _handles: dict[int, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # pid -> listed at look, GPU fds
+    _look: int = 0
+
+    def look(self, pids: Mapping[int, object]) -> dict[tuple[str, str], Client]:
+        """By PCI address and client id."""
+        self._look += 1
+        self._handles = {pid: known for pid, known in self._handles.items() if pid in pids}
+        found: dict[tuple[str, str], Client] = {}
+        for pid in pids:
+            for handle in self._gpu_handles(pid):
+                client = _read(f"{self.surroundings.proc}/{pid}/fdinfo/{handle}", pid)
+                if client is not None:
+                    found[client.pci, client.client_id] = client
+        return found
+
+    def _gpu_handles(self, pid: int) -> tuple[str, ...]:
+        listed_at, handles = self._handles.get(pid, (0, ()))
+        is_due = (self._look + pid) % RELIST_EVERY == 0  # spread over the looks
+        if listed_at and not is_due:
+            return handles
+        handles = tuple(_list_gpu_handles(f"{self.surroundings.proc}/{pid}/fd"))
+        self._handles[pid] = (self._look, handles)
+        return handles
+
+
+class DrmUseProbe:
+    """Likely evidence for a foreign program that uses at least `busy_percent` of a graphics engine, weak for less."""
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        table: ProcessTable,
+        *,
+        busy_percent: float,
+        interval_s: float = INTERVAL_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._surroundings = surroundings
+        self._table = table
+        self._busy_percent = busy_percent
+        self._interval_s = interval_s
+        self._clock = clock
+        self._clients = DrmClients(surroundings)
+        self._last: dict[tuple[str, str], Client] = {}
+        self._last_at = 0.0
+
+    @property
+    def name(self) -> str:
+        return "GPU use (DRM)"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        if not any((self._surroundings.sys / "class/drm").glob("renderD*")):
+            raise ProbeUnavailableError("no GPU with a DRM driver")
+        while True:
+            report(self.look())
+            await asyncio.sleep(self._interval_s)
+
+    def look(self) -> tuple[Sighting, ...]:
+        programs = self._table.look()
+        clients, now = self._clients.look(programs), self._clock()
+        before, elapsed_s = self._last, now - self._last_at
+        self._last, self._last_at = clients, now
+        percent: dict[tuple[int, str], float] = {}
+        for key, client in clients.items():
+            if key in before:
+                of = client.pid, client.pci
+                percent[of] = percent.get(of, 0.0) + _percent(before[key], client, elapsed_s)
+        found = (self._judge(pid, pci, share) for (pid, pci), share in percent.items())
+        return tuple(dict.fromkeys(sighting for sighting in found if sighting is not None))
+
+    def _judge(self, pid: int, pci: str, percent: float) -> Sighting | None:
+        program = self._table.programs.get(pid)
+        if program is None or percent < self._busy_percent * WEAK_SHARE:
+            return None
+        if not NOT_GAMES.isdisjoint((*program.names, program.app)):
+            return None
+        certainty = Certainty.LIKELY if percent >= self._busy_percent else Certainty.WEAK
+        return Sighting(Reason.GPU_BUSY, program.app, certainty, program.app, pci)
+
+
+def _percent(before: Client, after: Client, elapsed_s: float) -> float:
+    if after.total_cycles:
+        total = after.total_cycles - before.total_cycles
+        return 100.0 * (after.cycles - before.cycles) / total if total > 0 else 0.0
+    return 100.0 * (after.busy_ns - before.busy_ns) / (elapsed_s * 1e9) if elapsed_s > 0 else 0.0
+
+
+def _list_gpu_handles(folder: str) -> list[str]:
+    try:
+        handles = os.listdir(folder)
+    except OSError:  # another user's, or gone
+        return []
+    found = []
+    for handle in handles:
+        try:
+            if os.readlink(f"{folder}/{handle}").startswith("/dev/dri/"):
+                found.append(handle)
+        except OSError:
+            continue
+    return found
+
+
+def _read(path: str, pid: int) -> Client | None:
+    try:
+        with open(path) as file:
+            fields = dict(line.split(":", 1) for line in file if line.startswith("drm-"))
+    except OSError:
+        return None
+    if "drm-pdev" not in fields and "drm-client-id" not in fields:
+        return None
+    busy_ns = max((_number(fields.get(engine)) for engine in _ENGINES_NS), default=0)
+    return Client(
+        pid=pid,
+        pci=fields.get("drm-pdev", "").strip().lower(),
+        client_id=fields.get("drm-client-id", "").strip(),
+        busy_ns=busy_ns,
+        cycles=_number(fields.get(_CYCLES)),
+        total_cycles=_number(fields.get(_TOTAL_CYCLES)),
+    )
+
+
+def _number(text: str | None) -> int:
+    """Of "12345 ns"; 0 where there is none."""
+    first = text.split()[0] if text and text.strip() else "0"
+    return int(first) if first.isdecimal() else 0

@@ -1,0 +1,99 @@
+"""Memory that other programs need: of the GPU, so that a game does not fail to start, and of the machine.
+
+After the engine has given its own back, the pressure lasts until the engine would fit again beside what the others
+have: otherwise it would come back only to be sent away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
+from potluck_daemon.states import Certainty, Reason
+
+INTERVAL_S = 1.0
+MIN_SHARE, MAX_SHARE = 0.08, 0.15  # of a GPU's memory, between which the reserve lies; the engine leaves a fifth
+
+
+class VramPressureProbe:
+    """Likely evidence while less than the reserve is free on a GPU that the engine uses or wants back."""
+
+    def __init__(self, surroundings: Surroundings, reader: NvmlReader, *, reserve_bytes: int) -> None:
+        self._surroundings = surroundings
+        self._reader = reader
+        self._reserve_bytes = reserve_bytes
+
+    @property
+    def name(self) -> str:
+        return "GPU memory"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        while True:
+            gpus = await self._gpus()
+            if not gpus:
+                raise ProbeUnavailableError("no GPU that tells its memory")
+            needed = [
+                Sighting(Reason.VRAM_PRESSURE, name, Certainty.LIKELY, gpu=pci)
+                for pci, name, total, free in gpus
+                if pci == situation.engine_gpu and free < self._reserve(total) + situation.needed_bytes
+            ]
+            report(tuple(needed))
+            await asyncio.sleep(INTERVAL_S)
+
+    def _reserve(self, total_bytes: int) -> float:
+        return min(max(self._reserve_bytes, MIN_SHARE * total_bytes), MAX_SHARE * total_bytes)
+
+    async def _gpus(self) -> list[tuple[str, str, int, int]]:
+        """PCI address, name, bytes in all, bytes free."""
+        found = amd_memory(self._surroundings.sys)
+        try:
+            found += [(gpu.pci, gpu.name, gpu.total_bytes, gpu.free_bytes) for gpu in await self._reader.gpus()]
+        except ProbeUnavailableError:
+            if not found:
+                raise
+        return [gpu for gpu in found if gpu[2]]
+
+
+def amd_memory(sys: Path) -> list[tuple[str, str, int, int]]:
+    """As above, of the GPUs whose driver writes it to /sys."""
+    found = []
+    for device in sorted(sys.glob("class/drm/card*/device")):
+        try:
+            total = int((device / "mem_info_vram_total").read_text())
+            used = int((device / "mem_info_vram_used").read_text())
+        except (OSError, ValueError):
+            continue
+        found.append((device.resolve().name, "the GPU", total, total - used))
+    return found
+
+
+class RamPressureProbe:
+    """Certain evidence while less than the reserve is available, and until the engine fits again."""
+
+    def __init__(self, surroundings: Surroundings, *, reserve_bytes: int) -> None:
+        self._proc = surroundings.proc
+        self._reserve_bytes = reserve_bytes
+
+    @property
+    def name(self) -> str:
+        return "Memory"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        while True:
+            wanted_bytes = self._reserve_bytes + (0 if situation.engine_gpu else situation.needed_bytes)
+            is_short = available_bytes(self._proc) < wanted_bytes
+            report((Sighting(Reason.RAM_PRESSURE, "the memory"),) if is_short else ())
+            await asyncio.sleep(INTERVAL_S)
+
+
+def available_bytes(proc: Path) -> int:
+    """What a program that starts now can get without swapping. Raises ProbeUnavailableError."""
+    try:
+        for line in (proc / "meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError as error:
+        raise ProbeUnavailableError(f"the kernel does not tell ({error.strerror})") from error
+    raise ProbeUnavailableError("the kernel does not tell")

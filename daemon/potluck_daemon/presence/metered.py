@@ -1,0 +1,31 @@
+"""A network that is paid by volume, as NetworkManager knows or guesses it. A phone's hotspot is one."""
+
+from __future__ import annotations
+
+from jeepney import DBusAddress
+
+from potluck_daemon.presence.bus import bus, properties_rule
+from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings
+from potluck_daemon.states import Reason
+
+_NAME = "org.freedesktop.NetworkManager"
+_MANAGER = DBusAddress("/org/freedesktop/NetworkManager", _NAME, _NAME)
+_METERED = (1, 3)  # NM_METERED_YES, NM_METERED_GUESS_YES
+
+
+class MeteredProbe:
+    """Certain evidence while the network that carries the default route is metered."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+
+    @property
+    def name(self) -> str:
+        return "Metered network"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        async with bus(self._surroundings.system_bus, "system") as system:
+            async for _ in system.changes(properties_rule(_MANAGER)):
+                await system.require(_NAME, "NetworkManager")
+                is_metered = await system.get(_MANAGER, "Metered") in _METERED
+                report((Sighting(Reason.METERED, "this network"),) if is_metered else ())

@@ -1,0 +1,56 @@
+"""Programs that keep an NVIDIA GPU busy.
+
+Use is of shader cores, drawing and computing together, so a program counts by how much it uses, whatever it does with
+it. Where the driver does not tell the use of single processes, one that draws is a weak sign.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from potluck_daemon.presence.desktop_programs import NOT_GAMES
+from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
+from potluck_daemon.presence.probe import Report, Sighting, Situation
+from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.states import Certainty, Reason
+
+INTERVAL_S = 2.0
+WEAK_SHARE = 0.4  # of the share that makes a program likely to be a game: full-screen with this much is one
+
+
+class NvidiaUseProbe:
+    """Likely evidence for a foreign program that uses at least `busy_percent` of a GPU, weak for one that uses some."""
+
+    def __init__(self, table: ProcessTable, reader: NvmlReader, *, busy_percent: float) -> None:
+        self._table = table
+        self._reader = reader
+        self._busy_percent = busy_percent
+
+    @property
+    def name(self) -> str:
+        return "GPU use (NVIDIA)"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        while True:
+            gpus = await self._reader.gpus()
+            programs = self._table.look()
+            found = (self._judge(gpu, pid) for gpu in gpus for pid in _pids(gpu) if pid in programs)
+            report(tuple(dict.fromkeys(sighting for sighting in found if sighting is not None)))
+            await asyncio.sleep(INTERVAL_S)
+
+    def _judge(self, gpu: NvidiaGpu, pid: int) -> Sighting | None:
+        program = self._table.programs[pid]
+        if not NOT_GAMES.isdisjoint((*program.names, program.app)):
+            return None
+        percent = gpu.use_percent.get(pid)
+        if percent is None:
+            is_some = not gpu.use_percent and pid in gpu.graphics_pids
+        else:
+            is_some = percent >= self._busy_percent * WEAK_SHARE
+        if percent is not None and percent >= self._busy_percent:
+            return Sighting(Reason.GPU_BUSY, program.app, Certainty.LIKELY, program.app, gpu.pci)
+        return Sighting(Reason.GPU_BUSY, program.app, Certainty.WEAK, program.app, gpu.pci) if is_some else None
+
+
+def _pids(gpu: NvidiaGpu) -> list[int]:
+    return sorted(gpu.graphics_pids | gpu.compute_pids | gpu.use_percent.keys())

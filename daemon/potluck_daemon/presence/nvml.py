@@ -1,0 +1,133 @@
+"""NVIDIA's management library, read at most once a second for all probes that need it.
+
+Its calls may take long (a GPU that wakes up) and its library is only loaded where there is one. Not every driver tells
+everything: in WSL and in containers the list of processes is empty, with MIG per-process use is refused; what is not
+told is absent here. Process ids are those of the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
+
+MAX_AGE_S = 1.0
+READ_TIMEOUT_S = 10.0
+_LIBRARY = "libnvidia-ml.so.1"
+
+
+@dataclass(frozen=True, slots=True)
+class NvidiaGpu:
+    pci: str  # "0000:01:00.0"
+    name: str
+    total_bytes: int = 0  # of its memory; 0: not told
+    free_bytes: int = 0
+    temperature_c: float | None = None
+    power_w: float | None = None
+    graphics_pids: frozenset[int] = frozenset()  # processes that draw, or both draw and compute
+    compute_pids: frozenset[int] = frozenset()
+    use_percent: Mapping[int, float] = field(default_factory=dict)  # pid -> of the GPU since the last reading
+
+
+class NvmlReader:
+    """Shared by the probes of one watch."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._gpus: tuple[NvidiaGpu, ...] = ()
+        self._read_at = -MAX_AGE_S
+        self._lock = asyncio.Lock()
+        self._nvml: Any = None
+        self._last_sample: dict[int, int] = {}  # GPU -> time stamp of the newest sample of use, in its own us
+
+    async def gpus(self) -> tuple[NvidiaGpu, ...]:
+        """Raises ProbeUnavailableError without an NVIDIA driver, ProbeFailedError if it does not answer."""
+        async with self._lock:
+            if self._clock() - self._read_at >= MAX_AGE_S:
+                try:
+                    async with asyncio.timeout(READ_TIMEOUT_S):
+                        self._gpus = await asyncio.to_thread(self._read)
+                except TimeoutError:
+                    raise ProbeFailedError("the NVIDIA driver does not answer") from None
+                self._read_at = self._clock()
+            return self._gpus
+
+    def _read(self) -> tuple[NvidiaGpu, ...]:
+        if self._nvml is None:
+            self._nvml = _load()
+        nvml = self._nvml
+        try:
+            return tuple(self._gpu(index) for index in range(nvml.nvmlDeviceGetCount()))
+        except nvml.NVMLError as error:  # a GPU fell off the bus, the driver was updated: begin again next time
+            self._nvml = None
+            with contextlib.suppress(nvml.NVMLError):
+                nvml.nvmlShutdown()
+            raise ProbeFailedError(f"the NVIDIA driver says: {error}") from error
+
+    def _gpu(self, index: int) -> NvidiaGpu:
+        nvml = self._nvml
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        memory = self._told(nvml.nvmlDeviceGetMemoryInfo, handle)
+        power_mw = self._told(nvml.nvmlDeviceGetPowerUsage, handle)
+        graphics = self._told(nvml.nvmlDeviceGetGraphicsRunningProcesses, handle) or ()
+        compute = self._told(nvml.nvmlDeviceGetComputeRunningProcesses, handle) or ()
+        return NvidiaGpu(
+            pci=pci_address(_text(nvml.nvmlDeviceGetPciInfo(handle).busId)),
+            name=_text(self._told(nvml.nvmlDeviceGetName, handle) or f"GPU {index}"),
+            total_bytes=int(memory.total) if memory is not None else 0,
+            free_bytes=int(memory.free) if memory is not None else 0,
+            temperature_c=self._told(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
+            power_w=power_mw / 1000 if power_mw is not None else None,
+            graphics_pids=frozenset(item.pid for item in graphics),
+            compute_pids=frozenset(item.pid for item in compute),
+            use_percent=self._use(index, handle),
+        )
+
+    def _use(self, index: int, handle: Any) -> dict[int, float]:
+        """Since the last reading; the driver keeps samples of about a sixth of a second."""
+        since = self._last_sample.get(index, 0)
+        samples = self._told(self._nvml.nvmlDeviceGetProcessUtilization, handle, since) or ()
+        shares: dict[int, list[float]] = {}
+        for sample in samples:
+            shares.setdefault(sample.pid, []).append(float(sample.smUtil))
+            self._last_sample[index] = max(self._last_sample.get(index, 0), sample.timeStamp)
+        return {pid: sum(values) / len(values) for pid, values in shares.items()}
+
+    def _told(self, query: Callable[..., Any], *arguments: Any) -> Any:
+        """The answer, or None where this driver or GPU does not tell. A lost GPU is an error."""
+        try:
+            return query(*arguments)
+        except self._nvml.NVMLError as error:
+            if error.value in (self._nvml.NVML_ERROR_GPU_IS_LOST, self._nvml.NVML_ERROR_UNINITIALIZED):
+                raise
+            return None
+
+
+def pci_address(bus_id: str) -> str:
+    """As the kernel writes it: four digits of domain, lower case."""
+    domain, _, rest = bus_id.lower().partition(":")
+    return f"{domain[-4:].rjust(4, '0')}:{rest}"
+
+
+def _load() -> Any:
+    try:
+        ctypes.CDLL(_LIBRARY)
+    except OSError:
+        raise ProbeUnavailableError("no NVIDIA driver") from None
+    import pynvml  # 3 MB of memory: only where there is a driver
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise ProbeUnavailableError(f"the NVIDIA driver does not start ({error})") from error
+    return pynvml
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

@@ -1,0 +1,92 @@
+"""The computer goes to sleep: the engine must end before, because a device context does not survive it.
+
+A delay inhibitor makes logind wait (5 s by default) until its descriptor is closed, which happens as soon as the engine
+has ended. Descriptors cannot travel over jeepney's asyncio connection, so the inhibitor is taken in a thread over a
+connection of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+
+from jeepney import MessageFlag, MessageType, new_method_call
+from jeepney.io.blocking import open_dbus_connection
+
+from potluck_daemon.presence.bus import CALL_TIMEOUT_S, bus
+from potluck_daemon.presence.logind import MANAGER, NAME
+from potluck_daemon.presence.probe import ProbeFailedError, Report, Sighting, Situation, Surroundings
+from potluck_daemon.states import Reason
+
+LONGEST_DELAY_S = 4.5  # below logind's InhibitDelayMaxSec
+_LOOK_S = 0.05
+_RULE = f"type='signal',sender='{NAME}',interface='{MANAGER.interface}',member='PrepareForSleep'"
+
+
+class SleepProbe:
+    """Certain evidence from the announcement of the sleep to the waking up."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+
+    @property
+    def name(self) -> str:
+        return "Sleep"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        async with bus(self._surroundings.system_bus, "system") as system:
+            await system.require(NAME, "logind")
+            with _Inhibitor(self._surroundings.system_bus) as inhibitor:
+                async for _ in system.changes(_RULE):
+                    if await system.get(MANAGER, "PreparingForSleep"):
+                        report((Sighting(Reason.SLEEP, "the computer"),))
+                        await _until_ended(situation)
+                        inhibitor.release()
+                    else:
+                        await inhibitor.take()
+                        report(())
+
+
+async def _until_ended(situation: Situation) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LONGEST_DELAY_S):
+            while situation.engine_pid is not None:  # noqa: ASYNC110 - the daemon tells by this field only
+                await asyncio.sleep(_LOOK_S)
+
+
+class _Inhibitor:
+    """Holds sleep back while it is taken."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._handle: int | None = None
+
+    def __enter__(self) -> _Inhibitor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    async def take(self) -> None:
+        if self._handle is None:
+            self._handle = await asyncio.to_thread(_inhibit, self._address)
+
+    def release(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def _inhibit(address: str) -> int:
+    body = ("sleep", "Potluck", "the GPU has to be left in order", "delay")
+    call = new_method_call(MANAGER, "Inhibit", "ssss", body)
+    call.header.flags |= MessageFlag.no_auto_start
+    try:
+        with open_dbus_connection(address, enable_fds=True) as connection:
+            answer = connection.send_and_get_reply(call, timeout=CALL_TIMEOUT_S)
+            if answer.header.message_type is not MessageType.method_return:
+                raise ProbeFailedError("logind does not let us finish before sleep")
+            return int(answer.body[0].to_raw_fd())
+    except (OSError, TimeoutError) as error:
+        raise ProbeFailedError("logind does not answer") from error

@@ -1,0 +1,86 @@
+"""The weekly schedule: `mon-fri 22:00-07:00`, `sat+sun 00:00-24:00`. Pure; times are those of the wall clock.
+
+Hours that end at or before their beginning last until the next day. No lines at all mean: always.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+DAY_MIN = 24 * 60
+WEEK_MIN = 7 * DAY_MIN
+_LINE = re.compile(r"(?:([a-z+\-]+)\s+)?(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
+
+
+def parse_hours(lines: Iterable[str]) -> tuple[tuple[int, int], ...]:
+    """Open times as [start, end) in minutes of the week, `end` above the week's length if it goes over Sunday's end.
+
+    Raises:
+        ValueError: with one line that says what is expected.
+    """
+    return tuple(interval for line in lines for interval in _parse_line(line))
+
+
+def is_open(intervals: tuple[tuple[int, int], ...], now: datetime) -> bool:
+    return not intervals or _contains(intervals, _minute_of_week(now))
+
+
+def opens_in_s(intervals: tuple[tuple[int, int], ...], now: datetime) -> float:
+    """Seconds until the next opening; 0 while it is open."""
+    minute = _minute_of_week(now)
+    if is_open(intervals, now):
+        return 0.0
+    waits = [(start - minute) % WEEK_MIN for start, _ in intervals]
+    return max(min(waits) * 60.0 - now.second - now.microsecond / 1e6, 0.0)
+
+
+def closes_in_s(intervals: tuple[tuple[int, int], ...], now: datetime) -> float | None:
+    """Seconds until the hours end; None if they never do, or if it is closed."""
+    minute = _minute_of_week(now)
+    if not intervals or not is_open(intervals, now):
+        return None
+    for ahead in range(1, WEEK_MIN + 1):
+        if not _contains(intervals, (minute + ahead) % WEEK_MIN):
+            return ahead * 60.0 - now.second - now.microsecond / 1e6
+    return None
+
+
+def _contains(intervals: tuple[tuple[int, int], ...], minute: int) -> bool:
+    return any(start <= minute < end or start <= minute + WEEK_MIN < end for start, end in intervals)
+
+
+def _minute_of_week(now: datetime) -> int:
+    return now.weekday() * DAY_MIN + now.hour * 60 + now.minute
+
+
+def _parse_line(line: str) -> list[tuple[int, int]]:
+    match = _LINE.fullmatch(line.strip().lower())
+    if match is None:
+        raise ValueError(f"expected hours such as 'mon-fri 22:00-07:00', not {line!r}")
+    start, end = _minute(match[2], match[3], line), _minute(match[4], match[5], line)
+    if end <= start:
+        end += DAY_MIN
+    return [(day * DAY_MIN + start, day * DAY_MIN + end) for day in _days(match[1], line)]
+
+
+def _minute(hours: str, minutes: str, line: str) -> int:
+    minute = int(hours) * 60 + int(minutes)
+    if minute > DAY_MIN or int(minutes) >= 60:
+        raise ValueError(f"expected a time between 00:00 and 24:00 in {line!r}")
+    return minute
+
+
+def _days(text: str | None, line: str) -> list[int]:
+    if text is None:
+        return list(range(7))
+    days: list[int] = []
+    for part in text.split("+"):
+        first, _, last = part.partition("-")
+        if first not in DAYS or (last or first) not in DAYS:
+            raise ValueError(f"expected days such as mon, sat+sun or mon-fri in {line!r}")
+        start, end = DAYS.index(first), DAYS.index(last or first)
+        days += [day % 7 for day in range(start, end + 1 if end >= start else end + 8)]
+    return days

@@ -1,0 +1,57 @@
+"""A made /proc for odd cases: processes that cannot be started here, or not in a hurry."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from potluck_daemon.presence.probe import Surroundings
+
+OWN_PID = 999_999
+
+
+class Clock:
+    """Moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class MadeProcesses:
+    """Writes what the kernel would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.proc, self.sys = folder / "proc", folder / "sys"
+        self.proc.mkdir()
+        self.sys.mkdir()
+        (self.proc / "loadavg").write_text("0.00 0.00 0.00 1/100 1\n")
+
+    @property
+    def surroundings(self) -> Surroundings:
+        return Surroundings(self.proc, self.sys, {}, OWN_PID)
+
+    def add(self, pid: int, comm: str, *arguments: str, state: str = "S", parent: int = 1, ticks: int = 0) -> None:
+        folder = self.proc / str(pid)
+        folder.mkdir(exist_ok=True)
+        (folder / "cmdline").write_bytes("".join(f"{item}\0" for item in arguments).encode())
+        fields = f"{state} {parent} " + "0 " * 9 + f"{ticks} 0 0 0 20 0 1 0 0\n"
+        (folder / "stat").write_text(f"{pid} ({comm}) {fields}")
+        (self.proc / "loadavg").write_text(f"0.00 0.00 0.00 1/100 {pid}\n")
+
+    def remove(self, pid: int) -> None:
+        shutil.rmtree(self.proc / str(pid))
+
+    def open_gpu(self, pid: int, handle: int, client_id: int, **counters: str) -> None:
+        """An open DRM device of a process, with what the kernel counts for it."""
+        fd, fdinfo = self.proc / str(pid) / "fd", self.proc / str(pid) / "fdinfo"
+        fd.mkdir(exist_ok=True)
+        fdinfo.mkdir(exist_ok=True)
+        link = fd / str(handle)
+        if not link.is_symlink():
+            link.symlink_to("/dev/dri/renderD128")
+        lines = ["pos:\t0", "drm-driver:\tamdgpu", f"drm-client-id:\t{client_id}", "drm-pdev:\t0000:03:00.0"]
+        lines += [f"drm-{name.replace('_', '-')}:\t{value}" for name, value in counters.items()]
+        (fdinfo / str(handle)).write_text("\n".join(lines) + "\n")
