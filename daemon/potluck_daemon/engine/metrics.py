@@ -1,0 +1,73 @@
+"""What an engine counts. Plain data: the daemon reads it from the pipe and shows it as it likes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
+
+from potluck.protocol.codes import Code
+
+STEP_TIME_BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Upper bounds of the buckets of `EngineMetrics.step_times`; one more bucket has all that took longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageCounts:
+    """Pages of KV cache. `free` ones can be had at once, kept prefixes included; `spilled` ones lie elsewhere."""
+
+    total: int = 0
+    used: int = 0
+    free: int = 0
+    spilled: int = 0
+    kept: int = 0  # by prefixes that no session uses; counted as free
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMetrics:
+    """Since the engine started or came back, but for what is said to be of now."""
+
+    decode_tokens: int = 0
+    prefill_tokens: int = 0  # computed
+    shared_tokens: int = 0  # of prefixes that were kept: answered without computing them
+    forward_tokens: int = 0
+    backward_tokens: int = 0
+    steps: int = 0
+    step_rows: int = 0  # summed over the steps
+    step_seconds: float = 0.0
+    step_times: tuple[int, ...] = (0,) * (len(STEP_TIME_BOUNDS_S) + 1)
+    refused_busy: int = 0
+    refused_memory: int = 0
+    spills: int = 0  # sessions whose pages were taken
+    returns: int = 0  # sessions whose pages were brought back
+    sessions: int = 0  # now
+    queued_steps: int = 0  # now
+    queued_tokens: int = 0  # now; of steps and calls
+    waiting_for_pages: int = 0  # now
+    pages: PageCounts = field(default_factory=PageCounts)  # now
+
+    @property
+    def done_tokens(self) -> int:
+        return self.decode_tokens + self.prefill_tokens + self.forward_tokens + self.backward_tokens
+
+
+class StepCounts:
+    """Counts of the compute thread, which alone writes them."""
+
+    def __init__(self) -> None:
+        self.decode_tokens = 0
+        self.prefill_tokens = 0
+        self.shared_tokens = 0
+        self.steps = 0
+        self.step_rows = 0
+        self.step_seconds = 0.0
+        self.step_times = [0] * (len(STEP_TIME_BOUNDS_S) + 1)
+        self.spills = 0
+        self.returns = 0
+        self.refusals: Counter[Code] = Counter()
+
+    def add_step(self, rows: int, seconds: float) -> None:
+        self.steps += 1
+        self.step_rows += rows
+        self.step_seconds += seconds
+        self.step_times[bisect_left(STEP_TIME_BOUNDS_S, seconds)] += 1
