@@ -161,6 +161,14 @@ def integer(metadata: Metadata, key: str, *, most: int = 1 << 62) -> int | None:
     return value
 
 
+def flag(metadata: Metadata, key: str) -> bool:
+    """True or false, which is also what a missing key means; raises WireError."""
+    value = metadata.get(key, False)
+    if type(value) is not bool:
+        raise WireError(f"{key} must be true or false")
+    return value
+
+
 def number(metadata: Metadata, key: str) -> float | None:
     """A finite number of at least 0, or nil; raises WireError."""
     value = metadata.get(key)

@@ -26,8 +26,10 @@ from potluck.wire.metadata import (
     Metadata,
     arguments,
     caller_fields,
+    flag,
     integer,
     number,
+    own_map,
     pack_timing,
     read_caller,
     read_metadata,
@@ -158,7 +160,12 @@ def _step_metadata(request: StepRequest) -> dict[str, object]:
 def _add_opening_extras(metadata: dict[str, object], opening: SessionOpening) -> None:
     if opening.alloc_timeout_s:
         metadata["alloc_timeout"] = float(opening.alloc_timeout_s)
-    if ours := caller_fields(opening.caller):
+    ours = caller_fields(opening.caller)
+    if opening.exact:
+        ours["exact"] = True
+    if opening.resume:
+        ours["resume"] = True
+    if ours:
         metadata[OURS] = ours
 
 
@@ -175,6 +182,8 @@ def _read_opening(envelope: Envelope, metadata: Metadata, limits: Limits) -> Ses
         max_length=max_length,
         session_id=text(metadata, "session_id", MAX_ID_CHARS),
         alloc_timeout_s=number(metadata, "alloc_timeout") or 0.0,
+        exact=flag(own_map(metadata), "exact"),
+        resume=flag(own_map(metadata), "resume"),
         caller=read_caller(metadata),
     )
 
@@ -183,9 +192,6 @@ def _read_step(envelope: Envelope, metadata: Metadata, limits: Limits, opening: 
     raw_hidden, raw_prompts, raw_hypo_ids = arguments(envelope, metadata, 3)
     hidden = read_hidden(raw_hidden, limits)
     num_blocks = len(opening.span) if opening else None
-    pushed = metadata.get("pushed", False)
-    if type(pushed) is not bool:
-        raise WireError("pushed must be true or false")
     return StepRequest(
         hidden=hidden,
         opening=opening,
@@ -195,7 +201,7 @@ def _read_step(envelope: Envelope, metadata: Metadata, limits: Limits, opening: 
         start_from_position=integer(metadata, "start_from_position", most=limits.max_length),
         next_servers=_read_next_servers(metadata, limits),
         session_id=None if opening else text(metadata, "session_id", MAX_ID_CHARS),
-        pushed=pushed,
+        pushed=flag(metadata, "pushed"),
     )
 
 

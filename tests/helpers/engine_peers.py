@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from potluck_daemon.engine.compute import ComputeThread
 from potluck_daemon.engine.config import Limits
 from potluck_daemon.engine.handlers import Handlers
-from potluck_daemon.engine.scheduler import Scheduler
 from potluck_daemon.engine.serving import Serving
+from potluck_daemon.engine.threads import Threads
 
 from potluck import wire
 from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
@@ -43,6 +42,11 @@ class Server:
     serving: Serving
     handlers: Handlers
 
+    @property
+    def used_pages(self) -> int:
+        """Without those of kept beginnings."""
+        return self.serving.compute.page_counts.used
+
     def proof(self, client: FakeHost) -> bytes | None:
         return call_proof(PRIVATE, caller=client.peer_id, callee=self.host.peer_id)
 
@@ -55,20 +59,21 @@ async def serve(
     blocks: BlockSpan | None = None,
     swarm: Swarm = SWARM,
     limits: Limits | None = None,
+    spill_folder: Path | None = None,
 ) -> AsyncIterator[Server]:
     limits = limits or Limits()
-    scheduler = Scheduler(max_queued_jobs=limits.max_queued_jobs, max_queued_tokens=limits.max_queued_tokens)
-    compute = ComputeThread(scheduler, threads=1)
+    threads = Threads.of(limits, threads=1)
     host = network.start()
-    serving = Serving.of(blocks or load(span), swarm, host.peer_id, limits, compute)
+    serving = Serving.of(blocks or load(span), swarm, host.peer_id, limits, threads, spill_folder=spill_folder)
     handlers = Handlers(serving, host, version="0")
-    compute.start()
+    threads.start()
+    await threads.compute.perform(serving.stage)
     await handlers.register()
     try:
         yield Server(host, serving, handlers)
     finally:
         await host.close()
-        await compute.stop()
+        await threads.stop()
 
 
 class Client:
@@ -109,8 +114,17 @@ def opening(
     alloc_timeout_s: float = 0.0,
     caller: Caller | None = None,
     prefix: str = "golden",
+    exact: bool = False,
 ) -> SessionOpening:
-    return SessionOpening(prefix, span, max_length, session_id, alloc_timeout_s, caller or Caller())
+    return SessionOpening(
+        prefix,
+        span,
+        max_length,
+        session_id,
+        alloc_timeout_s=alloc_timeout_s,
+        exact=exact,
+        caller=caller or Caller(),
+    )
 
 
 def hidden_states(batch: int, tokens: int, seed: int = 0) -> torch.Tensor:

@@ -1,9 +1,9 @@
-"""The blocks that an engine serves, and the bounded pieces in which they are run.
+"""The blocks that an engine serves, their parts, and stateless calls in bounded pieces.
 
-Callers may ask for a part of the span; a part shares the weights of the whole. All of it runs on the compute thread.
-A piece costs at most what `piece_tokens` cost through the whole span (backward counts three times), or one row through
-one block if that is more; within that bound, a call is cut between blocks rather than between rows, because that
-changes no number.
+Callers may ask for a part of the span; a part shares the weights of the whole. A span is not re-entrant, so each thread
+that computes has parts of its own. A piece costs at most what `piece_tokens` cost through the whole span (backward
+counts three times), or one row through one block if that is more; within that bound, a call is cut between blocks
+rather than between rows, because that changes no number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from potluck.checkpoint import BlockSpan, KvCache
+from potluck.checkpoint import BlockSpan
 from potluck.checkpoint.families import slice_config
 from potluck.protocol.blocks import Span
 
@@ -27,14 +27,19 @@ _MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module
 
 
 class ServedBlocks:
-    """A loaded span, its parts, and forward and backward in pieces."""
+    """A loaded span, its parts, and forward and backward in pieces. Used by one thread.
 
-    def __init__(self, whole: BlockSpan, *, piece_tokens: int) -> None:
+    Args:
+        only_parts: never hand out `whole` itself, because another thread uses it.
+    """
+
+    def __init__(self, whole: BlockSpan, *, piece_tokens: int, only_parts: bool = False) -> None:
         self.whole = whole
         self.span = whole.span
         self.hidden_size = whole.hidden_size
         self.dtype = whole.dtype
         self._piece_tokens = piece_tokens
+        self._only_parts = only_parts
         self._parts: OrderedDict[Span, BlockSpan] = OrderedDict()
 
     def free(self) -> None:
@@ -49,7 +54,7 @@ class ServedBlocks:
 
     def part(self, span: Span) -> BlockSpan:
         """The blocks `span`, which lie within the served ones."""
-        if span == self.span:
+        if span == self.span and not self._only_parts:
             return self.whole
         part = self._parts.get(span)
         if part is None:
@@ -143,9 +148,7 @@ class ServedBlocks:
         return hidden.to(device, dtype), None if prompts is None else prompts.to(device, dtype)
 
 
-def backward_of(
-    part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
+def backward_of(part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """The forward again, then the gradients of hidden and, if given, of prompts; shaped as what they belong to."""
     with torch.enable_grad():
         leaves = [hidden.detach().requires_grad_()]
@@ -163,36 +166,6 @@ def trim_memory(device: torch.device) -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)
-
-
-def inference_pieces(
-    blocks: BlockSpan, cache: KvCache, hidden: Tensor, prompts: Tensor | None, *, piece_tokens: int
-) -> Generator[None, None, Tensor]:
-    """One step of a session; a prefill longer than `piece_tokens` (rows counted) is cut between tokens.
-
-    Shapes: as in `ServedBlocks.forward`; tokens may be 0.
-    """
-    batch, tokens = hidden.shape[:2]
-    size = max(piece_tokens // batch, 1)
-    if tokens <= size:  # no copy, no loop: the way of every decode step
-        with torch.inference_mode():
-            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # even a needless call costs some µs
-                hidden = hidden.to(blocks.device, blocks.dtype)
-            prompts = None if prompts is None else prompts.to(blocks.device, blocks.dtype)
-            output = blocks.forward(hidden, cache, prompts)
-            return output if blocks.device.type == "cpu" else output.cpu()
-    outputs = []
-    for start in range(0, tokens, size):
-        with torch.inference_mode():
-            some = hidden[:, start : start + size].to(blocks.device, blocks.dtype)
-            some_prompts = None if prompts is None else prompts[:, :, start : start + size]
-            if some_prompts is not None:
-                some_prompts = some_prompts.to(blocks.device, blocks.dtype) if some_prompts.shape[2] else None
-            outputs.append(blocks.forward(some, cache, some_prompts))
-        if start + size < tokens:
-            yield
-    with torch.inference_mode():
-        return torch.cat(outputs, dim=1).cpu()
 
 
 def part_of(whole: BlockSpan, span: Span) -> BlockSpan:
@@ -213,7 +186,7 @@ def part_of(whole: BlockSpan, span: Span) -> BlockSpan:
                 setattr(module, "layer_idx", index - first)  # noqa: B010 (nn.Module types its attributes as modules)
     setattr(decoder, name, layers)
     decoder.config = slice_config(decoder.config, first, last)
-    return BlockSpan(decoder, layers, span, whole.digests[first:last])
+    return BlockSpan(decoder, layers, span, whole.digests[first:last], whole.weights, whole.adapters)
 
 
 def _row_groups(hidden: Tensor, num_blocks: int, budget: int) -> Generator[slice, None, None]:

@@ -1,6 +1,6 @@
 """The stateless calls, and the table of everything an engine answers.
 
-Decodes, checks who asks for what, hands over to the compute thread, encodes. Failures are RemoteErrors, which the host
+Decodes, checks who asks for what, hands over to the call thread, encodes. Failures are RemoteErrors, which the host
 sends; anything else is a fault of ours, which the host answers as INTERNAL and logs.
 """
 
@@ -15,8 +15,8 @@ from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply
+from potluck_daemon.engine.call_scheduler import Pieces, Priority
 from potluck_daemon.engine.inference import InferenceHandler
-from potluck_daemon.engine.scheduler import Pieces, Priority
 from potluck_daemon.engine.serving import Serving
 
 _NOBODY = Caller()
@@ -56,7 +56,7 @@ class Handlers:
         info = ServerInfo(
             version=self.version,
             dht_client_mode=False,
-            cache_tokens_available=serving.budget.free,
+            cache_tokens_available=serving.free_tokens * len(serving.blocks.span),
             hidden_size=serving.blocks.hidden_size,
             dtype=str(serving.blocks.dtype).removeprefix("torch."),
             max_batch_tokens=serving.limits.max_batch_tokens,
@@ -90,7 +90,7 @@ class Handlers:
         self.serving.admission.check_member(request.pusher or _NOBODY, peer)
         session = self.serving.sessions.find(request.session_id or "")
         if session is not None and request.step_id is not None:
-            session.inbox.push(replace(request, pushed=True))
+            session.push(replace(request, pushed=True))
         return wire.EMPTY_REPLY
 
     async def check_reachability(self, body: bytes, _: PeerId) -> bytes:
@@ -154,14 +154,14 @@ class Handlers:
         if tokens == 0:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
         priority, pieces = self._work_of(request)
-        computed = await serving.compute.run(
-            priority, pieces, tokens=batch * tokens, timeout_s=serving.limits.request_timeout_s
+        computed = await serving.calls.run(
+            priority, pieces, client=peer, tokens=batch * tokens, timeout_s=serving.limits.request_timeout_s
         )
-        timing = replace(computed.timing, cache_tokens_left=serving.budget.free_tokens)
+        timing = replace(computed.timing, cache_tokens_left=serving.free_tokens)
         return TensorReply(computed.value, timing)
 
     def _work_of(self, request: ForwardRequest | BackwardRequest) -> tuple[Priority, Pieces]:
-        blocks = self.serving.blocks
+        blocks = self.serving.call_blocks
         if isinstance(request, ForwardRequest):
             return Priority.FORWARD, lambda: blocks.forward(request.span, request.hidden, request.prompts)
         return Priority.BACKWARD, lambda: blocks.backward(request.span, request.hidden, request.grad, request.prompts)

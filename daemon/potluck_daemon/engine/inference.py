@@ -1,7 +1,11 @@
-"""rpc_inference: one stream, one session.
+"""rpc_inference: one stream, one session, one task.
 
-Two tasks a stream: one reads messages into the session's inbox, so that a client that leaves is noticed while its step
-waits or runs; the other does the steps and answers. Whichever ends first ends the session, and its cache is free.
+    opening:  first message within step_timeout_s, else closed silently; not allowed or malformed: error frame
+    ready:    steps one after the other; a step that cannot be done ends the session with an error frame
+    closing:  no tensors, end of input, silence (silently); age, engine leaving (error frame)
+
+The task only reads. Answers are written by the compute thread's call back, which also begins the next step, so a step
+wakes no task but the one that reads it, and a client that leaves is noticed while its step waits or runs.
 """
 
 from __future__ import annotations
@@ -11,24 +15,22 @@ import logging
 import time
 from dataclasses import dataclass, replace
 
+from potluck.errors import PotluckError
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import StepReply, StepRequest
+from potluck.protocol.messages import StepReply, StepRequest, Timing
 from potluck.wire import decode_step, encode_step_reply
-from potluck_daemon.engine.scheduler import Priority
 from potluck_daemon.engine.serving import Serving
-from potluck_daemon.engine.sessions import Session
+from potluck_daemon.engine.session_memory import SessionMemory, SessionStep
+from potluck_daemon.engine.sessions import MAX_WAITING, Session, StepPlan
 
 log = logging.getLogger(__name__)
 
 
 _CLOSING = StepRequest(hidden=None)
 """Also what the end of input means: stock servers fail there, but only by an accident of their implementation."""
-
-
-class _PeerLeftError(Exception):
-    """The connection to the client is gone, or the client does not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,113 +41,235 @@ class InferenceHandler:
 
     async def __call__(self, stream: Stream, peer: PeerId) -> None:
         """A StreamHandler. Raises RemoteError, which the host sends as an error frame."""
-        limits = self.serving.limits
         try:
-            async with asyncio.timeout(limits.session_timeout_s) as age:
-                body = await stream.receive(timeout_s=limits.step_timeout_s)
-                if body is None:
-                    return
-                request = await self._decode(body, first=True)
-                session = self._open(request, peer)
-                try:
-                    await self._run(stream, session, request)
-                finally:
-                    self.serving.sessions.remove(session)
-                    session.lease.release()
-                    log.info("a session over blocks %s ended after %d tokens", session.span, session.position)
-        except TimeoutError:  # silence ends a session silently, age does not
-            if age.expired():
-                raise RemoteError(Code.ROLLBACK, f"a session lasts {limits.session_timeout_s:g} s at most") from None
+            body = await stream.receive(timeout_s=self.serving.limits.step_timeout_s)
+        except TimeoutError:
+            return
+        if body is None:
+            return
+        request = await _decode(self.serving, body, first=True)
+        served = _ServedSession(self.serving, stream, self._open(request, peer))
+        self.serving.sessions.add(served)
+        memory = served.session.memory
+        log.info("a session over blocks %s, %d rows", memory.span, memory.rows)
+        try:
+            await served.run(request)
+        finally:
+            self.serving.sessions.remove(served)
+            served.close()
+            log.info("a session over blocks %s ended after %d tokens", memory.span, served.session.position)
 
     def _open(self, request: StepRequest, peer: PeerId) -> Session:
-        opening = request.opening
+        opening, serving = request.opening, self.serving
         if opening is None or request.hidden is None:
             raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
-        self.serving.admission.check(opening.prefix, opening.span, opening.caller, peer)
-        session = Session(
-            session_id=opening.session_id,
+        serving.admission.check(opening.prefix, opening.span, opening.caller, peer)
+        memory = SessionMemory(
+            client=peer,
             span=opening.span,
-            batch=request.hidden.shape[0],
-            max_length=opening.max_length,
-            alloc_timeout_s=min(opening.alloc_timeout_s, self.serving.limits.alloc_timeout_s),
-            lease=self.serving.budget.lease(),
+            rows=request.hidden.shape[0],
+            is_alone=opening.exact or not serving.is_ragged,
+            adapter=opening.caller.adapter,
         )
-        self.serving.sessions.add(session)
-        log.info("a session over blocks %s, %d rows", session.span, session.batch)
-        return session
+        alloc_timeout_s = min(opening.alloc_timeout_s, serving.limits.alloc_timeout_s)
+        return Session(opening.session_id, opening.max_length, alloc_timeout_s, memory)
 
-    async def _run(self, stream: Stream, session: Session, first: StepRequest) -> None:
-        worker = asyncio.create_task(self._work(stream, session, first))
-        reader = asyncio.create_task(self._read(stream, session))
+
+class _Over(Exception):  # noqa: N818 (not an error)
+    """The session is over, without a word."""
+
+
+class _ServedSession:
+    """A session and its stream."""
+
+    def __init__(self, serving: Serving, stream: Stream, session: Session) -> None:
+        self.session = session
+        self._serving = serving
+        self._stream = stream
+        self._running: tuple[SessionStep, StepRequest, StepPlan] | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._room = asyncio.Event()  # the client may send more
+        self._room.set()
+        self._task: asyncio.Task[object] | None = None
+        self._why: RemoteError | _Over | None = None  # it ends
+        self._end_after_step: RemoteError | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+        self._heard_at = time.monotonic()
+
+    @property
+    def session_id(self) -> str | None:
+        return self.session.session_id
+
+    async def run(self, request: StepRequest) -> None:
+        """Serve until the end. Raises RemoteError, which the client is to be told."""
+        limits, loop = self._serving.limits, asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        too_old = RemoteError(Code.ROLLBACK, f"a session lasts {limits.session_timeout_s:g} s at most")
+        self._timers = [
+            loop.call_later(limits.session_timeout_s, self.end, too_old),
+            loop.call_later(limits.step_timeout_s, self._listen_for_silence),
+        ]
         try:
-            await asyncio.wait((worker, reader), return_when=asyncio.FIRST_COMPLETED)
-            if reader.done() and not worker.done():
-                reader.result()  # a closing message has no say in what the worker still has to do; all else raises
-            await worker
-        except _PeerLeftError:
-            log.debug("the client of a session over blocks %s left", session.span)
-        finally:
-            for task in (worker, reader):
-                task.cancel()
-            await asyncio.gather(worker, reader, return_exceptions=True)
+            self._begin(request)
+            await self._read()
+            await asyncio.get_running_loop().create_future()  # the closing message waits for steps before it
+        except asyncio.CancelledError:
+            if self._why is None or (self._task is not None and self._task.uncancel()):
+                raise
+            if isinstance(self._why, RemoteError):
+                raise self._why from None
 
-    async def _read(self, stream: Stream, session: Session) -> None:
-        """Messages into the inbox, up to and including the closing one."""
+    def push(self, request: StepRequest) -> None:
+        if len(self.session.pushed) < MAX_WAITING:
+            self.session.pushed.append(request)
+            self._heard_at = time.monotonic()
+            self._advance()
+
+    def end(self, error: RemoteError) -> None:
+        if self._running is None and self._sending is None:
+            self._finish(error)
+        else:
+            self._end_after_step = error
+
+    def close(self) -> None:
+        """Free everything, whatever still runs."""
+        for timer in self._timers:
+            timer.cancel()
+        if self._sending is not None:
+            self._sending.cancel()
+        self._serving.compute.close(self.session.memory, self._running[0] if self._running else None)
+        self._why = self._why or _Over()
+
+    async def _read(self) -> None:
+        """Messages, up to and including the closing one."""
         while True:
             try:
-                body = await stream.receive()
-            except RemoteError as error:
-                raise _PeerLeftError from error
-            request = _CLOSING if body is None else await self._decode(body, first=False)
-            await session.inbox.put(replace(request, pushed=False) if request.pushed else request)
+                body = await self._stream.receive()
+            except RemoteError:
+                log.debug("the client of a session over blocks %s left", self.session.memory.span)
+                self._finish(_Over())
+                return
+            request = _CLOSING if body is None else await _decode(self._serving, body, first=False)
+            await self._room.wait()
+            self.session.own.append(replace(request, pushed=False) if request.pushed else request)
+            if len(self.session.own) >= MAX_WAITING:
+                self._room.clear()
+            self._heard_at = time.monotonic()
+            self._advance()
             if request.hidden is None:
                 return
 
-    async def _work(self, stream: Stream, session: Session, request: StepRequest) -> None:
-        """Steps one after the other, until a closing message."""
-        limits = self.serving.limits
-        while request.hidden is not None:
-            reply = await self._step(session, request)
-            if reply is not None:
-                await self._send(stream, reply)
-            request = await session.inbox.get(timeout_s=limits.step_timeout_s)
+    def _advance(self) -> None:
+        """Begin the next step if none runs and its predecessor's answer is out."""
+        while self._running is None and self._sending is None and self._why is None:
+            if self._end_after_step is not None:
+                self._finish(self._end_after_step)
+                return
+            request = self.session.next_request()
+            if request is None:
+                return
+            self._room.set()
+            if request.hidden is None:
+                self._finish(_Over())
+            else:
+                self._try_to_begin(request)
 
-    async def _step(self, session: Session, request: StepRequest) -> StepReply | None:
-        """None: nothing to answer, because the step was done before, or was pushed and does not fit."""
+    def _try_to_begin(self, request: StepRequest) -> None:
+        try:
+            self._begin(request)
+        except RemoteError as error:
+            self._finish(error)
+
+    def _begin(self, request: StepRequest) -> None:
+        """Submit a step, unless it was done before, or was pushed and does not fit. Raises RemoteError."""
+        session = self.session
         if session.is_duplicate(request):
-            return None
-        begin = time.monotonic()
+            return
         try:
             plan = session.plan(request)
         except RemoteError as error:
             if request.pushed:  # what another server sends cannot end the client's session
                 log.debug("a pushed step was ignored: %s", error.message)
-                return None
+                return
             raise
-        serving = self.serving
         assert request.hidden is not None
-        tokens = plan.end - plan.start
-        await session.lease.resize(session.token_blocks(plan.end), timeout_s=session.alloc_timeout_s)
-        computed = await serving.compute.run(
-            Priority.INFERENCE,
-            lambda: session.pieces(request, plan, serving.blocks, serving.limits.piece_tokens),
-            tokens=session.batch * max(tokens, 1),
-            timeout_s=serving.limits.request_timeout_s,
+        now, memory = time.monotonic(), session.memory
+        step = SessionStep(
+            session=memory,
+            client=memory.client,
+            rows=memory.rows,
+            tokens=plan.end - plan.start,
+            submitted_at=now,
+            deadline=now + self._serving.limits.request_timeout_s + session.alloc_timeout_s,
+            is_alone=memory.is_alone,
+            memory=memory,
+            alloc_deadline=now + session.alloc_timeout_s,
+            start=plan.start,
+            hidden=request.hidden,
+            prompts=request.prompts,
+            order=request.hypo_ids,
+            on_done=self._answered,
         )
-        session.finish(request, plan)
-        if tokens == 1:
-            serving.meter.add((time.monotonic() - begin) * 1e3)
-        timing = replace(
-            computed.timing, cache_tokens_left=serving.budget.free_tokens, is_leaving=serving.admission.leaving
-        )
-        return StepReply(computed.value, timing)
+        self._serving.compute.submit(step)
+        self._running = (step, request, plan)
 
-    async def _send(self, stream: Stream, reply: StepReply) -> None:
+    def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
+        """Called in the loop when a step is over."""
+        assert self._running is not None
+        _, request, plan = self._running
+        self._running = None
+        if error is not None:
+            self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
+            return
+        serving, now = self._serving, time.monotonic()
+        self.session.finish(request, plan)
+        self._heard_at = now
+        if step.tokens == 1:
+            serving.meter.add((now - step.submitted_at) * 1e3)
+        timing = Timing(
+            queue_ms=max(now - step.submitted_at - step.compute_s, 0.0) * 1e3,
+            compute_ms=step.compute_s * 1e3,
+            cache_tokens_left=serving.free_tokens,
+            is_leaving=serving.admission.leaving,
+        )
+        self._send(encode_step_reply(StepReply(step.result(), timing)))
+        self._advance()
+
+    def _send(self, pieces: tuple[Buffer, ...]) -> None:
         try:
-            await stream.send(*encode_step_reply(reply), timeout_s=self.serving.limits.send_timeout_s)
-        except (TimeoutError, RemoteError) as error:
-            raise _PeerLeftError from error
+            if not self._stream.send_now(*pieces):
+                self._sending = asyncio.create_task(self._send_slowly(pieces))
+        except RemoteError:
+            self._finish(_Over())
 
-    async def _decode(self, body: bytes, *, first: bool) -> StepRequest:
-        limits = self.serving.wire_limits
-        return await self.serving.offload(len(body), lambda: decode_step(body, limits=limits, first=first))
+    async def _send_slowly(self, pieces: tuple[Buffer, ...]) -> None:
+        try:
+            await self._stream.send(*pieces, timeout_s=self._serving.limits.send_timeout_s)
+        except (TimeoutError, RemoteError):  # the client is gone, or does not read
+            self._finish(_Over())
+        finally:
+            self._sending = None
+        self._advance()
+
+    def _listen_for_silence(self) -> None:
+        """Silence ends a session; whatever was heard meanwhile puts that off."""
+        limit_s, now = self._serving.limits.step_timeout_s, time.monotonic()
+        if self._running is not None or self._sending is not None:
+            self._heard_at = now
+        silent_s = now - self._heard_at
+        if silent_s >= limit_s:
+            self._finish(_Over())
+        else:
+            self._timers[1] = asyncio.get_running_loop().call_later(limit_s - silent_s, self._listen_for_silence)
+
+    def _finish(self, why: RemoteError | _Over) -> None:
+        """End the session: the task that reads is what holds it open."""
+        if self._why is None:
+            self._why = why
+            assert self._task is not None
+            self._task.cancel()
+
+
+async def _decode(serving: Serving, body: bytes, *, first: bool) -> StepRequest:
+    limits = serving.wire_limits
+    return await serving.offload(len(body), lambda: decode_step(body, limits=limits, first=first))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-
 import torch
 
 from potluck.checkpoint import BlockSpan, Checkpoint, load_span, open_checkpoint
@@ -46,22 +44,18 @@ def load(checkpoint: Checkpoint, span: Span, config: EngineConfig, ranks: Ranks 
     except (RuntimeError, AssertionError) as error:
         raise UsageError(f"the device {config.device!r} cannot be used", hint="try --device cpu") from error
     torch.set_num_threads(config.threads)
-    return load_span(checkpoint, span, dtype=dtype, device=config.device, ranks=ranks)
+    return load_span(checkpoint, span, dtype=dtype, device=config.device, ranks=ranks, quantization=config.quantization)
 
 
-def check_and_measure(blocks: BlockSpan) -> Callable[[], Generator[None, None, Speed]]:
-    """A job for the compute thread: a real token through all blocks has to come out finite, then the measurement.
+def check_and_measure(blocks: BlockSpan) -> Speed:
+    """A real token through all blocks has to come out finite; then the measurement. For the compute thread.
 
-    The job raises CheckpointError if it does not.
+    Raises:
+        CheckpointError: it does not.
     """
-
-    def pieces() -> Generator[None, None, Speed]:
-        token = torch.ones((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
-        with torch.inference_mode():
-            output = blocks.forward(token, blocks.new_cache())
-            if not bool(torch.isfinite(output).all()):
-                raise CheckpointError("the blocks do not compute finite numbers", hint="download the checkpoint again")
-        yield
-        return measure_speed(blocks)
-
-    return pieces
+    token = torch.ones((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
+    with torch.inference_mode():
+        output = blocks.forward(token, blocks.new_cache())
+        if not bool(torch.isfinite(output).all()):
+            raise CheckpointError("the blocks do not compute finite numbers", hint="download the checkpoint again")
+    return measure_speed(blocks)

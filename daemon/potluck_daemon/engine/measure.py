@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from potluck.checkpoint import BlockSpan
+from potluck.checkpoint.ragged import StepRow, plan_step
 
 _MEASURE_S = 0.05  # for each of the two measurements; at least one run each
 _FORWARD_TOKENS = 64
@@ -26,6 +27,7 @@ class Speed:
 
     inference_tps: float  # single-token steps a second
     forward_tps: float  # tokens a second
+    steps: tuple[tuple[int, float], ...] = ()  # tokens and seconds of steps through the whole span
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +39,32 @@ class Rates:
 
 
 def measure_speed(blocks: BlockSpan) -> Speed:
-    """Decode steps with a cache, and forwards of a few dozen tokens; call it on the compute thread, blocks warm."""
-    cache = blocks.new_cache()
-    token = torch.zeros((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
-    many = token.expand(1, _FORWARD_TOKENS, -1).contiguous()
+    """Decode steps, and prefill of a few dozen tokens; call it on the compute thread, blocks warm."""
+    run = _ragged_step(blocks) if blocks.is_ragged else _alone_step(blocks)
     with torch.inference_mode():
-        step_s = _median_s(lambda: blocks.forward(token, cache))
-        forward_s = _median_s(lambda: blocks.forward(many))
+        step_s = _median_s(lambda: run(1))
+        forward_s = _median_s(lambda: run(_FORWARD_TOKENS))
     num_blocks = len(blocks.span)
-    return Speed(inference_tps=num_blocks / step_s, forward_tps=_FORWARD_TOKENS * num_blocks / forward_s)
+    return Speed(
+        inference_tps=num_blocks / step_s,
+        forward_tps=_FORWARD_TOKENS * num_blocks / forward_s,
+        steps=((1, step_s), (_FORWARD_TOKENS, forward_s)),
+    )
+
+
+def _ragged_step(blocks: BlockSpan) -> Callable[[int], object]:
+    """Runs so many tokens of a row, as steps of sessions do."""
+    memory = blocks.new_memory(2 * _FORWARD_TOKENS)
+    row = memory.new_sequence()
+    memory.reserve(row, 2 * _FORWARD_TOKENS)
+    hidden = torch.zeros((_FORWARD_TOKENS, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
+    return lambda tokens: blocks.run_step(plan_step(memory, [StepRow(row, tokens)]), hidden[:tokens], memory)
+
+
+def _alone_step(blocks: BlockSpan) -> Callable[[int], object]:
+    cache = blocks.new_cache()
+    hidden = torch.zeros((1, _FORWARD_TOKENS, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
+    return lambda tokens: blocks.forward(hidden[:, :tokens], cache if tokens == 1 else None)
 
 
 def combine(speed: Speed, *, num_blocks: int, hidden_size: int, link_mbps: float) -> Rates:

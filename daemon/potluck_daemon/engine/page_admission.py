@@ -29,6 +29,7 @@ class Holder:
     pages: int = 0
     is_running: bool = False  # a step of it has its memory and is not answered
     used_at: float = 0.0
+    pinned_until: float = 0.0  # cannot be spilled before, see `Spill`
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +58,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Take all pages of this session and say so by `spilled`, or set `used_at` to now if that is impossible."""
+    """Take all pages of this session and say so by `spilled`, or set `pinned_until` to a later time."""
 
     holder: Holder
 
@@ -73,6 +74,11 @@ class PageAdmission:
     @property
     def num_waiting(self) -> int:
         return len(self._line)
+
+    @property
+    def most_wanted(self) -> int:
+        """Pages of the largest request in line."""
+        return max((request.pages for request in self._line), default=0)
 
     def ask(self, request: PageRequest) -> None:
         """Stand in line; `next` says what comes of it. A session asks for one step at a time."""
@@ -94,9 +100,8 @@ class PageAdmission:
         if not self._line:
             return None
         for request in self._line:
-            if request.deadline <= now or request.pages + request.holder.pages > self.num_pages:
-                self._line.remove(request)
-                return Refuse(request)
+            if request.pages + request.holder.pages > self.num_pages:
+                return self._refuse(request)
         order = self._order()
         granted = next((request for request in order if request.pages <= free), None)
         if granted is not None:
@@ -106,7 +111,10 @@ class PageAdmission:
             del self._line[place]
             return Grant(granted)
         victim = self._victim(order, now, free)
-        return None if victim is None else Spill(victim)
+        if victim is not None:
+            return Spill(victim)
+        late = next((request for request in self._line if request.deadline <= now), None)
+        return None if late is None else self._refuse(late)
 
     def wake_at(self, now: float) -> float | None:
         """When `next` may say something else although nobody gave anything back."""
@@ -114,6 +122,10 @@ class PageAdmission:
             return None
         idle = [holder.used_at + IDLE_S for holder in self.holders.values() if holder.pages and not holder.is_running]
         return min([request.deadline for request in self._line] + [at for at in idle if at > now])
+
+    def _refuse(self, request: PageRequest) -> Refuse:
+        self._line.remove(request)
+        return Refuse(request)
 
     def _order(self) -> list[PageRequest]:
         """Those who may be granted, first to last; the first is who pages are collected for."""
@@ -148,9 +160,10 @@ class PageAdmission:
         idle = [
             holder
             for holder in self.holders.values()
-            if holder.pages and not holder.is_running and holder not in waiting and now - holder.used_at >= IDLE_S
+            if holder.pages and not holder.is_running and holder not in waiting
+            if now >= max(holder.used_at + IDLE_S, holder.pinned_until)
         ]
         yield from sorted(idle, key=lambda holder: (self._pages_of(holder.client) <= share, holder.used_at))
         for request in reversed(self._line):
-            if request is not first and request.holder.pages:
+            if request is not first and request.holder.pages and now >= request.holder.pinned_until:
                 yield request.holder

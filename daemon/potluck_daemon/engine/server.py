@@ -32,14 +32,14 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck_daemon.engine.blocks import trim_memory
-from potluck_daemon.engine.compute import ComputeThread
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.events import Freed, Joining, Loading, Offline, OnEvent, Online, Starting
 from potluck_daemon.engine.handlers import Handlers
 from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
 from potluck_daemon.engine.measure import Speed, combine
-from potluck_daemon.engine.scheduler import Priority, Scheduler
+from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.serving import Serving
+from potluck_daemon.engine.threads import Threads
 from potluck_daemon.placement.choose import choose_span
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class Engine:
         self._handlers: Handlers | None = None
         self._checkpoint: Checkpoint | None = None
         self._directory: Directory | None = None
-        self._compute = _compute_thread(config)
+        self._threads = Threads.of(config.limits, threads=config.threads)
 
     async def __aenter__(self) -> Engine:
         await self.start()
@@ -103,7 +103,7 @@ class Engine:
         """Leave the swarm and end everything that was started. Idempotent."""
         await self._stop_beating()
         await asyncio.gather(self._announce_offline(), self._end_sessions(self.config.stop_timeout_s))
-        await self._compute.stop()
+        await self._threads.stop()
         if self._host is not None:
             await self._host.close()
             self._host, self.serving = None, None
@@ -133,8 +133,8 @@ class Engine:
         assert self._directory is not None
         begin, span, checkpoint = time.monotonic(), self.serving.blocks.span, self._checkpoint
         assert checkpoint is not None
-        self._compute = _compute_thread(self.config)
-        self._compute.start()
+        self._threads = Threads.of(self.config.limits, threads=self.config.threads)
+        self._threads.start()
         loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, load(checkpoint, span, self.config))))
         await self._join(self._directory, span, loaded)
         await self._go_online(begin)
@@ -151,7 +151,11 @@ class Engine:
     @property
     def done_tokens(self) -> int:
         """Tokens that have gone through blocks since the process started or was restored."""
-        return self._compute.done_tokens
+        return self.metrics().done_tokens
+
+    def metrics(self) -> EngineMetrics:
+        """What it counts; all zero before it serves."""
+        return EngineMetrics() if self.serving is None else self.serving.metrics()
 
     async def wait_lost(self) -> None:
         """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more."""
@@ -162,7 +166,7 @@ class Engine:
         begin = time.monotonic()
         config = self.config
         self._on_event(Starting(config.swarm.model))
-        self._compute.start()
+        self._threads.start()
         opening = asyncio.create_task(_in_thread(lambda: self._open_and_maybe_load()))
         try:
             self._host = host = await self._start_host(self._host_config())
@@ -201,7 +205,7 @@ class Engine:
     async def _free(self) -> None:
         assert self.serving is not None
         await self._end_sessions(_OFFLOAD_TIMEOUT_S)
-        await self._compute.stop()  # the running piece still needs the weights
+        await self._threads.stop()  # the running piece still needs the weights
         await asyncio.to_thread(self.serving.blocks.free)
         log.info("freed the weights")
         self._on_event(Freed())
@@ -233,11 +237,15 @@ class Engine:
     async def _serve(self, blocks: BlockSpan) -> Speed:
         """Answer calls, and prove it: a real token through all blocks, and what rpc_info says."""
         assert self._host is not None
-        checked = await self._compute.run(
-            Priority.INFERENCE, check_and_measure(blocks), tokens=1, timeout_s=_CHECK_TIMEOUT_S
+        config, compute = self.config, self._threads.compute
+        async with asyncio.timeout(_CHECK_TIMEOUT_S):
+            speed = await compute.run(lambda: check_and_measure(blocks))
+        for tokens, seconds in speed.steps:
+            compute.learn(tokens, seconds)
+        serving = Serving.of(
+            blocks, config.swarm, self._host.peer_id, config.limits, self._threads, spill_folder=config.runtime_dir
         )
-        speed: Speed = checked.value
-        serving = Serving.of(blocks, self.config.swarm, self._host.peer_id, self.config.limits, self._compute)
+        await compute.perform(serving.stage)
         handlers = await self._handlers_of(serving)
         uid = wire.block_uids(self.config.swarm.prefix, blocks.span)
         info = wire.decode_info(await handlers.info(wire.encode_info_request(uid), self._host.peer_id))
@@ -245,7 +253,6 @@ class Engine:
             raise PotluckError("the engine's self-check failed: it does not describe its own blocks")
         log.info("self-check passed: %.0f steps a second through one block", speed.inference_tps)
         self.serving = serving
-        self._compute.done_tokens = 0  # the self-check's
         return speed
 
     async def _handlers_of(self, serving: Serving) -> Handlers:
@@ -316,8 +323,8 @@ class Engine:
         return Heartbeat(
             peer_id=self._host.peer_id,
             state=ServerState.ONLINE,
-            cache_tokens_left=serving.budget.free_tokens,
-            queued_tokens=self._compute.queued_tokens,
+            cache_tokens_left=serving.free_tokens,
+            queued_tokens=serving.compute.queued_tokens + serving.calls.queued_tokens,
             step_ms=serving.meter.median_ms,
         )
 
@@ -340,12 +347,6 @@ class Engine:
             version=version("potluck"),
             public_name=config.public_name,
         )
-
-
-def _compute_thread(config: EngineConfig) -> ComputeThread:
-    limits = config.limits
-    scheduler = Scheduler(max_queued_jobs=limits.max_queued_jobs, max_queued_tokens=limits.max_queued_tokens)
-    return ComputeThread(scheduler, threads=config.threads)
 
 
 async def _start_libp2p(config: HostConfig) -> ServingHost:

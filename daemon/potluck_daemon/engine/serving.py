@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from potluck import wire
 from potluck.checkpoint import BlockSpan
+from potluck.checkpoint.pages import PAGE_TOKENS, pages_of
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.engine.admission import Admission
 from potluck_daemon.engine.blocks import ServedBlocks
-from potluck_daemon.engine.cache import CacheBudget
-from potluck_daemon.engine.compute import ComputeThread
+from potluck_daemon.engine.call_thread import CallThread
+from potluck_daemon.engine.compute import ComputeThread, Stage
 from potluck_daemon.engine.config import Limits
+from potluck_daemon.engine.executor import SpanExecutor
 from potluck_daemon.engine.measure import StepMeter
+from potluck_daemon.engine.metrics import EngineMetrics
+from potluck_daemon.engine.paging import Paging
 from potluck_daemon.engine.sessions import SessionTable
+from potluck_daemon.engine.spilling import SpillStore
+from potluck_daemon.engine.threads import Threads
 
 T = TypeVar("T")
 
@@ -28,30 +38,89 @@ _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Made once the span is loaded."""
+    """Made once the span is loaded.
+
+    Attributes:
+        blocks: of the compute thread.
+        call_blocks: the same blocks for the call thread.
+        stage: what the compute thread is to work with.
+    """
 
     admission: Admission
     blocks: ServedBlocks
+    call_blocks: ServedBlocks
     compute: ComputeThread
-    budget: CacheBudget
+    calls: CallThread
+    stage: Stage
     sessions: SessionTable
     meter: StepMeter
     limits: Limits
     wire_limits: wire.Limits
 
     @classmethod
-    def of(cls, loaded: BlockSpan, swarm: Swarm, peer_id: PeerId, limits: Limits, compute: ComputeThread) -> Serving:
-        """Everything that serving `loaded` needs, nothing of it started."""
+    def of(
+        cls,
+        loaded: BlockSpan,
+        swarm: Swarm,
+        peer_id: PeerId,
+        limits: Limits,
+        threads: Threads,
+        *,
+        spill_folder: Path | None = None,
+    ) -> Serving:
+        """Everything that serving `loaded` needs, nothing of it started; `compute.perform(stage)` does.
+
+        Args:
+            spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
+        """
         span = loaded.span
+        blocks = ServedBlocks(loaded, piece_tokens=limits.piece_tokens)
+        stage = _stage(blocks, limits, threads.compute, spill_folder)
+        threads.calls.gate = stage.gate
         return cls(
             admission=Admission(swarm, peer_id, span, loaded.digests),
-            blocks=ServedBlocks(loaded, piece_tokens=limits.piece_tokens),
-            compute=compute,
-            budget=CacheBudget(cache_tokens=limits.cache_tokens, num_blocks=len(span)),
+            blocks=blocks,
+            call_blocks=ServedBlocks(loaded, piece_tokens=limits.piece_tokens, only_parts=True),
+            compute=threads.compute,
+            calls=threads.calls,
+            stage=stage,
             sessions=SessionTable(max_sessions=limits.max_sessions),
             meter=StepMeter(),
             limits=limits,
             wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, len(span)),
+        )
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether sessions can share steps."""
+        return self.blocks.whole.is_ragged
+
+    @property
+    def free_tokens(self) -> int:
+        """Tokens through the whole span for which there is room now."""
+        return self.compute.page_counts.free * PAGE_TOKENS // self.stage.paging.pages_per_token_page
+
+    def metrics(self) -> EngineMetrics:
+        counts, calls = self.compute.counts, self.calls
+        return EngineMetrics(
+            decode_tokens=counts.decode_tokens,
+            prefill_tokens=counts.prefill_tokens,
+            shared_tokens=counts.shared_tokens,
+            forward_tokens=calls.forward_tokens,
+            backward_tokens=calls.backward_tokens,
+            steps=counts.steps,
+            step_rows=counts.step_rows,
+            step_seconds=counts.step_seconds,
+            step_times=tuple(counts.step_times),
+            refused_busy=counts.refusals[Code.BUSY],
+            refused_memory=counts.refusals[Code.NO_MEMORY],
+            spills=counts.spills,
+            returns=counts.returns,
+            sessions=len(self.sessions),
+            queued_steps=self.compute.queued_steps,
+            queued_tokens=self.compute.queued_tokens + calls.queued_tokens,
+            waiting_for_pages=self.compute.num_waiting_for_pages,
+            pages=self.compute.page_counts,
         )
 
     @staticmethod
@@ -60,6 +129,20 @@ class Serving:
         if num_bytes <= _OFFLOAD_BYTES:
             return code()
         return await asyncio.to_thread(code)
+
+
+def _stage(blocks: ServedBlocks, limits: Limits, compute: ComputeThread, spill_folder: Path | None) -> Stage:
+    loaded = blocks.whole
+    memory = loaded.new_memory(limits.cache_tokens) if loaded.is_ragged else None
+    on_cpu = loaded.device.type == "cpu"
+    spills = None
+    if memory is not None and (spill_folder is not None or not on_cpu):
+        spills = SpillStore(memory, spill_folder if on_cpu else None, max_bytes=memory.num_pages * memory.page_bytes)
+    num_pages = pages_of(limits.cache_tokens) if memory is None else memory.num_pages
+    paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)
+    is_streamed = loaded.weights.stream is not None  # and a stream serves one thread at a time
+    gate: AbstractContextManager[object] = threading.Lock() if is_streamed else nullcontext()
+    return Stage(SpanExecutor(loaded, memory), paging, gate)
 
 
 def _wire_limits(limits: Limits, hidden_size: int, num_blocks: int, span_blocks: int) -> wire.Limits:

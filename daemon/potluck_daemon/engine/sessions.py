@@ -1,93 +1,21 @@
-"""Inference sessions: what each remembers, and what a step may do.
+"""Inference sessions: what each remembers of its steps, which step is allowed, and which comes next. No I/O, no torch.
 
-A session lives as long as its stream (see `inference.py`). The state machine is that of the protocol reference, 8.6:
-
-    opening:  first message within step_timeout_s, else closed silently; not allowed or malformed: error frame
-    ready:    steps from the stream first, pushed ones second; each takes the cache it adds, waiting alloc_timeout_s at
-              most; a step that cannot be done ends the session with an error frame
-    closing:  no tensors, end of input, silence (silently); age, engine leaving (error frame)
+Their KV memory belongs to the compute thread (`session_memory.py`), their stream to `inference.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from torch import Tensor
-
-from potluck.checkpoint import BlockSpan, KvCache
-from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
-from potluck_daemon.engine.blocks import ServedBlocks, inference_pieces
-from potluck_daemon.engine.cache import Lease
+from potluck_daemon.engine.session_memory import SessionMemory
 
 _REMEMBERED_STEPS = 1024  # step ids; a pushed and a direct copy of one step arrive within a few steps of each other
-_MAX_WAITING = 4  # unread steps a session; a client that pipelines more waits, a server that pushes more is not heard
-
-
-class Inbox:
-    """Steps that a session has not done yet: its own stream's first, pushed ones second."""
-
-    def __init__(self) -> None:
-        self._own: deque[StepRequest] = deque()
-        self._pushed: deque[StepRequest] = deque()
-        self._reader: asyncio.Future[None] | None = None
-        self._room = asyncio.Event()
-        self._room.set()
-        self._error: RemoteError | None = None
-
-    async def put(self, request: StepRequest) -> None:
-        """Add a step of the session's own stream, waiting while too many wait."""
-        await self._room.wait()
-        self._own.append(request)
-        if len(self._own) >= _MAX_WAITING:
-            self._room.clear()
-        self._wake()
-
-    def push(self, request: StepRequest) -> None:
-        """Add a step that another server sent; dropped if too many wait: the client sends its own copy as well."""
-        if len(self._pushed) < _MAX_WAITING:
-            self._pushed.append(request)
-            self._wake()
-
-    def fail(self, error: RemoteError) -> None:
-        """Let the next `get` raise, whatever waits."""
-        self._error = error
-        self._wake()
-
-    async def get(self, *, timeout_s: float) -> StepRequest:
-        """Raises TimeoutError, or what `fail` was given."""
-        if self._error is None and not self._own and not self._pushed:
-            await self._wait(timeout_s)
-        if self._error is not None:
-            raise self._error
-        if self._own:
-            self._room.set()
-            return self._own.popleft()
-        return self._pushed.popleft()
-
-    async def _wait(self, timeout_s: float) -> None:
-        loop = asyncio.get_running_loop()
-        self._reader = loop.create_future()
-        silence = loop.call_later(timeout_s, self._expire, self._reader)
-        try:
-            await self._reader
-        finally:
-            silence.cancel()
-            self._reader = None
-
-    def _wake(self) -> None:
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
-
-    @staticmethod
-    def _expire(reader: asyncio.Future[None]) -> None:
-        if not reader.done():
-            reader.set_exception(TimeoutError("nothing came"))
+MAX_WAITING = 4  # steps not begun; a client that pipelines more waits, a server that pushes more is not heard
 
 
 class StepPlan(NamedTuple):
@@ -99,19 +27,25 @@ class StepPlan(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """One client's KV cache through one span."""
+    """One client's session through one span.
+
+    Steps of its own stream come first, pushed ones second.
+    """
 
     session_id: str | None
-    span: Span
-    batch: int
     max_length: int
     alloc_timeout_s: float
-    lease: Lease
+    memory: SessionMemory
     position: int = 0
-    inbox: Inbox = field(default_factory=Inbox)
+    own: deque[StepRequest] = field(default_factory=deque)
+    pushed: deque[StepRequest] = field(default_factory=deque)
     _done_steps: dict[str, None] = field(default_factory=dict)  # in the order they were done
-    _blocks: BlockSpan | None = None  # this and the next belong to the compute thread
-    _cache: KvCache | None = None
+
+    def next_request(self) -> StepRequest | None:
+        """The step to do now that none is being done; leaves the queue."""
+        if self.own:
+            return self.own.popleft()
+        return self.pushed.popleft() if self.pushed else None
 
     def is_duplicate(self, request: StepRequest) -> bool:
         return request.step_id is not None and request.step_id in self._done_steps
@@ -124,39 +58,18 @@ class Session:
                 TOO_LONG.
         """
         assert request.hidden is not None
+        rows, span = self.memory.rows, self.memory.span
         batch, tokens = request.hidden.shape[:2]
-        if batch != self.batch:
-            raise RemoteError(Code.BAD_REQUEST, f"the session was opened with {self.batch} rows, not {batch}")
-        if request.prompts is not None and request.prompts.shape[0] != len(self.span):
-            raise RemoteError(Code.BAD_REQUEST, f"prompts for {request.prompts.shape[0]} blocks, not {len(self.span)}")
+        if batch != rows:
+            raise RemoteError(Code.BAD_REQUEST, f"the session was opened with {rows} rows, not {batch}")
+        if request.prompts is not None and request.prompts.shape[0] != len(span):
+            raise RemoteError(Code.BAD_REQUEST, f"prompts for {request.prompts.shape[0]} blocks, not {len(span)}")
         start = self.position if request.start_from_position is None else request.start_from_position
         if not 0 <= start <= self.position:
             raise RemoteError(Code.BAD_REQUEST, f"cannot start from token {start}: the session has {self.position}")
         if start + tokens > self.max_length:
             raise RemoteError(Code.TOO_LONG, f"{start} + {tokens} tokens exceed the session's {self.max_length}")
         return StepPlan(start, start + tokens)
-
-    def token_blocks(self, tokens: int) -> int:
-        """What `tokens` of every row cost of the cache."""
-        return tokens * self.batch * len(self.span)
-
-    def pieces(
-        self, request: StepRequest, plan: StepPlan, served: ServedBlocks, piece_tokens: int
-    ) -> Generator[None, None, Tensor]:
-        """The compute of a planned step; runs on the compute thread."""
-        assert request.hidden is not None
-        if self._blocks is None or self._cache is None:
-            self._blocks = served.part(self.span)
-            self._cache = self._blocks.new_cache()
-        if plan.start < self._cache.length:
-            self._cache.crop(plan.start)
-        if request.hypo_ids is not None:
-            self._cache.reorder(request.hypo_ids)
-        return (
-            yield from inference_pieces(
-                self._blocks, self._cache, request.hidden, request.prompts, piece_tokens=piece_tokens
-            )
-        )
 
     def finish(self, request: StepRequest, plan: StepPlan) -> None:
         """Remember that a step was done."""
@@ -167,20 +80,33 @@ class Session:
                 del self._done_steps[next(iter(self._done_steps))]
 
 
+class OpenSession(Protocol):
+    """What the table knows of a session that is being served."""
+
+    @property
+    def session_id(self) -> str | None: ...
+
+    def push(self, request: StepRequest) -> None:
+        """Take a step that another server sent."""
+
+    def end(self, error: RemoteError) -> None:
+        """Tell the client, after the step that runs."""
+
+
 class SessionTable:
     """The open sessions; used from the asyncio thread only."""
 
     def __init__(self, *, max_sessions: int) -> None:
         self._max = max_sessions
-        self._sessions: set[Session] = set()
-        self._by_id: dict[str, Session] = {}
+        self._sessions: set[OpenSession] = set()
+        self._by_id: dict[str, OpenSession] = {}
         self._empty = asyncio.Event()
         self._empty.set()
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def add(self, session: Session) -> None:
+    def add(self, session: OpenSession) -> None:
         """Raises RemoteError: BUSY if there are too many, BAD_REQUEST if the id is taken."""
         if len(self._sessions) >= self._max:
             raise RemoteError(Code.BUSY, f"{self._max} sessions are open", retry_after_s=1.0)
@@ -191,20 +117,20 @@ class SessionTable:
         self._sessions.add(session)
         self._empty.clear()
 
-    def remove(self, session: Session) -> None:
+    def remove(self, session: OpenSession) -> None:
         self._sessions.discard(session)
         if session.session_id is not None and self._by_id.get(session.session_id) is session:
             del self._by_id[session.session_id]
         if not self._sessions:
             self._empty.set()
 
-    def find(self, session_id: str) -> Session | None:
+    def find(self, session_id: str) -> OpenSession | None:
         return self._by_id.get(session_id)
 
     async def end_all(self, error: RemoteError, *, timeout_s: float) -> bool:
         """Tell every session after its running step; whether all were gone within `timeout_s`."""
-        for session in self._sessions:
-            session.inbox.fail(error)
+        for session in list(self._sessions):
+            session.end(error)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._empty.wait()

@@ -87,14 +87,18 @@ class StepScheduler:
         """
         tokens = job.rows * job.tokens
         if self._jobs and (len(self._jobs) >= self._max_jobs or self.queued_tokens + tokens > self._max_tokens):
-            wait_s = min(max(cost.of(self.queued_tokens), _RETRY_AFTER_MIN_S), _RETRY_AFTER_MAX_S)
-            raise RemoteError(Code.BUSY, f"{len(self._jobs)} steps are waiting", retry_after_s=wait_s)
+            text = f"{len(self._jobs)} steps are waiting"
+            raise RemoteError(Code.BUSY, text, retry_after_s=self.retry_after_s(cost))
         self._jobs[job] = None
         self._arrived.append(job)
         self.queued_tokens += tokens
         pace = self._paces.get(job.session)
         if pace is not None and pace.is_away:
             pace.came_back(now)
+
+    def retry_after_s(self, cost: StepCost) -> float:
+        """When what waits now is likely to be done."""
+        return min(max(cost.of(self.queued_tokens), _RETRY_AFTER_MIN_S), _RETRY_AFTER_MAX_S)
 
     def arrived(self) -> list[StepJob]:
         """Steps that nobody has looked at; given once."""

@@ -12,6 +12,7 @@ from potluck_daemon.engine.config import Limits
 from torch import Tensor
 
 from potluck import wire
+from potluck.checkpoint import BlockSpan
 from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -96,7 +97,7 @@ async def test_decode_steps_go_on_while_backward_work_is_queued(network, blocks)
         request = BackwardRequest("golden", SPAN, hidden_states(16, 16), hidden_states(16, 16))
         training = [asyncio.create_task(backward(host, server, request)) for _ in range(3)]
         training[0].add_done_callback(lambda _: order.append("backward"))
-        await until(lambda: server.serving.compute.queued_tokens > 0)
+        await until(lambda: server.serving.calls.queued_tokens > 0)
         for _ in range(3):
             await client.step(StepRequest(hidden_states(1, 1)))
             order.append("decode")
@@ -109,12 +110,12 @@ async def test_cancelled_call_leaves_the_queue(network, blocks):
         host = network.start()
         request = BackwardRequest("golden", SPAN, hidden_states(16, 16), hidden_states(16, 16))
         calls = [asyncio.create_task(backward(host, server, request)) for _ in range(3)]
-        await until(lambda: server.serving.compute.queued_tokens > 0)
+        await until(lambda: server.serving.calls.queued_tokens > 0)
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         await settle()
-        assert server.serving.compute.queued_tokens == 0
+        assert server.serving.calls.queued_tokens == 0
 
 
 async def test_large_calls_come_and_go_in_parts(network, blocks):
@@ -181,7 +182,7 @@ async def test_failure_inside_the_blocks_is_answered_and_the_engine_lives(networ
         host = network.start()
         request = ForwardRequest("golden", SPAN, hidden_states(1, 2))
         with monkeypatch.context() as broken:
-            broken.setattr(blocks, "forward", lambda *_: torch.zeros(1) @ torch.zeros(2))
+            broken.setattr(BlockSpan, "forward", lambda *_: torch.zeros(1) @ torch.zeros(2))
             assert await refusal(host, server, wire.FORWARD, wire.encode_forward(request)) is Code.INTERNAL
         assert (await forward(host, server, request)).tensors
 
@@ -240,7 +241,7 @@ async def test_demanded_weights_are_checked(network, blocks):
 
 
 async def test_info_tells_limits_and_what_is_free(network, blocks):
-    limits = Limits(cache_tokens=100, max_batch_tokens=64, max_length=128)
+    limits = Limits(cache_tokens=160, max_batch_tokens=64, max_length=128)
     async with serve(network, blocks=blocks, limits=limits) as server:
         host = network.start()
         client = await Client.open(host, server)
@@ -248,7 +249,7 @@ async def test_info_tells_limits_and_what_is_free(network, blocks):
         answer = await host.call(server.host.peer_id, wire.INFO, wire.encode_info_request("golden.1"), timeout_s=5)
         info = wire.decode_info(answer)
         assert (info.hidden_size, info.dtype, info.max_batch_tokens, info.max_length) == (64, "float32", 64, 128)
-        assert info.cache_tokens_available == 90 * 2
+        assert info.cache_tokens_available == (160 - 16) * 2
         assert await refusal(host, server, wire.INFO, wire.encode_info_request("golden.2")) is Code.NOT_SERVED
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, load, opening, serve, settle, until
 from potluck_daemon.engine.config import Limits
-from potluck_daemon.engine.scheduler import Priority
+from torch import Tensor
 
 from potluck import wire
 from potluck.p2p.fake import FakeHost, FakeNetwork
@@ -48,14 +47,11 @@ class Held:
 
     def __init__(self, server: Server) -> None:
         self.entered, self._open = threading.Event(), threading.Event()
-        self._task = asyncio.create_task(
-            server.serving.compute.run(Priority.INFERENCE, self._pieces, tokens=1, timeout_s=60)
-        )
+        self._task = asyncio.create_task(server.serving.compute.run(self._wait))
 
-    def _pieces(self) -> Generator[None, None, None]:
+    def _wait(self) -> None:
         self.entered.set()
         assert self._open.wait(30)
-        yield
 
     async def __aenter__(self) -> Held:
         await asyncio.to_thread(self.entered.wait)
@@ -66,7 +62,12 @@ class Held:
         await self._task
 
 
-async def test_session_alone_is_bit_equal_to_the_local_blocks(network, blocks):
+def is_close(one: Tensor, other: Tensor) -> bool:
+    """As close as batched numbers are promised to be to those of a session alone."""
+    return torch.allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+async def test_session_gives_what_the_local_blocks_give(network, blocks):
     local = load(Span(0, 2))
     cache = local.new_cache()
     inputs = [hidden_states(2, 5), *(hidden_states(2, 1, seed=i) for i in range(1, 6))]
@@ -75,8 +76,30 @@ async def test_session_alone_is_bit_equal_to_the_local_blocks(network, blocks):
         for index, hidden in enumerate(inputs):
             reply = await client.step(StepRequest(hidden, opening() if index == 0 else None))
             with torch.inference_mode():
-                assert torch.equal(reply.hidden, local.forward(hidden, cache))
+                assert is_close(reply.hidden, local.forward(hidden, cache))
         await client.close()
+
+
+async def test_exact_session_is_bit_equal_to_the_local_blocks_whoever_else_is_served(network, blocks):
+    local = load(Span(0, 2))
+    cache = local.new_cache()
+    inputs = [hidden_states(2, 5), *(hidden_states(2, 1, seed=i) for i in range(1, 6))]
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        client, other = await Client.open(host, server), await Client.open(host, server)
+        for index, hidden in enumerate(inputs):
+            ours, theirs = (opening(exact=True), opening()) if index == 0 else (None, None)
+            reply, _ = await asyncio.gather(
+                client.step(StepRequest(hidden, ours)), other.step(StepRequest(hidden_states(1, 1), theirs))
+            )
+            with torch.inference_mode():
+                assert torch.equal(reply.hidden, local.forward(hidden, cache))
+        rolled = await client.step(StepRequest(inputs[1], start_from_position=5))
+        fresh = await first_step(host, server, StepRequest(inputs[0], opening(exact=True)))
+        assert torch.equal(rolled.hidden, (await fresh.step(StepRequest(inputs[1]))).hidden)
+        for each in (client, other, fresh):
+            await each.close()
+        await until(lambda: server.used_pages == 0)
 
 
 async def test_part_of_the_span_gives_what_these_blocks_give(network, blocks):
@@ -86,7 +109,7 @@ async def test_part_of_the_span_gives_what_these_blocks_give(network, blocks):
     async with serve(network, blocks=blocks) as server:
         client = await Client.open(network.start(), server)
         reply = await client.step(StepRequest(hidden, opening(Span(1, 2))))
-        assert torch.equal(reply.hidden, expected)
+        assert is_close(reply.hidden, expected)
         again = await client.step(StepRequest(hidden_states(1, 1, seed=9)))
         assert again.hidden.shape == (1, 1, 64)
 
@@ -98,7 +121,7 @@ async def test_end_of_input_ends_a_session_like_the_closing_message_after_what_w
         await client.stream.end()
         await client.answer((1, 1, 64))
         assert await client.stream.receive(timeout_s=30) is None
-        assert server.serving.budget.used == 0
+        await until(lambda: server.used_pages == 0)
 
 
 async def test_rollback_gives_what_a_fresh_session_gives(network, blocks):
@@ -108,10 +131,10 @@ async def test_rollback_gives_what_a_fresh_session_gives(network, blocks):
         client = await first_step(host, server, StepRequest(long, opening()))
         rolled = await client.step(StepRequest(other, start_from_position=4))
         fresh = await first_step(host, server, StepRequest(long[:, :4], opening()))
-        assert torch.equal(rolled.hidden, (await fresh.step(StepRequest(other))).hidden)
+        assert is_close(rolled.hidden, (await fresh.step(StepRequest(other))).hidden)
         from_scratch = await client.step(StepRequest(long, start_from_position=0))
         restarted = await Client.open(host, server)
-        assert torch.equal(from_scratch.hidden, (await restarted.step(StepRequest(long, opening()))).hidden)
+        assert is_close(from_scratch.hidden, (await restarted.step(StepRequest(long, opening()))).hidden)
 
 
 async def test_rows_are_reordered_before_the_step(network, blocks):
@@ -138,7 +161,7 @@ async def test_long_prefill_runs_in_pieces_and_deep_prompts_reach_their_position
 async def test_empty_steps_open_and_keep_a_session_alive(network, blocks):
     async with serve(network, blocks=blocks) as server:
         client = await first_step(network.start(), server, StepRequest(hidden_states(1, 0), opening()))
-        assert server.serving.budget.used == 0
+        assert server.used_pages == 0
         await client.step(StepRequest(hidden_states(1, 3)))
         reply = await client.step(StepRequest(hidden_states(1, 0)))
         assert reply.hidden.shape == (1, 0, 64)
@@ -150,46 +173,45 @@ async def test_duplicate_step_is_not_answered_and_not_counted(network, blocks):
         await client.send(StepRequest(hidden_states(1, 3), step_id="a"))
         reply = await client.step(StepRequest(hidden_states(1, 1), step_id="b"))
         assert reply.hidden.shape == (1, 1, 64)
-        assert server.serving.budget.used == 4 * 2
+        assert server.serving.metrics().decode_tokens == 1
 
 
 async def test_replies_tell_what_the_step_cost_and_what_is_left(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=100)) as server:
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=160)) as server:
         client = await Client.open(network.start(), server)
-        reply = await client.step(StepRequest(hidden_states(2, 5), opening()))
+        reply = await client.step(StepRequest(hidden_states(2, 17), opening()))
         assert reply.timing.compute_ms > 0
-        assert reply.timing.cache_tokens_left == 90
+        assert reply.timing.cache_tokens_left == 160 - 2 * 32
 
 
-async def test_cache_grows_with_the_session_and_max_length_reserves_nothing(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=10)) as server:
-        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening(max_length=5000)))
-        assert server.serving.budget.used == 3 * 2
+async def test_pages_grow_with_the_session_and_max_length_reserves_nothing(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=160)) as server:
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 33), opening(max_length=5000)))
+        assert server.used_pages == 3
         await client.step(StepRequest(hidden_states(1, 1), start_from_position=1))
-        assert server.serving.budget.used == 2 * 2
+        assert server.used_pages == 1
 
 
 async def test_full_cache_refuses_at_once_or_waits_as_asked(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=10)) as server:
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=160)) as server:
         host = network.start()
-        holder = await first_step(host, server, StepRequest(hidden_states(1, 8), opening()))
+        holder = await first_step(host, server, StepRequest(hidden_states(8, 15), opening()))
         impatient = await Client.open(host, server)
-        await impatient.send(StepRequest(hidden_states(1, 3), opening()))
+        await impatient.send(StepRequest(hidden_states(3, 3), opening()))
         assert await refusal(impatient) is Code.NO_MEMORY
         patient = await Client.open(host, server)
-        await patient.send(StepRequest(hidden_states(1, 3), opening(alloc_timeout_s=60)))
-        await settle()
+        await patient.send(StepRequest(hidden_states(3, 3), opening(alloc_timeout_s=60)))
+        await until(lambda: server.serving.compute.num_waiting_for_pages == 1)
         await holder.close()
-        await patient.answer((1, 3, 64))
+        await patient.answer((3, 3, 64))
 
 
 async def test_session_that_outgrows_the_cache_is_ended_with_a_reason(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=4)) as server:
-        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 4), opening()))
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=16)) as server:
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 16), opening()))
         await client.send(StepRequest(hidden_states(1, 1)))
         assert await refusal(client) is Code.NO_MEMORY
-        await settle()
-        assert server.serving.budget.used == 0
+        await until(lambda: server.used_pages == 0)
 
 
 @pytest.mark.parametrize(
@@ -210,9 +232,7 @@ async def test_step_that_does_not_fit_ends_the_session_with_a_code(network, bloc
         client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening()))
         await client.send(request_)
         assert await refusal(client) is code
-        await settle()
-        assert server.serving.budget.used == 0
-        assert len(server.serving.sessions) == 0
+        await until(lambda: server.used_pages == 0 and len(server.serving.sessions) == 0)
 
 
 @pytest.mark.parametrize(
@@ -276,7 +296,7 @@ async def test_pushed_step_is_answered_on_the_sessions_stream_and_the_clients_co
         await client.answer((1, 1, 64))
         await client.send(replace(pushed, session_id=None))
         await client.step(StepRequest(hidden_states(1, 1, seed=2)))
-        assert server.serving.budget.used == 5 * 2
+        assert server.serving.metrics().decode_tokens == 2
 
 
 async def test_bad_push_cannot_end_somebodys_session(network, blocks):
@@ -292,7 +312,7 @@ async def test_bad_push_cannot_end_somebodys_session(network, blocks):
             body = wire.encode_push(bad, prefix="golden", span=Span(0, 2))
             assert await pusher.call(server.host.peer_id, wire.PUSH, body, timeout_s=5) == wire.EMPTY_REPLY
         await client.step(StepRequest(hidden_states(1, 1)))
-        assert server.serving.budget.used == 4 * 2
+        assert server.serving.metrics().decode_tokens == 1
 
 
 async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the_queue(network, blocks):
@@ -306,8 +326,8 @@ async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the
             host.kill()
             await settle()
             assert server.serving.compute.queued_tokens == 0
-            assert server.serving.budget.used == 0
             assert len(server.serving.sessions) == 0
+        await until(lambda: server.used_pages == 0)
 
 
 async def test_stream_that_never_sends_and_session_that_falls_silent_are_closed_without_a_word(network, blocks):
@@ -317,7 +337,7 @@ async def test_stream_that_never_sends_and_session_that_falls_silent_are_closed_
         assert await mute.stream.receive(timeout_s=30) is None
         client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
         assert await client.stream.receive(timeout_s=30) is None
-        assert server.serving.budget.used == 0
+        await until(lambda: server.used_pages == 0)
 
 
 async def test_session_that_is_too_old_is_told_to_replay_elsewhere(network, blocks):
@@ -336,7 +356,7 @@ async def test_client_that_does_not_read_is_dropped_and_blocks_nobody(network, b
         await server_end
         await until(lambda: len(server.serving.sessions) == 1)
         await other.step(StepRequest(hidden_states(1, 1)))
-        assert server.serving.budget.used == 3 * 2
+        await until(lambda: server.used_pages == 1)
 
 
 async def flood(deaf: Client) -> None:

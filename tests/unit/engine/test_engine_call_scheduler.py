@@ -1,0 +1,74 @@
+"""Which piece of a stateless call runs next, and who is refused."""
+
+from __future__ import annotations
+
+import pytest
+from potluck_daemon.engine.call_scheduler import Call, CallScheduler, Priority
+
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+
+
+def call(priority: Priority, tokens: int = 1, client: str = "c") -> Call:
+    return Call(priority, PeerId(client), lambda: iter(()), tokens, submitted_at=0.0)  # type: ignore[arg-type, return-value]
+
+
+def scheduler(jobs: int = 3, tokens: int = 100) -> CallScheduler:
+    return CallScheduler(max_queued_jobs=jobs, max_queued_tokens=tokens)
+
+
+def admit(target: CallScheduler, *calls: Call) -> None:
+    for each in calls:
+        target.admit(each, retry_after_s=2.5)
+
+
+def test_forward_goes_before_backward_and_in_order_within():
+    queue = scheduler()
+    backward, first, second = call(Priority.BACKWARD), call(Priority.FORWARD), call(Priority.FORWARD)
+    admit(queue, backward, first, second)
+    assert [queue.take() for _ in range(4)] == [first, second, backward, None]
+
+
+def test_clients_take_turns_however_many_calls_they_make():
+    queue = scheduler(jobs=10)
+    many = [call(Priority.FORWARD, client="many") for _ in range(3)]
+    single = call(Priority.FORWARD, client="single")
+    admit(queue, *many, single)
+    assert [queue.take() for _ in range(4)] == [many[0], single, many[1], many[2]]
+
+
+def test_backward_finishes_one_job_before_the_next():
+    queue = scheduler()
+    first, second = call(Priority.BACKWARD, client="a"), call(Priority.BACKWARD, client="b")
+    admit(queue, first, second)
+    assert queue.take() is first
+    queue.put_back(first)
+    assert queue.take() is first
+
+
+def test_full_queue_refuses_with_busy_and_a_time():
+    queue = scheduler(jobs=2)
+    admit(queue, call(Priority.FORWARD), call(Priority.FORWARD))
+    with pytest.raises(RemoteError) as refused:
+        admit(queue, call(Priority.FORWARD))
+    assert refused.value.code is Code.BUSY
+    assert refused.value.retry_after_s == 2.5
+    admit(queue, call(Priority.BACKWARD))  # has a queue of its own
+
+
+def test_tokens_that_wait_are_bounded_but_a_single_large_job_is_taken():
+    queue = scheduler(tokens=10)
+    admit(queue, call(Priority.FORWARD, tokens=50))
+    assert queue.queued_tokens == 50
+    with pytest.raises(RemoteError):
+        admit(queue, call(Priority.FORWARD, tokens=1))
+
+
+def test_discarded_job_is_forgotten():
+    queue = scheduler()
+    gone = call(Priority.FORWARD, tokens=7)
+    admit(queue, gone)
+    queue.discard(gone)
+    queue.discard(gone)
+    assert queue.take() is None
+    assert queue.queued_tokens == 0

@@ -1,0 +1,179 @@
+"""The call thread: order, cancellation, refusals, and that nothing ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Generator
+
+import pytest
+from potluck_daemon.engine.call_scheduler import Priority
+from potluck_daemon.engine.call_thread import CallThread
+from potluck_daemon.engine.config import Limits
+
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+
+
+@pytest.fixture
+async def calls() -> AsyncIterator[CallThread]:
+    thread = CallThread(Limits(max_queued_jobs=4, max_queued_tokens=1000), threads=1)
+    thread.start()
+    yield thread
+    await thread.stop()
+
+
+class Gate:
+    """A job that holds the thread until opened, one piece at a time."""
+
+    def __init__(self, pieces: int = 1) -> None:
+        self.entered = threading.Event()
+        self.open = threading.Event()
+        self._pieces = pieces
+
+    def __call__(self) -> Generator[None, None, str]:
+        for _ in range(self._pieces):
+            self.entered.set()
+            assert self.open.wait(30)
+            yield
+        return "gate"
+
+
+def noting(name: str, notes: list[str], pieces: int = 1) -> Callable[[], Generator[None, None, str]]:
+    def run() -> Generator[None, None, str]:
+        for _ in range(pieces):
+            notes.append(name)
+            yield
+        return name
+
+    return run
+
+
+def submit(calls: CallThread, priority: Priority, pieces: Callable[[], Generator[None, None, str]]) -> asyncio.Task:
+    return asyncio.create_task(calls.run(priority, pieces, client=ME, tokens=1, timeout_s=60))
+
+
+ME = PeerId("me")
+
+
+async def held(calls: CallThread, pieces: int = 1) -> tuple[Gate, asyncio.Task]:
+    gate = Gate(pieces)
+    task = submit(calls, Priority.BACKWARD, gate)
+    await asyncio.to_thread(gate.entered.wait)
+    return gate, task
+
+
+async def test_forward_passes_queued_and_running_backward_work_after_one_piece(calls):
+    notes: list[str] = []
+    gate, task = await held(calls, pieces=2)
+    backward = submit(calls, Priority.BACKWARD, noting("backward", notes, pieces=3))
+    forward = submit(calls, Priority.FORWARD, noting("forward", notes))
+    await asyncio.sleep(0)
+    gate.open.set()
+    await asyncio.gather(backward, forward, task)
+    assert notes == ["forward", "backward", "backward", "backward"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
+async def test_calls_run_with_the_lowest_priority_and_the_loop_does_not(calls):
+    def look() -> Generator[None, None, int]:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+        yield
+
+    mine = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    assert (await submit(calls, Priority.FORWARD, look)).value == 19
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == mine
+
+
+async def test_cancelled_work_is_dropped_before_its_next_piece(calls):
+    notes: list[str] = []
+    gate, running = await held(calls, pieces=5)
+    queued = submit(calls, Priority.FORWARD, noting("dropped", notes))
+    await asyncio.sleep(0)
+    queued.cancel()
+    running.cancel()
+    await asyncio.gather(queued, running, return_exceptions=True)
+    assert calls.queued_tokens == 0
+    gate.open.set()
+    done = await submit(calls, Priority.BACKWARD, noting("next", notes))
+    assert done.value == "next"
+    assert notes == ["next"]
+
+
+async def test_full_queue_answers_busy_with_a_time(calls):
+    gate, running = await held(calls)
+    waiting = [submit(calls, Priority.FORWARD, noting("x", [])) for _ in range(4)]
+    await asyncio.sleep(0)
+    with pytest.raises(RemoteError) as refused:
+        await submit(calls, Priority.FORWARD, noting("x", []))
+    assert refused.value.code is Code.BUSY
+    assert refused.value.retry_after_s is not None
+    gate.open.set()
+    await asyncio.gather(running, *waiting)
+
+
+async def test_work_that_takes_too_long_is_answered_busy_and_dropped(calls):
+    gate, running = await held(calls)
+    with pytest.raises(RemoteError) as refused:
+        await calls.run(Priority.FORWARD, noting("x", []), client=ME, tokens=1, timeout_s=0.001)
+    assert refused.value.code is Code.BUSY
+    assert calls.queued_tokens == 0
+    gate.open.set()
+    await running
+
+
+async def test_a_failure_is_answered_internal_logged_once_and_survived(calls, caplog):
+    def broken() -> Generator[None, None, None]:
+        raise ValueError("secret tensor values")
+        yield
+
+    with pytest.raises(RemoteError) as refused:
+        await submit(calls, Priority.FORWARD, broken)
+    assert refused.value.code is Code.INTERNAL
+    assert "secret" not in refused.value.message
+    assert len(caplog.records) == 1
+    assert (await submit(calls, Priority.FORWARD, noting("alive", []))).value == "alive"
+
+
+async def test_refusals_of_the_work_itself_and_lack_of_memory_keep_their_codes(calls):
+    def refusing() -> Generator[None, None, None]:
+        raise RemoteError(Code.ROLLBACK, "cannot go back")
+        yield
+
+    def greedy() -> Generator[None, None, None]:
+        raise MemoryError
+        yield
+
+    for work, code in ((refusing, Code.ROLLBACK), (greedy, Code.NO_MEMORY)):
+        with pytest.raises(RemoteError) as refused:
+            await submit(calls, Priority.FORWARD, work)
+        assert refused.value.code is code
+
+
+async def test_timing_tells_queue_and_calls_apart(calls):
+    gate, running = await held(calls)
+    waiting = submit(calls, Priority.FORWARD, noting("x", []))
+    await asyncio.sleep(0)
+    gate.open.set()
+    assert (await running).timing.compute_ms > 0
+    assert (await waiting).timing.queue_ms > 0
+
+
+async def test_stopping_answers_everyone_with_draining():
+    thread = CallThread(Limits(max_queued_jobs=4, max_queued_tokens=1000), threads=1)
+    thread.start()
+    gate, running = await held(thread)
+    queued = submit(thread, Priority.FORWARD, noting("x", []))
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(thread.stop())
+    await asyncio.sleep(0)
+    gate.open.set()
+    await stopping
+    for task in (running, queued):
+        with pytest.raises(RemoteError) as refused:
+            await task
+        assert refused.value.code is Code.DRAINING
+    with pytest.raises(RemoteError):
+        await submit(thread, Priority.FORWARD, noting("x", []))
