@@ -1,4 +1,8 @@
-"""The daemon's log: a file of bounded size, and standard error when a person or a service manager reads that."""
+"""The daemon's log: a file of bounded size and age, and the journal or the terminal when one of them listens.
+
+What everybody may read is all that gets in: invites, keys, addresses and peer ids are taken out of every line, whoever
+wrote it; the engine and the libraries in it write lines too.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,55 @@ import logging
 import logging.handlers
 import os
 import sys
+import time
 from pathlib import Path
+
+from potluck_daemon import journal
+from potluck_daemon.redaction import redact
 
 MAX_BYTES = 1 << 20
 NUM_OLD = 2
+MAX_AGE_S = 14 * 86400.0
 _TAIL_BYTES = 512 * 1024
+_DAY = "%Y-%m-%d"
 
 
 def set_up(path: Path, *, is_verbose: bool) -> None:
-    """Log to `path`, and to standard error unless that goes nowhere. Called once, by the daemon's entry point."""
+    """Log to `path`, and to the journal or a terminal at standard error. Called once, by the daemon's entry point."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     root = logging.getLogger()
     root.setLevel(logging.DEBUG if is_verbose else logging.INFO)
     file = logging.handlers.RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=NUM_OLD, delay=True)
-    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    file.setFormatter(Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(file)
-    has_journal = "JOURNAL_STREAM" in os.environ  # which stamps each line itself
-    if has_journal or sys.stderr.isatty():
+    if journal.is_at(2):
+        entries = journal.JournalHandler("potluckd")
+        entries.setFormatter(Discreet("%(message)s"))
+        root.addHandler(entries)
+    elif sys.stderr.isatty():
         stream = logging.StreamHandler()
-        stream.setFormatter(logging.Formatter(("" if has_journal else "%(asctime)s ") + "%(levelname)s %(message)s"))
+        stream.setFormatter(Discreet("%(asctime)s %(levelname)s %(message)s"))
         root.addHandler(stream)
+
+
+class Discreet(logging.Formatter):
+    """The text of a record with its traceback, without what is private."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+def drop_old(path: Path, now: float) -> None:
+    """Begin a new file if the oldest line of this one is too old, and remove old files that are. `now`: Unix."""
+    oldest = time.strftime(_DAY, time.localtime(now - MAX_AGE_S))
+    for handler in logging.getLogger().handlers:
+        is_ours = isinstance(handler, logging.handlers.RotatingFileHandler) and handler.baseFilename == str(path)
+        if is_ours and _first_day(path) < oldest:
+            handler.doRollover()  # type: ignore[attr-defined]
+    for number in range(1, NUM_OLD + 1):
+        old = path.with_name(f"{path.name}.{number}")
+        if old.exists() and old.stat().st_mtime < now - MAX_AGE_S:
+            old.unlink()
 
 
 def tail(path: Path, lines: int) -> tuple[str, ...]:
@@ -35,6 +68,16 @@ def tail(path: Path, lines: int) -> tuple[str, ...]:
         if len(found) < lines:
             found = _last_lines(part) + found
     return tuple(found[-lines:])
+
+
+def _first_day(path: Path) -> str:
+    """The date at the start of the file; today's if it does not begin with one."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(10).decode("ascii", "replace")
+        return time.strftime(_DAY, time.strptime(start, _DAY))
+    except (FileNotFoundError, ValueError):
+        return time.strftime(_DAY)
 
 
 def _last_lines(path: Path) -> list[str]:

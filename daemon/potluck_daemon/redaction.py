@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 _INVITE = re.compile(r"potluck\d+:[A-Za-z0-9_\-+/=]*")
 _PEER = re.compile(r"\b(?:12D3Koo[1-9A-HJ-NP-Za-km-z]{30,}|Qm[1-9A-HJ-NP-Za-km-z]{38,})\b")
-_KEY = re.compile(r"(?<![A-Za-z0-9+/_=-])(?=[A-Za-z0-9+/_-]*\d)[A-Za-z0-9+/_-]{40,}={0,2}(?![A-Za-z0-9+/_=-])")
+_KEY = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{40,}={0,2}(?![A-Za-z0-9+/_=-])")
 _DNS = re.compile(r"(/dns(?:4|6|addr)?/)[^/\s'\",]+")
 _V4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)")
 _V6 = re.compile(r"(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])")
 
+_KEY_DIGITS = 3
 ADDRESS = "[address]"
 SECRET = "[secret]"
 
@@ -52,9 +53,8 @@ def redact_person(text: str, person: Person, words: Iterable[str] = ()) -> str:
 
 
 def _unless_path(found: re.Match[str]) -> str:
-    """A long path has slashes between short words; a key has not."""
-    longest = max(len(part) for part in re.split(r"[/_-]", found[0]))
-    return SECRET if longest >= 24 else found[0]
+    """A long path has few digits, 32 random bytes have many: eight on average in base64, forty in base16."""
+    return SECRET if sum(letter.isdigit() for letter in found[0]) >= _KEY_DIGITS else found[0]
 
 
 def _if_address(found: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -26,9 +26,12 @@ LOOPBACK = '[serve]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\nthreads = 1\n'  # settin
 class DaemonProcess:
     """`potluckd` with its own places; use as a context manager. Everything is gone after it."""
 
-    def __init__(self, settings: str = "", environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, settings: str = "", environment: Mapping[str, str] = os.environ, *, options: Sequence[str] = ()
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="potluckd-"))  # short: socket paths have a limit
         self._base = dict(environment)
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self.settings_file.parent.mkdir(parents=True)
         self.settings_file.write_text(settings)
@@ -80,7 +83,7 @@ class DaemonProcess:
     def start(self) -> None:
         """Start it and wait until it answers."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "potluck_daemon.cli.daemon"],
+            [sys.executable, "-m", "potluck_daemon.cli.daemon", *self._options],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             start_new_session=True,

@@ -11,6 +11,7 @@ from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_daemon.codec import to_json
+from potluck_daemon.logs import Discreet
 from potluck_daemon.resources import bundled_checkpoint
 
 
@@ -96,8 +97,6 @@ def listen_address(host: str, port: int) -> str:
 
 def log_to_stderr(verbose: bool) -> None:
     """Warnings always, what happens only if asked."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])

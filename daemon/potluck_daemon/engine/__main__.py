@@ -20,12 +20,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m potluck_daemon.engine")
     parser.add_argument("--pipe", type=int, required=True, help="file descriptor of a socket to the daemon")
     parser.add_argument("--parent", type=int, required=True, help="process id of the daemon")
+    parser.add_argument("--verbose", action="store_true", help="log everything that happens")
     args = parser.parse_args()
     if sys.platform == "linux":
         exit_with_parent(args.parent)
     _be_polite()
     faulthandler.enable()
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    level = logging.DEBUG if args.verbose else logging.INFO
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
 
     from potluck_daemon.engine.main import new_event_loop  # torch and all: after the parent is watched
     from potluck_daemon.engine.pipe import serve_pipe

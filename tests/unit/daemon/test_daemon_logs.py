@@ -1,0 +1,164 @@
+"""The log: its bounds, what does not get in, and how the journal is told."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from potluck_daemon import journal, logs
+from potluck_daemon.redaction import Person, redact, redact_person
+
+from potluck.p2p.identity import Identity
+from potluck.protocol.invite import encode_invite, new_swarm
+
+PEER = str(Identity.generate().peer_id)
+SWARM = new_swarm("friends", "owner/model", 4)
+
+
+@pytest.fixture
+def root_logger() -> Iterator[logging.Logger]:
+    logger = logging.getLogger()
+    before, level = list(logger.handlers), logger.level
+    yield logger
+    for handler in set(logger.handlers) - set(before):
+        handler.close()
+    logger.handlers, logger.level = before, level
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            f"dialling /ip4/203.0.113.7/tcp/31337/p2p/{PEER}",
+            f"dialling /ip4/[address]/tcp/31337/p2p/[peer …{PEER[-4:]}]",
+        ),
+        ("dialling /ip6/2001:db8::7/udp/1/quic", "dialling /ip6/[address]/udp/1/quic"),
+        ("dialling /dns4/attic.example.org/tcp/1", "dialling /dns4/[address]/tcp/1"),
+        ("from 192.168.1.17:54321, fe80::1", "from [address]:54321, [address]"),
+        ("[::1]:80 and ::", "[[address]]:80 and [address]"),
+        (f"joined by {encode_invite(SWARM)}.", "joined by [secret]."),
+        ("key 3q2+796tvu/erb7v3q2+796tvu/erb7v3q2+796tvu8=", "key [secret]"),
+        ("key 1eadbeef2eadbeef3eadbeef4eadbeef5eadbeef6eadbeef7eadbeef8eadbeef", "key [secret]"),
+    ],
+)
+def test_addresses_invites_and_keys_are_taken_out(text: str, shown: str) -> None:
+    assert redact(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-21 17:00:31,123 INFO engine: serving blocks 0:4 of tiny-llama",
+        "torch 2.13.0+cu130, driver 580.65.06, version 0.1.0",
+        "/usr/lib/python3/dist-packages/potluck_daemon/engine/server.py:123 failed",
+        "POTLUCK_SERVE_NUM_BLOCKS is ignored: expected a number, not 'many'",
+        "std::runtime_error: no",
+    ],
+)
+def test_what_is_not_private_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_people_machines_and_homes_are_taken_out_of_what_is_sent() -> None:
+    person = Person("ana", "/home/ana", "attic")
+    text = "/home/ana/models of ana at attic; banana; /home/bob/x, swarm friends"
+    assert redact_person(text, person, ["friends"]) == "~/models of [name] at [name]; banana; ~/x, swarm [name]"
+
+
+def test_root_and_short_names_do_not_eat_the_text() -> None:
+    assert redact_person("a / b", Person("a", "/", "")) == "a / b"
+
+
+def test_the_log_file_is_bounded_and_discreet(
+    tmp_path: Path, root_logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "MAX_BYTES", 20_000)
+    path = tmp_path / "d.log"
+    logs.set_up(path, is_verbose=True)
+    for number in range(1000):
+        logging.getLogger("x").debug("line %d of many that fill the log, from 203.0.113.7", number)
+    sizes = [item.stat().st_size for item in tmp_path.iterdir()]
+    assert len(sizes) == 1 + logs.NUM_OLD
+    assert max(sizes) <= logs.MAX_BYTES
+    assert all("203.0.113" not in item.read_text() for item in tmp_path.iterdir())
+
+
+def test_a_traceback_is_as_discreet_as_the_line(tmp_path: Path, root_logger: logging.Logger) -> None:
+    logs.set_up(tmp_path / "d.log", is_verbose=False)
+    try:
+        raise ValueError(encode_invite(SWARM))
+    except ValueError:
+        logging.getLogger("x").exception("failed")
+    text = (tmp_path / "d.log").read_text()
+    assert "Traceback" in text
+    assert "potluck1:" not in text
+
+
+def test_old_lines_go_even_if_there_are_few(tmp_path: Path, root_logger: logging.Logger) -> None:
+    path = tmp_path / "d.log"
+    logs.set_up(path, is_verbose=False)
+    path.write_text("2020-01-01 00:00:00,000 INFO x: old\n")
+    logs.drop_old(path, time.time())
+    logging.getLogger("x").info("new")
+    assert "old" not in path.read_text()
+    rotated = tmp_path / "d.log.1"
+    assert "old" in rotated.read_text()
+    os.utime(rotated, (0, 0))
+    logs.drop_old(path, time.time())
+    assert not rotated.exists()
+    assert "new" in path.read_text()
+
+
+def test_a_young_log_is_left_alone(tmp_path: Path, root_logger: logging.Logger) -> None:
+    logs.set_up(tmp_path / "d.log", is_verbose=False)
+    logging.getLogger("x").info("new")
+    logs.drop_old(tmp_path / "d.log", time.time())
+    assert [item.name for item in tmp_path.iterdir()] == ["d.log"]
+
+
+@pytest.fixture
+def listener(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(str(tmp_path / "journal"))
+        receiver.settimeout(5)
+        yield receiver
+
+
+def test_the_journal_gets_fields(listener: socket.socket, tmp_path: Path) -> None:
+    handler = journal.JournalHandler("potluckd", tmp_path / "journal")
+    record = logging.LogRecord("potluck_daemon.daemon", logging.WARNING, __file__, 7, "two\nlines", (), None, "f")
+    record.journal = {"POTLUCK_STATE": "serving"}
+    handler.emit(record)
+    handler.close()
+    lines = listener.recv(65536)
+    assert b"PRIORITY=4\n" in lines
+    assert b"SYSLOG_IDENTIFIER=potluckd\n" in lines
+    assert b"POTLUCK_STATE=serving\n" in lines
+    assert b"MESSAGE\n\x09\x00\x00\x00\x00\x00\x00\x00two\nlines\n" in lines
+
+
+def test_what_is_too_large_for_a_datagram_comes_as_a_file(listener: socket.socket, tmp_path: Path) -> None:
+    handler = journal.JournalHandler("potluckd", tmp_path / "journal")
+    handler.emit(logging.LogRecord("x", logging.INFO, __file__, 7, "x" * 3_000_000, (), None, "f"))
+    handler.close()
+    data, handles, _, _ = socket.recv_fds(listener, 10, 1)
+    assert data == b""
+    with os.fdopen(handles[0], "rb") as file:
+        file.seek(0)
+        assert file.read().startswith(b"MESSAGE=xxx")
+
+
+def test_only_what_goes_to_the_journal_is_sent_there(tmp_path: Path) -> None:
+    with (tmp_path / "f").open("w") as file:
+        found = os.fstat(file.fileno())
+        stream = f"{found.st_dev}:{found.st_ino}"
+        assert journal.is_at(file.fileno(), {"JOURNAL_STREAM": stream})
+        assert not journal.is_at(file.fileno(), {"JOURNAL_STREAM": "1:1"})
+        assert not journal.is_at(file.fileno(), {"JOURNAL_STREAM": "nonsense"})
+        assert not journal.is_at(file.fileno(), {})
