@@ -21,8 +21,8 @@ from importlib.metadata import version
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.budget import Budget
 from potluck_daemon import logs
+from potluck_daemon.budget import Budget
 from potluck_daemon.commands import Commands
 from potluck_daemon.contact import free_port, peers_to_ask
 from potluck_daemon.control.events import Broadcast

@@ -20,7 +20,7 @@ _DEBUG = 7
 
 
 def is_at(handle: int, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether what is written to `handle` goes to the journal; a child with a pipe inherits the variable all the same."""
+    """Whether what is written to `handle` goes to the journal; a child with a pipe inherits the variable too."""
     device, _, inode = environment.get("JOURNAL_STREAM", "").partition(":")
     with contextlib.suppress(OSError, ValueError):
         found = os.fstat(handle)
