@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -160,6 +161,43 @@ def test_a_pause_survives_a_restart_of_the_daemon_and_ends_by_itself(
     assert serving.status().state is State.PAUSED
     serving.client.call(schema.PAUSE, schema.PauseParams(seconds=1))
     serving.wait_state(State.SERVING)
+
+
+def test_a_pause_until_the_game_ends_does(serving: DaemonProcess, tmp_path: Path) -> None:
+    refused = serving.command("pause", "until", "the", "game", "ends")
+    assert refused.returncode == 1
+    assert "potluck pause 2h" in refused.stderr
+    with scripted_game(tmp_path):
+        serving.wait_state(State.YIELDED)
+        assert "until the game ends" in serving.command("pause", "until", "the", "game", "ends").stdout
+        paused = serving.wait_for(lambda status: status.engine.pid is None)
+        assert (paused.state, paused.reason) == (State.PAUSED, Reason.USER)
+    serving.wait_state(State.SERVING)
+
+
+def test_drained_it_lets_a_generation_end_here_and_takes_no_new_one(
+    serving: DaemonProcess, swarm: LocalSwarm, checkpoint: Path
+) -> None:
+    prompt = torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(1))
+    drained: list[subprocess.Popen[str]] = []
+
+    def drain() -> None:
+        serving.wait_for(lambda status: status.sessions == 1)
+        command = [sys.executable, "-m", "potluck_daemon.cli.main", "drain", "--within", "90s", "--json"]
+        drained.append(subprocess.Popen(command, env=serving.environment, stdout=subprocess.PIPE, text=True))
+        serving.wait_for(lambda status: status.state is State.DRAINING)
+        assert "Finishing" in serving.status().text
+
+    with AutoDistributedModelForCausalLM.from_pretrained(str(checkpoint), swarm=swarm.invite) as model:
+        tokens = model.generate(prompt, streamer=At(4, drain), **GREEDY)
+        assert not model.last_route()[0].replaced
+    expected = LlamaForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval().generate(prompt, **GREEDY)
+    assert torch.equal(tokens, expected)
+    said, _ = drained[0].communicate(timeout=120)
+    assert json.loads(said)["sessions_cut"] == 0
+    assert serving.stop() == 0  # it has ended by itself
+    assert serving.processes() == []
+    serving.start()
 
 
 def test_a_killed_engine_is_started_again_and_the_reason_is_kept(serving: DaemonProcess) -> None:
