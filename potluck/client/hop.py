@@ -7,6 +7,7 @@ prefill in pieces, the rollback and the replay to a replacement. Which server co
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -14,11 +15,22 @@ from torch import Tensor
 from potluck.client.calls import Calls, StepStream
 from potluck.client.history import History
 from potluck.client.report import HopReport
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
 from potluck.routing import Hop as RouteHop
 
 _IDLE_S = 60.0  # a stream that was closed after a pause this long was closed for being idle, which is no failure
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """What a server that had to leave keeps of a session, should it come back."""
+
+    peer_id: PeerId
+    span: Span
+    session_id: str | None
+    tokens: int
 
 
 class Hop:
@@ -32,6 +44,7 @@ class Hop:
         self.history = history
         self.report = HopReport(record.peer_id, part.span, record.public_name)
         self.is_leaving = False  # the server said so with its last answer
+        self.parked: Parked | None = None  # at a server that said goodbye
         self._max_batch_tokens = record.max_batch_tokens
         self._calls = calls
         self._opening = opening
@@ -52,6 +65,11 @@ class Hop:
         self.history = History(prompts)
         self._cached = 0
         self._order = None
+
+    def resume(self, parked: Parked) -> None:
+        """Open by going on with what the server kept; what it was given since then is all that it lacks."""
+        self._opening = replace(self._opening, session_id=parked.session_id, resume=True)
+        self._cached = parked.tokens
 
     def roll_back(self, position: int) -> None:
         """Forget the tokens from `position` on, here and, with the next step, at the server."""
@@ -82,6 +100,11 @@ class Hop:
         try:
             await self.open()
             outputs = await self._feed(start)
+        except RemoteError as error:
+            if error.code is Code.DRAINING and self._cached and self._order is None:
+                self.parked = Parked(self.peer_id, self.span, self._opening.session_id, self._cached)
+            self.abandon()
+            raise
         except BaseException:
             self.abandon()
             raise
@@ -93,6 +116,7 @@ class Hop:
             self._stream.drop()
             self._stream = None
         self._is_opened = False
+        self._opening = replace(self._opening, resume=False)
         self._cached = 0
         self._order = None
 

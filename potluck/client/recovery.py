@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from potluck.client.config import ClientConfig
@@ -27,6 +27,7 @@ class Verdict:
     is_fault: bool = False  # the server failed, so that its ban grows with each time
     away_s: float = 0.0  # keep away for this long, if it is no fault
     for_this_session: bool = False  # it refuses this session, others may be welcome
+    has_left: bool = False  # and says so in the directory: if it is announced after that, it is back
 
 
 _VERDICTS = {
@@ -37,7 +38,7 @@ _VERDICTS = {
     Code.BUSY: Verdict(Action.REPLACE, away_s=_BUSY_S),
     Code.NO_MEMORY: Verdict(Action.REPLACE, away_s=_BUSY_S),
     Code.NOT_SERVED: Verdict(Action.REPLACE, away_s=_LEAVING_S),
-    Code.DRAINING: Verdict(Action.REPLACE, away_s=_LEAVING_S),
+    Code.DRAINING: Verdict(Action.REPLACE, away_s=_LEAVING_S, has_left=True),
     Code.UNREACHABLE: Verdict(Action.REPLACE, is_fault=True),
     Code.BAD_REPLY: Verdict(Action.REPLACE, is_fault=True),
     Code.INTERNAL: Verdict(Action.REPLACE, is_fault=True),
@@ -48,7 +49,7 @@ def judge(error: RemoteError) -> Verdict:
     """What to do after `error`; the server's own `retry_after_s` overrides our guess."""
     verdict = _VERDICTS[error.code]
     if verdict.away_s and error.retry_after_s is not None:
-        return Verdict(verdict.action, away_s=max(error.retry_after_s, _MIN_AWAY_S))
+        return replace(verdict, away_s=max(error.retry_after_s, _MIN_AWAY_S))
     return verdict
 
 
@@ -59,8 +60,11 @@ class Bans:
     config: ClientConfig
     _until_s: dict[PeerId, float] = field(default_factory=dict)
     _failures: dict[PeerId, int] = field(default_factory=dict)
+    _left: set[PeerId] = field(default_factory=set)
 
     def record(self, peer: PeerId, verdict: Verdict, now: float) -> None:
+        if verdict.has_left:
+            self._left.add(peer)
         if verdict.is_fault:
             self._failures[peer] = self._failures.get(peer, 0) + 1
             self._until_s[peer] = now + self.config.ban_after(self._failures[peer])
@@ -72,14 +76,20 @@ class Bans:
         if self._failures or self._until_s:
             self._failures.pop(peer, None)
             self._until_s.pop(peer, None)
+            self._left.discard(peer)
 
     def forgive(self, peers: Iterable[PeerId]) -> None:
         """Let these be tried again now; a further failure still counts as one more in a row."""
         for peer in peers:
             self._until_s.pop(peer, None)
+            self._left.discard(peer)
 
     def current(self, now: float) -> frozenset[PeerId]:
         return frozenset(peer for peer, until in self._until_s.items() if until > now)
+
+    def left(self) -> frozenset[PeerId]:
+        """Those that said goodbye and were not heard of since."""
+        return frozenset(self._left)
 
     def faulty(self, now: float) -> frozenset[PeerId]:
         """Those banned for a fault of theirs, who may have come back."""

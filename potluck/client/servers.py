@@ -107,12 +107,13 @@ class Servers:
 
     async def _look_again(self, pause_s: float, left_s: float) -> None:
         """Read the directory and ask those who failed whether they are back; then pause."""
-        faulty = self._bans.faulty(time.monotonic())
+        faulty, left = self._bans.faulty(time.monotonic()), self._bans.left()
         work = asyncio.gather(self.refresh(), *(self._ping(peer) for peer in faulty))
         try:
             async with asyncio.timeout(min(left_s, self._config.refresh_period_s)):
                 _, *answers = await work
                 self._bans.forgive(peer for peer, is_back in zip(faulty, answers, strict=True) if is_back)
+                self._bans.forgive(server.peer_id for server in self._live if server.peer_id in left)
         except TimeoutError:
             pass
         await asyncio.sleep(min(pause_s, left_s))

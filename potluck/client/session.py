@@ -19,7 +19,7 @@ from torch import Tensor
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
-from potluck.client.hop import Hop
+from potluck.client.hop import Hop, Parked
 from potluck.client.recovery import Action, judge
 from potluck.client.report import RouteReport
 from potluck.client.servers import Servers
@@ -53,6 +53,7 @@ class InferenceSession:
         self._successions = Successions(self._prepare_heirs)
         self._objected = False  # a server called the request wrong since the last answer
         self._reopened: Hop | None = None  # once is fair; who asks for it again without an answer never gives one
+        self._parked: dict[tuple[PeerId, Span], Parked] = {}  # at servers that left and may come back
         self._unwanted: frozenset[PeerId] = frozenset()  # they refuse this session, others may be welcome
 
     async def step(
@@ -113,6 +114,7 @@ class InferenceSession:
     def _rewind(self, position: int, order: Tensor | None) -> None:
         if order is not None or any(position < hop.history.length for hop in self._hops):
             self._successions.call_off()
+            self._parked.clear()
         for hop in self._hops:
             hop.roll_back(position)
             if order is not None:
@@ -144,6 +146,8 @@ class InferenceSession:
         verdict = judge(error)
         _log.warning("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
+        if hop.parked is not None:
+            self._parked[hop.peer_id, hop.span] = hop.parked
         if verdict.action is Action.GIVE_UP:  # a second server is asked before one is believed
             objected = self._objected or not self._servers.has_route(
                 hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted | {hop.peer_id}
@@ -167,6 +171,7 @@ class InferenceSession:
                 hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted, why=error
             )
             heirs = self._heirs(hop, route)
+            self._resume(heirs[0])
         self._replace(hop, heirs, error)
 
     def _heirs(self, lost: Hop, route: Sequence[RouteHop]) -> list[Hop]:
@@ -176,6 +181,13 @@ class InferenceSession:
         for heir in heirs:
             heir.report.replayed_tokens = lost.history.length
         return heirs
+
+    def _resume(self, heir: Hop) -> None:
+        """Let a server that came back go on with what it kept."""
+        parked = self._parked.pop((heir.peer_id, heir.span), None)
+        if parked is not None:
+            heir.resume(parked)
+            heir.report.replayed_tokens = 0
 
     def _replace(self, lost: Hop, heirs: list[Hop], why: RemoteError) -> None:
         """The first heir gets all that the lost hop was given; the others may lack outputs of the one before."""
@@ -217,6 +229,7 @@ class InferenceSession:
             max_length=self.max_length,
             session_id=str(uuid.uuid4()),
             alloc_timeout_s=self._config.alloc_timeout_s,
+            exact=self._config.exact,
             caller=self._calls.caller_for(record, part.span),
         )
         return Hop(self._calls, part, opening, history)

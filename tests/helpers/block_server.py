@@ -15,13 +15,21 @@ import torch
 from torch import Tensor
 
 from potluck import wire
-from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
+from potluck.checkpoint import BlockSpan, KvCache, load_span, open_checkpoint
 from potluck.directory import Directory
 from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import BackwardRequest, ForwardRequest, StepReply, StepRequest, TensorReply, Timing
+from potluck.protocol.messages import (
+    BackwardRequest,
+    ForwardRequest,
+    SessionOpening,
+    StepReply,
+    StepRequest,
+    TensorReply,
+    Timing,
+)
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
 
@@ -50,6 +58,7 @@ class BlockServer:
     is_leaving: bool = False  # what it tells its clients
     digests: tuple[str, ...] | None = None  # announced instead of the true ones
     tamper: Callable[[Tensor], Tensor] = lambda output: output
+    parked: dict[str | None, KvCache] = field(default_factory=dict)  # of sessions that ended with DRAINING
 
     @classmethod
     async def start(
@@ -124,9 +133,15 @@ class BlockServer:
             opening = opening or request.opening
             assert opening is not None
             blocks = blocks or self._part(opening.span)
-            cache = cache or blocks.new_cache()
+            if cache is None:
+                cache = self._resumed(opening) if opening.resume else blocks.new_cache()
             self.steps.append(request)
-            self.on_step(self, request)
+            try:
+                self.on_step(self, request)
+            except RemoteError as error:
+                if error.code is Code.DRAINING:
+                    self.parked[opening.session_id] = cache
+                raise
             await asyncio.sleep(self.delay_s(self))
             await self.host.thawed()
             if request.start_from_position is not None and request.start_from_position < cache.length:
@@ -176,6 +191,11 @@ class BlockServer:
         with torch.enable_grad():
             output = self._part(request.span).forward(request.hidden, None, request.prompts)
             return TensorReply(torch.autograd.grad(output, inputs, request.grad))
+
+    def _resumed(self, opening: SessionOpening) -> KvCache:
+        if opening.session_id not in self.parked:
+            raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
+        return self.parked.pop(opening.session_id)
 
     def _part(self, span: Span) -> BlockSpan:
         if not self.blocks.span.covers(span):

@@ -126,7 +126,9 @@ def test_a_tensor_that_is_neither_contiguous_nor_a_leaf_is_sent_as_its_values() 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_an_opening_step(dtype: torch.dtype) -> None:
-    opening = SessionOpening("m", SPAN, max_length=64, session_id="s", alloc_timeout_s=2.5, caller=CALLER)
+    opening = SessionOpening(
+        "m", SPAN, max_length=64, session_id="s", alloc_timeout_s=2.5, exact=True, resume=True, caller=CALLER
+    )
     request = StepRequest(
         hidden=floats(3, 4, 8, dtype=dtype),
         opening=opening,
