@@ -55,10 +55,8 @@ def filled_up(rows: list[TensorRow], bucket: int, groups: range, spare: Run) -> 
 class DecodeGraphs:
     """The graphs of one span."""
 
-    def __init__(self, run_blocks: RunBlocks, hidden_size: int, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, run_blocks: RunBlocks, device: torch.device) -> None:
         self._run_blocks = run_blocks
-        self._hidden_size = hidden_size
-        self._dtype = dtype
         self._device = device
         self._captured: dict[int, _Captured] = {}
         self._memory: weakref.ref[KvMemory] | None = None
@@ -74,7 +72,7 @@ class DecodeGraphs:
         bucket = bucket_of(len(rows))
         if bucket is None or self._has_failed or not self._has_spare_page(memory):
             return None
-        captured = self._captured.get(bucket) or self._capture(bucket, memory)
+        captured = self._captured.get(bucket) or self._capture(bucket, memory, hidden)
         if captured is None:
             return None
         assert self._spare is not None
@@ -107,9 +105,9 @@ class DecodeGraphs:
         self._memory = weakref.ref(memory)
         return True
 
-    def _capture(self, bucket: int, memory: KvMemory) -> _Captured | None:
+    def _capture(self, bucket: int, memory: KvMemory, like: Tensor) -> _Captured | None:
         try:
-            captured = self._try_to_capture(bucket, memory)
+            captured = self._try_to_capture(bucket, memory, like)
         except RuntimeError as error:  # out of memory, or something that cannot be captured
             log.warning("decode steps run without CUDA graphs: %s", str(error).partition("\n")[0])
             self._has_failed = True
@@ -118,13 +116,13 @@ class DecodeGraphs:
         self._captured[bucket] = captured
         return captured
 
-    def _try_to_capture(self, bucket: int, memory: KvMemory) -> _Captured:
+    def _try_to_capture(self, bucket: int, memory: KvMemory, like: Tensor) -> _Captured:
         assert self._spare is not None
         windows = {index: group.window for index, group in enumerate(memory.groups)}
         num_pages = memory.num_pages + bucket * len(windows)
         numbers = StepMemory([1] * bucket, windows, num_pages=num_pages, device=self._device)
         numbers.write(filled_up([], bucket, range(len(windows)), self._spare))
-        hidden = torch.zeros((bucket, self._hidden_size), dtype=self._dtype, device=self._device)
+        hidden = like.new_zeros((bucket, like.shape[1]))
         stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(stream):  # once before: kernels are compiled and libraries set up at their first use

@@ -7,7 +7,7 @@ docs/decisions/0011-cuda.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -88,7 +88,7 @@ def tensor_rows(rows: Sequence[PlannedRow]) -> list[TensorRow]:
     return [TensorRow(row.position, row.tokens, row.tables) for row in rows]
 
 
-def quick_layers(layers: Sequence[nn.Module]) -> list[Any]:
+def quick_layers(layers: Iterable[nn.Module]) -> list[Any]:
     """The layers, those that can be in fewer kernels; called in the same way."""
     from potluck.checkpoint.fused import FusedBlock, can_be_fused
 

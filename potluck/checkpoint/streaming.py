@@ -180,15 +180,21 @@ def in_arena(tensors: Sequence[Tensor], *, pinned: bool) -> tuple[Tensor, tuple[
     Args:
         pinned: a device can fetch from it twice as fast; the system may refuse, and then it is not.
     """
-    offsets, size = slot_offsets(tensors)
+    size = slot_offsets(tensors)[1]
     try:
         arena = torch.empty(size, dtype=torch.uint8, pin_memory=pinned)
     except RuntimeError:
         arena = torch.empty(size, dtype=torch.uint8)
-    views = tuple(_view(arena, offset, tensor) for offset, tensor in zip(offsets, tensors, strict=True))
+    views = views_in(arena, tensors)
     for view, tensor in zip(views, tensors, strict=True):
         view.copy_(tensor)
     return arena, views
+
+
+def views_in(memory: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of one piece of memory that look like these tensors."""
+    offsets = slot_offsets(tensors)[0]
+    return tuple(_view(memory, offset, tensor) for offset, tensor in zip(offsets, tensors, strict=True))
 
 
 @dataclass(slots=True, eq=False)
@@ -295,10 +301,7 @@ class SlotStream:
         streamed = self._blocks[block]
         if block not in slot.views:
             with torch.inference_mode(False):
-                slot.views[block] = tuple(
-                    _view(slot.memory, offset, source)
-                    for offset, source in zip(streamed.offsets, streamed.sources, strict=True)
-                )
+                slot.views[block] = views_in(slot.memory, streamed.sources)
         for parameter, view in zip(streamed.parameters, slot.views[block], strict=True):
             parameter.data = view
 

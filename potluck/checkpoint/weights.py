@@ -7,7 +7,7 @@ then the span has to be loaded anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from potluck.checkpoint.mapping import MappedRange, mapped_ranges, trim_heap
 from potluck.checkpoint.prepared import PreparedBlocks
 from potluck.checkpoint.residency import NUM_SLOTS, Home, Placement, Room, Tier, place
-from potluck.checkpoint.streaming import BlockStream, PageStream, SlotStream, StreamedBlock, in_arena
+from potluck.checkpoint.streaming import BlockStream, PageStream, SlotStream, StreamedBlock, in_arena, views_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class SpanWeights:
     Attributes:
         placement: what was decided.
         stream: what brings the blocks that are not resident; None if there are none.
+        before_moves: called before weights on the device go; who keeps addresses of them forgets these then.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class SpanWeights:
     ) -> None:
         self.placement = _all_resident(sizes) if room is None else place(sizes, room)
         self.stream: BlockStream | None = None
+        self.before_moves: list[Callable[[], None]] = []
         self._layers = layers
         self._first = first_block
         self._device = device
@@ -103,6 +105,8 @@ class SpanWeights:
 
     def free(self) -> None:
         """Give the memory back, to the system and to the device; nothing can be computed before `restore`."""
+        for prepare in self.before_moves:
+            prepare()
         if self.stream is not None:
             self.stream.free()
         for kept in self._kept:
@@ -119,8 +123,8 @@ class SpanWeights:
                 continue
             for pages in (kept.pages or ()) if self._is_paged else ():
                 pages.ask()
-            for parameter, source in zip(kept.parameters, kept.sources or (), strict=False):
-                parameter.data = source.to(self._device, non_blocking=True)
+            if not self._is_paged:
+                _bring(kept.parameters, kept.sources or (), kept.arena, self._device)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
 
@@ -145,10 +149,10 @@ class SpanWeights:
         elif mapped_ranges(sources) is None and not home.is_resident:
             assert self._prepared is not None
             sources = tuple(self._prepared.keep(digest, tensors).values())
-        for parameter in parameters.values():
-            if home.is_resident:
-                parameter.data = parameter.data.to(self._device)
-            else:
+        if home.is_resident:
+            _bring(parameters.values(), tuple(tensors.values()) if arena is None else sources, arena, self._device)
+        else:
+            for parameter in parameters.values():
                 parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
         _move_buffers(self._layers[len(self._kept)], self._device)
         pages = mapped_ranges(sources) if arena is None else ()
@@ -165,6 +169,18 @@ def _computes_on_files(device: torch.device) -> bool:
 
 def _all_resident(sizes: Sequence[int]) -> Placement:
     return Placement(tuple(Home(True, Tier.DISK) for _ in sizes), tuple(sizes))
+
+
+def _bring(
+    parameters: Iterable[nn.Parameter], sources: Sequence[Tensor], arena: Tensor | None, device: torch.device
+) -> None:
+    """Resident weights to the device; from an arena as one piece, which takes one copy and is freed at once."""
+    if arena is not None:
+        here: Sequence[Tensor] = views_in(arena.to(device, non_blocking=True), sources)
+    else:
+        here = [source.to(device, non_blocking=True) for source in sources]
+    for parameter, tensor in zip(parameters, here, strict=True):
+        parameter.data = tensor
 
 
 def _move_buffers(layer: nn.Module, device: torch.device) -> None:
