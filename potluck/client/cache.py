@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 class RemoteCache(Cache):  # type: ignore[misc]
     """What the servers remember of one batch. Its sessions end with `close`, or when nobody refers to it any more."""
 
-    def __init__(self, client: SwarmClient, max_length: int) -> None:
+    def __init__(self, client: SwarmClient, max_length: int, *, exact: bool | None = None) -> None:
         super().__init__(layers=[])
+        self._exact = exact
         self.max_length = max_length  # tokens a row, padding included
         self._client = client
         self._length = 0  # tokens a row so far, padding included
@@ -116,7 +117,9 @@ class RemoteCache(Cache):  # type: ignore[misc]
         if self._sessions:
             self._client.run(_close_all(self._sessions))
         self._batch, self._groups, self._order = batch, groups, None
-        self._sessions += [self._client.new_session(self.max_length - group.start) for group in groups]
+        self._sessions += [
+            self._client.new_session(self.max_length - group.start, exact=self._exact) for group in groups
+        ]
         self.routes[:] = [session.route for session in self._sessions]
 
     def _check_goes_on(self, batch: int, tokens: int, mask: Tensor | None) -> None:

@@ -21,8 +21,12 @@ class ClientConfig:
     ban_s: float = 15.0  # after the first failure of a server; doubled by each further one in a row
     max_ban_s: float = 600.0
     alloc_timeout_s: float = 10.0  # how long a full server may keep a new session waiting
+    exact: bool = False  # ask servers never to batch our sessions with others': slower, and equal to the last bit
     micro_batch_tokens: int = 1024  # rows without a cache travel in pieces of about this size
     max_parallel_calls: int = 8  # such pieces in flight at the same time
+    compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: whatever most servers have
+    quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
+    adapter: str | None = None  # LoRA adapter to compute with: its name, its hash, or name@hash
 
     def ban_after(self, failures: int) -> float:
         """Seconds to keep away from a server that failed `failures` times in a row."""

@@ -42,7 +42,7 @@ class Hop:
         self.span = part.span
         self.pins = part.pins  # a replacement must compute exactly this
         self.history = history
-        self.report = HopReport(record.peer_id, part.span, record.public_name)
+        self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
         self.is_leaving = False  # the server said so with its last answer
         self.parked: Parked | None = None  # at a server that said goodbye
         self._max_batch_tokens = record.max_batch_tokens

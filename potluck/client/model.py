@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,9 @@ class AutoDistributedModelForCausalLM:
         dtype: torch.dtype | None = None,
         token: str | None = None,
         revision: str | None = None,
+        adapter: str | None = None,
+        quantization: str | None = None,
+        compute_dtype: torch.dtype | None = None,
         config: ClientConfig | None = None,
     ) -> Any:
         """The model, ready to generate and to be trained through; close it, or use it as a context manager.
@@ -56,6 +60,9 @@ class AutoDistributedModelForCausalLM:
             dtype: of the ends and of what is sent; None takes the checkpoint's.
             token: for gated models of the hub.
             revision: of the checkpoint; None takes the swarm's.
+            adapter: a LoRA adapter that the servers have, by its name, its hash, or both as name@hash.
+            quantization: demanded of every server: "none", "int8", "int4"; None takes what most servers have.
+            compute_dtype: demanded of every server; None takes what most servers have.
 
         Raises:
             UsageError: a damaged invite, or a checkpoint that is not the swarm's model.
@@ -65,7 +72,14 @@ class AutoDistributedModelForCausalLM:
         swarm = decode_invite(swarm) if isinstance(swarm, str) else swarm
         checkpoint = open_checkpoint(model or swarm.model, revision=revision or _hub_revision(swarm), token=token)
         _check_fits(checkpoint, swarm)
-        client = SwarmClient(swarm, config or ClientConfig())
+        config = config or ClientConfig()
+        demanding = replace(
+            config,
+            adapter=adapter or config.adapter,
+            quantization=quantization or config.quantization,
+            compute_dtype=_name_of(compute_dtype) or config.compute_dtype,
+        )
+        client = SwarmClient(swarm, demanding)
         client.start()
         try:
             return attach(checkpoint, client, dtype)
@@ -114,17 +128,22 @@ class SwarmModel:
         return super().generate(*args, **kwargs)  # type: ignore[misc]
 
     @contextmanager
-    def session(self, *, max_length: int) -> Iterator[Session]:
-        """A session that goes on over several calls; at most `max_length` tokens a row."""
-        made = self.new_cache(max_length)
+    def session(self, *, max_length: int, exact: bool | None = None) -> Iterator[Session]:
+        """A session that goes on over several calls; at most `max_length` tokens a row.
+
+        Args:
+            exact: servers run it alone, never together with other sessions. Slower; what comes out is then equal to the
+                last bit to what the same steps give on an idle server. None takes `ClientConfig.exact`.
+        """
+        made = self.new_cache(max_length, exact=exact)
         try:
             yield Session(made)
         finally:
             made.close()
 
-    def new_cache(self, max_length: int) -> RemoteCache:
-        """For `past_key_values=`; its sessions end when it is closed or forgotten."""
-        made = RemoteCache(self._client, max_length)
+    def new_cache(self, max_length: int, *, exact: bool | None = None) -> RemoteCache:
+        """For `past_key_values=`; its sessions end when it is closed or forgotten. `exact` as in `session`."""
+        made = RemoteCache(self._client, max_length, exact=exact)
         self._routes = made.routes
         return made
 
@@ -178,6 +197,10 @@ def attach(checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | Non
     _decoder_around(model, blocks).register_forward_pre_hook(blocks.note_inputs, with_kwargs=True)
     weakref.finalize(model, client.close)
     return model
+
+
+def _name_of(dtype: torch.dtype | None) -> str | None:
+    return None if dtype is None else str(dtype).removeprefix("torch.")
 
 
 def _hub_revision(swarm: Swarm) -> str | None:

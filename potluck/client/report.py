@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import Timing
+from potluck.protocol.records import NumberFormat
+
+UNKNOWN_FORMAT = NumberFormat("")
 
 
 @dataclass(slots=True)
@@ -15,6 +18,7 @@ class HopReport:
     peer_id: PeerId
     span: Span
     public_name: str | None = None
+    format: NumberFormat = UNKNOWN_FORMAT
     steps: int = 0
     tokens: int = 0  # a row
     wall_ms: float = 0.0

@@ -12,6 +12,7 @@ import logging
 import random
 import time
 from collections.abc import Collection
+from dataclasses import replace
 
 from potluck.client.config import ClientConfig
 from potluck.client.recovery import Bans, Verdict
@@ -22,7 +23,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.records import LiveServer
 from potluck.protocol.swarm import Swarm
-from potluck.routing import Hop, Needs, NoRouteError, find_route
+from potluck.routing import Hop, Needs, NoRouteError, choose_adapter, find_route
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ class Servers:
         self._live: tuple[LiveServer, ...] = ()
         self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds, and when measured
         self._bans = Bans(config)
+        self.adapter = config.adapter  # once a server has it, with the hash of what it holds
         self._watching: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
 
@@ -149,6 +151,14 @@ class Servers:
         return True
 
     def _choose(self, span: Span, needs: Needs, unwanted: Collection[PeerId]) -> tuple[Hop, ...]:
+        if self.adapter is not None:
+            self.adapter = choose_adapter(self._live, self.adapter)
+        needs = replace(
+            needs,
+            dtype=self._config.compute_dtype,
+            quantization=self._config.quantization,
+            adapter=self.adapter,
+        )
         route = find_route(
             self._live,
             span,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from potluck.client.calls import Calls
@@ -20,6 +21,7 @@ from potluck.directory import record_checks
 from potluck.errors import NetworkError
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
+from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import Span
 from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller
@@ -67,10 +69,15 @@ class SwarmClient:
 
         self._loop.post(begin)
 
-    def new_session(self, max_length: int) -> InferenceSession:
-        """An inference session through all blocks, of at most `max_length` tokens; opened by its first step."""
+    def new_session(self, max_length: int, *, exact: bool | None = None) -> InferenceSession:
+        """An inference session through all blocks, of at most `max_length` tokens; opened by its first step.
+
+        Args:
+            exact: never to be batched with other sessions; None: as the configuration says.
+        """
         whole = Span(0, self.swarm.num_blocks)
-        return InferenceSession(self.servers, self.calls, self.config, self.swarm.prefix, whole, max_length)
+        config = self.config if exact is None else replace(self.config, exact=exact)
+        return InferenceSession(self.servers, self.calls, config, self.swarm.prefix, whole, max_length)
 
     def close(self) -> None:
         """End what is open, leave the swarm, stop the thread. Idempotent."""
@@ -113,6 +120,7 @@ class SwarmClient:
         digests = record.digests_of(span)
         return Caller(
             membership=call_proof(self.swarm, caller=self._host.peer_id, callee=record.peer_id),
+            adapter=find_adapter(record.adapters, self.servers.adapter) if self.servers.adapter else None,
             revision_digest=span_digest(digests) if all(digests) else None,  # stock servers tell none
         )
 

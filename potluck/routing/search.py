@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.routing.route import Hop, NoRouteError, Route, Variant
@@ -30,6 +31,9 @@ class Needs:
     max_length: int = 0  # tokens of the longest sequence
     cache_tokens: int = 0  # tokens that the KV cache should have free
     pins: Mapping[int, Variant] = field(default_factory=dict)  # blocks that must be exactly these
+    dtype: str | None = None  # of the computation; this and the next: a server that does not tell never passes
+    quantization: str | None = None  # of the weights
+    adapter: str | None = None  # name, hash or id of a LoRA adapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +105,22 @@ def replacement(
         NoRouteError: nobody else has these blocks in the same form.
     """
     needs = needs or Needs()
-    pinned = Needs(needs.revision, needs.max_length, needs.cache_tokens, hop.pins)
+    pinned = replace(needs, pins=hop.pins)
     return find_route(servers, hop.span, rtts_s=rtts_s, banned={*banned, hop.peer_id}, needs=pinned).hops
+
+
+def choose_adapter(servers: Iterable[LiveServer], wanted: str) -> str:
+    """The id of the adapter that `wanted` means, so that all servers of a client use the same one.
+
+    Names may stand for different contents at different servers; what is served for the most blocks is taken. Returns
+    `wanted` where nobody has it.
+    """
+    blocks: Counter[str] = Counter()
+    for server in servers:
+        found = find_adapter(server.record.adapters, wanted)
+        if found is not None:
+            blocks[found] += len(server.span)
+    return min(blocks, key=lambda each: (-blocks[each], each), default=wanted)
 
 
 def _exclusion(server: LiveServer, span: Span, banned: Collection[PeerId], needs: Needs) -> str | None:
@@ -116,6 +134,12 @@ def _exclusion(server: LiveServer, span: Span, banned: Collection[PeerId], needs
         return f"is {state.name.lower()}"
     if needs.revision is not None and record.revision and record.revision != needs.revision:
         return f"serves revision {record.revision}"
+    if needs.dtype is not None and record.format.dtype != needs.dtype:
+        return f"computes in {record.format.dtype or 'what it does not tell'}"
+    if needs.quantization is not None and record.format.quantization != needs.quantization:
+        return f"holds its weights in {record.format.quantization or 'what it does not tell'}"
+    if needs.adapter is not None and find_adapter(record.adapters, needs.adapter) is None:
+        return f"does not have the adapter {needs.adapter}"
     if record.max_length < needs.max_length:
         return f"takes at most {record.max_length} tokens"
     return None

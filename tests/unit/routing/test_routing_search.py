@@ -10,7 +10,7 @@ from helpers.server_records import server_of
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
-from potluck.routing import Hop, Needs, NoRouteError, Route, Variant, find_route, replacement
+from potluck.routing import Hop, Needs, NoRouteError, Route, Variant, choose_adapter, find_route, replacement
 
 ALL = Span(0, 8)
 
@@ -173,3 +173,40 @@ def test_no_assignment_of_blocks_is_cheaper_than_the_route() -> None:
 def test_pins_of_a_hop_are_the_variants_of_its_blocks() -> None:
     server = server_of("a", 2, 6)
     assert Hop(server, Span(3, 5)).pins == {block: Variant.of(server, block) for block in (3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("needs", "why"),
+    [
+        (Needs(quantization="int8"), "holds its weights in none"),
+        (Needs(dtype="bfloat16"), "computes in float32"),
+        (Needs(adapter="poet"), "does not have the adapter poet"),
+    ],
+)
+def test_what_is_demanded_is_given_by_the_others_or_refused_with_the_reason(needs: Needs, why: str) -> None:
+    plain = server_of("a", 0, 8)
+    with pytest.raises(NoRouteError, match=why):
+        find_route([plain], ALL, needs=needs)
+    changes = {"format": NumberFormat("bfloat16", "int8"), "adapters": ("poet@0123456789abcdef",)}
+    other = server_of("b", 0, 8, **changes)
+    assert told(find_route([plain, server_of("c", 0, 8), other], ALL, needs=needs)) == [("b", "0:8")]
+
+
+def test_a_replacement_meets_the_demands_too() -> None:
+    failed, with_adapter, without = (
+        server_of(name, 0, 8, adapters=adapters) for name, adapters in (("a", ("x@1",)), ("b", ("x@1",)), ("c", ()))
+    )
+    hops = replacement([failed, without, with_adapter], Hop(failed, ALL), needs=Needs(adapter="1"))
+    assert told(Route(hops, 0.0)) == [("b", "0:8")]
+
+
+def test_of_two_adapters_with_one_name_all_servers_use_the_one_that_is_served_for_more_blocks() -> None:
+    servers = [
+        server_of("a", 0, 8, adapters=("poet@1111", "chat@9999")),
+        server_of("b", 0, 2, adapters=("poet@2222",)),
+        server_of("c", 4, 8, adapters=("poet@2222",)),
+    ]
+    assert choose_adapter(servers, "poet") == "poet@1111"
+    assert choose_adapter(servers[1:], "poet") == "poet@2222"
+    assert choose_adapter(servers, "2222") == "poet@2222"
+    assert choose_adapter(servers, "nobody") == "nobody"
