@@ -56,6 +56,7 @@ async def _serve(config: EngineConfig, on_event: OnEvent) -> None:
             await asyncio.wait((lost, wanted), return_when=asyncio.FIRST_COMPLETED)
             lost.cancel()
             if not wanted.done():
+                lost.result()
                 raise PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
     finally:
         starting.cancel()

@@ -31,6 +31,7 @@ from potluck_daemon.engine import events, fitting
 from potluck_daemon.engine.config import EngineConfig, Limits
 from potluck_daemon.engine.devices import check_devices, num_memories, threads_each
 from potluck_daemon.engine.loading import open_for_swarm
+from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.server import Engine
 from potluck_daemon.supervisor import messages
 
@@ -113,6 +114,7 @@ class _Child:
                 await asyncio.wait((order, lost), return_when=asyncio.FIRST_COMPLETED)
                 if lost.done():
                     order.cancel()
+                    lost.result()
                     raise PotluckError("the peer-to-peer process ended unexpectedly")
                 match order.result():
                     case messages.Drain():
@@ -202,6 +204,7 @@ class _Child:
             memory_used_bytes=self._memory_used_bytes(),
             memory_limit_bytes=self._limit_bytes,
             memory_total_bytes=fitting.memory_total_bytes(device),
+            metrics=self._engine.metrics() if self._engine is not None else EngineMetrics(),
             gpu_percent=_gpu_percent(device),
             coverage=self._coverage,
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,

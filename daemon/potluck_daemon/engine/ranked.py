@@ -7,6 +7,7 @@ is in `mirror.py`, under the same names.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import weakref
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ from potluck.checkpoint.arenas import KvArena
 from potluck.checkpoint.kv import KvLayout, KvMemory, KvSequence, SavedSequence
 from potluck.checkpoint.ragged import StepPlan
 from potluck.protocol.blocks import Span
+from potluck.protocol.codes import RemoteError
 from potluck_daemon.engine.blocks import ServedBlocks, backward_of
 from potluck_daemon.engine.ranks import RankProcesses
 
@@ -82,6 +84,7 @@ class RankedMemory(KvMemory):
     def __init__(self, layout: KvLayout, num_tokens: int, ranks: RankProcesses) -> None:
         super().__init__(layout, num_tokens)
         self.arenas: list[KvArena] = [_RankedArena(arena, i, ranks) for i, arena in enumerate(self.arenas)]
+        self.page_bytes *= ranks.size
         self._ranks = ranks
 
     def saved_bytes(self, sequence: KvSequence) -> int:
@@ -130,8 +133,8 @@ class _RankedArena(KvArena):
 class RankedBlocks(ServedBlocks):
     """The served blocks of a `RankedSpan`."""
 
-    def __init__(self, whole: RankedSpan, *, piece_tokens: int) -> None:
-        super().__init__(whole, piece_tokens=piece_tokens)
+    def __init__(self, whole: RankedSpan, *, piece_tokens: int, only_parts: bool = False) -> None:
+        super().__init__(whole, piece_tokens=piece_tokens, only_parts=only_parts)
         self._ranks = whole.ranks
 
     def new_part(self, span: Span) -> BlockSpan:
@@ -146,12 +149,13 @@ class RankedBlocks(ServedBlocks):
             return backward_of(part.own, hidden, grad, prompts)
 
     def free(self) -> None:
-        with self._ranks.together("free"):
-            super().free()
+        with contextlib.suppress(RemoteError), self._ranks.together("free"):  # lost ranks have given it back already
+            pass
+        super().free()
 
 
-def served(whole: BlockSpan, *, piece_tokens: int) -> ServedBlocks:
+def served(whole: BlockSpan, *, piece_tokens: int, only_parts: bool = False) -> ServedBlocks:
     """The blocks of a loaded span, on however many devices."""
     if isinstance(whole, RankedSpan):
-        return RankedBlocks(whole, piece_tokens=piece_tokens)
-    return ServedBlocks(whole, piece_tokens=piece_tokens)
+        return RankedBlocks(whole, piece_tokens=piece_tokens, only_parts=only_parts)
+    return ServedBlocks(whole, piece_tokens=piece_tokens, only_parts=only_parts)

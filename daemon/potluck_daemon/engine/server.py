@@ -4,6 +4,7 @@
     stop:  refuse new work -> OFFLINE | sessions end after their step -> compute thread -> host
     offload:  as stop, but the weights are freed as soon as no step runs, and the host stays in the network
     restore:  as start, with the same host and span
+    a rank is lost: as offload, then new ranks and restore
 
 With a span still to be chosen, loading waits for a look at the directory. Nothing here decides: the parts do.
 """
@@ -38,6 +39,8 @@ from potluck_daemon.engine.handlers import Handlers
 from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
 from potluck_daemon.engine.measure import Speed, combine
 from potluck_daemon.engine.metrics import EngineMetrics
+from potluck_daemon.engine.ranked import RankedSpan
+from potluck_daemon.engine.ranks import RankProcesses
 from potluck_daemon.engine.serving import Serving
 from potluck_daemon.engine.threads import Threads
 from potluck_daemon.placement.choose import choose_span
@@ -50,6 +53,8 @@ _UNKNOWN_DIGEST = "0" * 16  # of blocks that are still being loaded; nobody is s
 _NOT_MEASURED = Speed(0.0, 0.0)
 _ANNOUNCE_TIMEOUT_S = 30.0
 _OFFLOAD_TIMEOUT_S = 0.5  # for running steps, when somebody waits for the memory; clients go on elsewhere anyway
+_STABLE_S = 60.0  # a device that fails sooner after it came back is not worth another try
+_REASON_S = 5.0
 _CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be read from a slow disk
 
 
@@ -79,6 +84,9 @@ class Engine:
         self._checkpoint: Checkpoint | None = None
         self._directory: Directory | None = None
         self._threads = Threads.of(config.limits, threads=config.threads)
+        self._ranks: RankProcesses | None = None  # of further devices
+        self._watching: asyncio.Task[None] | None = None
+        self._moving = asyncio.Lock()  # offload, restore and what follows the loss of a rank, one at a time
 
     async def __aenter__(self) -> Engine:
         await self.start()
@@ -101,9 +109,14 @@ class Engine:
 
     async def stop(self) -> None:
         """Leave the swarm and end everything that was started. Idempotent."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
         await self._stop_beating()
         await asyncio.gather(self._announce_offline(), self._end_sessions(self.config.stop_timeout_s))
         await self._threads.stop()
+        if self._ranks is not None:
+            await self._ranks.close()
         if self._host is not None:
             await self._host.close()
             self._host, self.serving = None, None
@@ -121,21 +134,26 @@ class Engine:
         Returns when both the announcement is out and the memory free; neither waits for the other. The node stays, so
         that others still find the swarm by it. Events: Offline when the announcement is out, Freed.
         """
-        assert self.serving is not None
-        await self._stop_beating()
-        await asyncio.gather(self._tell_offline(), self._free())
-        gc.collect()  # caches of ended sessions in reference cycles; not before, it may stop the announcement for 0.2 s
-        await asyncio.to_thread(trim_memory, self.serving.blocks.whole.device)
+        async with self._moving:
+            assert self.serving is not None
+            await self._stop_beating()
+            await asyncio.gather(self._tell_offline(), self._free())
+            gc.collect()  # caches of ended sessions in cycles; not before, it may stop the announcement for 0.2 s
+            await asyncio.to_thread(trim_memory, self.serving.blocks.whole.device)
 
     async def restore(self) -> None:
         """Load the same span again and return to the swarm. Raises PotluckError, as `start`."""
+        async with self._moving:
+            await self._restore()
+
+    async def _restore(self) -> None:
         assert self.serving is not None
         assert self._directory is not None
         begin, span, checkpoint = time.monotonic(), self.serving.blocks.span, self._checkpoint
         assert checkpoint is not None
         self._threads = Threads.of(self.config.limits, threads=self.config.threads)
         self._threads.start()
-        loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, load(checkpoint, span, self.config))))
+        loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, self._load(checkpoint, span))))
         await self._join(self._directory, span, loaded)
         await self._go_online(begin)
 
@@ -158,15 +176,26 @@ class Engine:
         return EngineMetrics() if self.serving is None else self.serving.metrics()
 
     async def wait_lost(self) -> None:
-        """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more."""
+        """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more.
+
+        Raises:
+            PotluckError: a further device failed, and does not come back.
+        """
         assert self._host is not None
-        await self._host.wait_lost()
+        lost = asyncio.create_task(self._host.wait_lost())
+        try:
+            await asyncio.wait({lost, self._watching or lost}, return_when=asyncio.FIRST_COMPLETED)
+            if self._watching is not None and self._watching.done() and not self._watching.cancelled():
+                self._watching.result()
+        finally:
+            lost.cancel()
 
     async def _start(self) -> None:
         begin = time.monotonic()
         config = self.config
         self._on_event(Starting(config.swarm.model))
         self._threads.start()
+        await self._start_ranks()
         opening = asyncio.create_task(_in_thread(lambda: self._open_and_maybe_load()))
         try:
             self._host = host = await self._start_host(self._host_config())
@@ -177,7 +206,7 @@ class Engine:
             else:
                 checkpoint, _ = await opening
                 span = await self._choose_span(directory)
-                loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, load(checkpoint, span, config))))
+                loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, self._load(checkpoint, span))))
             await self._join(directory, span, loaded)
         finally:
             opening.cancel()
@@ -187,9 +216,51 @@ class Engine:
         assert self.serving is not None
         assert self._host is not None
         self._beating = asyncio.create_task(self._beat())
+        if self._ranks is not None and self._watching is None:
+            self._watching = asyncio.create_task(self._watch_ranks())
         span, seconds = self.serving.blocks.span, time.monotonic() - begin
         log.info("online with blocks %s after %.2f s", span, seconds)
         self._on_event(Online(self._host.peer_id, await self._host.addresses(), span, seconds))
+
+    async def _start_ranks(self) -> None:
+        if len(self.config.devices) > 1:
+            self._ranks = await RankProcesses.start(self.config)
+
+    async def _watch_ranks(self) -> None:
+        """Take the span down when a rank is lost and up again with new ones. Raises PotluckError if that fails."""
+        back_at = -_STABLE_S
+        while self._ranks is not None:
+            await self._ranks.wait_lost()
+            if time.monotonic() - back_at < _STABLE_S:
+                raise PotluckError("a device failed again and again", hint="serve on one device alone")
+            async with self._moving:
+                assert self.serving is not None
+                log.error("a device failed; the blocks are loaded again")
+                was_serving = not self.is_offloaded
+                if was_serving:
+                    await self._stop_beating()
+                    await asyncio.gather(self._tell_offline(), self._end_sessions(_OFFLOAD_TIMEOUT_S))
+                    await self._threads.stop()
+                    await asyncio.to_thread(self.serving.blocks.free)
+                await self._ranks.close()
+                await self._start_ranks()
+                if was_serving:
+                    await self._restore()
+            back_at = time.monotonic()
+
+    async def _unless_lost(self, work: asyncio.Task[T]) -> T:
+        """What `work` returns. Raises PotluckError soon if a rank ends meanwhile, for which it might wait long."""
+        if self._ranks is None:
+            return await work
+        lost = asyncio.create_task(self._ranks.wait_lost())
+        try:
+            await asyncio.wait((work, lost), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((work,), timeout=_REASON_S)  # what failed here as well says more
+            if not work.done():
+                raise PotluckError("the process of a further device ended", hint="the log has its last words")
+            return work.result()
+        finally:
+            lost.cancel()
 
     async def _stop_beating(self) -> None:
         if self.serving is not None:
@@ -221,7 +292,7 @@ class Engine:
         self._announcer.start()
         self._on_event(Joining(self._host.peer_id, span))
         try:
-            self._checkpoint, blocks = await loaded
+            self._checkpoint, blocks = await self._unless_lost(loaded)
         finally:
             loaded.cancel()
         assert blocks is not None
@@ -303,7 +374,12 @@ class Engine:
     def _open_and_maybe_load(self) -> tuple[Checkpoint, BlockSpan | None]:
         checkpoint = open_for_swarm(self.config)
         span = self.config.span
-        return checkpoint, None if span is None else load(checkpoint, span, self.config)
+        return checkpoint, None if span is None else self._load(checkpoint, span)
+
+    def _load(self, checkpoint: Checkpoint, span: Span) -> BlockSpan:
+        if self._ranks is None:
+            return load(checkpoint, span, self.config)
+        return RankedSpan(self._ranks.load(checkpoint, span), self._ranks)
 
     def _host_config(self) -> HostConfig:
         config = self.config

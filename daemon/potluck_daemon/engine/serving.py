@@ -25,6 +25,7 @@ from potluck_daemon.engine.executor import SpanExecutor
 from potluck_daemon.engine.measure import StepMeter
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.paging import Paging
+from potluck_daemon.engine.ranked import served
 from potluck_daemon.engine.sessions import SessionTable
 from potluck_daemon.engine.spilling import SpillStore
 from potluck_daemon.engine.threads import Threads
@@ -74,13 +75,13 @@ class Serving:
             spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
         """
         span = loaded.span
-        blocks = ServedBlocks(loaded, piece_tokens=limits.piece_tokens)
+        blocks = served(loaded, piece_tokens=limits.piece_tokens)
         stage = _stage(blocks, limits, threads.compute, spill_folder)
         threads.calls.gate = stage.gate
         return cls(
             admission=Admission(swarm, peer_id, span, loaded.digests),
             blocks=blocks,
-            call_blocks=ServedBlocks(loaded, piece_tokens=limits.piece_tokens, only_parts=True),
+            call_blocks=served(loaded, piece_tokens=limits.piece_tokens, only_parts=True),
             compute=threads.compute,
             calls=threads.calls,
             stage=stage,
