@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+_BUS = ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"]
+
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
@@ -33,12 +35,19 @@ def desktop(*, window_manager: bool = False, size: tuple[int, int] = (1280, 800)
         display = ":" + _start_and_read(
             running, ["Xvfb", "-displayfd", "1", "-screen", "0", f"{size[0]}x{size[1]}x24", "-nolisten", "tcp"]
         )
-        bus = _start_and_read(running, ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"])
+        bus = _start_and_read(running, _BUS)
         made = Desktop(display, bus)
         if window_manager:
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             running.enter_context(ended(subprocess.Popen(["openbox"], env=made.environment, **quiet)))
         yield made
+
+
+@contextlib.contextmanager
+def session_bus() -> Iterator[str]:
+    """A bus alone; its address."""
+    with contextlib.ExitStack() as running:
+        yield _start_and_read(running, _BUS)
 
 
 @contextlib.contextmanager

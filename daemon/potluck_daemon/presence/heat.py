@@ -18,7 +18,7 @@ INTERVAL_S = 5.0
 STOP_ABOVE_C = 10.0
 _CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _GPU_SENSORS = ("amdgpu", "i915", "xe")
-_POWER_GAIN = 0.5  # of the excess that is corrected at each look; less swings less
+_POWER_GAIN = 0.25  # of the excess that is corrected at each look; less swings less
 _MAX_POWER_LEVEL = 0.9
 
 

@@ -1,0 +1,243 @@
+"""Probes that listen to desktop and system services, against services that own the real names on a real bus."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from dbus_fast import Variant
+from helpers.bus_services import Login, Logind, Service
+from helpers.desktop import session_bus
+from helpers.probe_reports import WAIT_S, watching
+from potluck_daemon.presence.battery import BatteryProbe
+from potluck_daemon.presence.idle_gnome import GnomeIdleProbe
+from potluck_daemon.presence.idle_kde import KdeIdleProbe
+from potluck_daemon.presence.idle_logind import LogindIdleProbe
+from potluck_daemon.presence.lock import LogindLockProbe, ScreenSaverProbe
+from potluck_daemon.presence.metered import MeteredProbe
+from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Situation, Surroundings
+from potluck_daemon.presence.seat import OtherUsersProbe, SessionSwitchProbe
+from potluck_daemon.presence.sleep import SleepProbe
+from potluck_daemon.states import Certainty, Reason
+
+UPOWER, NETWORK = "org.freedesktop.UPower", "org.freedesktop.NetworkManager"
+GNOME, KDE, SAVER = "org.gnome.Mutter.IdleMonitor", "org.kde.screensaver", "org.freedesktop.ScreenSaver"
+OTHER = os.getuid() + 1
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Iterator[Surroundings]:
+    """Session bus and system bus are one here; nothing cares."""
+    with session_bus() as address:
+        yield Surroundings(
+            tmp_path,
+            tmp_path,
+            environment={"DBUS_SESSION_BUS_ADDRESS": address, "DBUS_SYSTEM_BUS_ADDRESS": address},
+        )
+
+
+@asynccontextmanager
+async def logind(at: Surroundings, **logins: Login) -> AsyncIterator[Logind]:
+    async with Logind(at.system_bus) as service:
+        assert isinstance(service, Logind)
+        for name, login in logins.items():
+            service.login(name, login)
+        yield service
+        service.close_pipes()
+
+
+async def test_battery_is_told_by_upower_as_it_changes(at: Surroundings) -> None:
+    async with Service(at.system_bus, UPOWER) as upower:
+        await upower.set("/org/freedesktop/UPower", UPOWER, "OnBattery", Variant("b", False))
+        async with watching(BatteryProbe(at)) as reports:
+            await reports.until_named()
+            await upower.set("/org/freedesktop/UPower", UPOWER, "OnBattery", Variant("b", True))
+            (seen,) = await reports.until_named("the battery")
+            assert (seen.reason, seen.certainty) == (Reason.BATTERY, Certainty.CERTAIN)
+            await upower.set("/org/freedesktop/UPower", UPOWER, "OnBattery", Variant("b", False))
+            await reports.until_named()
+
+
+async def test_without_upower_the_kernel_tells_of_the_battery(at: Surroundings) -> None:
+    for name, fields in {"BAT0": {"type": "Battery"}, "AC": {"type": "Mains", "online": "0"}}.items():
+        folder = at.sys / "class/power_supply" / name
+        folder.mkdir(parents=True)
+        for field, text in fields.items():
+            (folder / field).write_text(text + "\n")
+    async with watching(BatteryProbe(at)) as reports:
+        await reports.until_named("the battery")
+
+
+async def test_a_computer_without_a_battery_says_so(at: Surroundings) -> None:
+    with pytest.raises(ProbeUnavailableError, match="no battery"):
+        await BatteryProbe(at).watch(lambda _: None, Situation())
+
+
+@pytest.mark.parametrize(("value", "is_metered"), [(0, False), (1, True), (2, False), (3, True), (4, False)])
+async def test_metered_is_what_network_manager_knows_or_guesses(at: Surroundings, value: int, is_metered: bool) -> None:
+    async with Service(at.system_bus, NETWORK) as manager:
+        await manager.set("/org/freedesktop/NetworkManager", NETWORK, "Metered", Variant("u", value))
+        async with watching(MeteredProbe(at)) as reports:
+            assert bool(await reports.next()) is is_metered
+
+
+async def test_a_hotspot_is_noticed_when_it_becomes_the_network(at: Surroundings) -> None:
+    async with Service(at.system_bus, NETWORK) as manager:
+        await manager.set("/org/freedesktop/NetworkManager", NETWORK, "Metered", Variant("u", 4))
+        async with watching(MeteredProbe(at)) as reports:
+            await reports.until_named()
+            await manager.set("/org/freedesktop/NetworkManager", NETWORK, "Metered", Variant("u", 3))
+            await reports.until_named("this network")
+
+
+async def test_gnome_tells_idle_time_in_milliseconds(at: Surroundings) -> None:
+    idle_ms = 0
+    async with Service(at.session_bus, GNOME) as gnome:
+        gnome.methods[GNOME, "GetIdletime"] = lambda: ("t", [idle_ms])
+        async with watching(GnomeIdleProbe(at, idle_after_s=0.3)) as reports:
+            await reports.until_named("keyboard or mouse")
+            idle_ms = 300
+            await reports.until_named("nobody")
+            idle_ms = 10
+            (seen,) = await reports.until_named("keyboard or mouse")
+            assert seen.reason is Reason.USER_ACTIVE
+
+
+async def test_kde_tells_idle_time_in_seconds(at: Surroundings) -> None:
+    async with Service(at.session_bus, KDE, SAVER) as kde:
+        kde.methods[SAVER, "GetSessionIdleTime"] = lambda: ("u", [200])
+        async with watching(KdeIdleProbe(at, idle_after_s=180)) as reports:
+            await reports.until_named("nobody")
+
+
+async def test_a_screen_saver_service_that_is_not_kdes_is_not_asked_for_idle_time(at: Surroundings) -> None:
+    """It may answer, and means something else."""
+    async with Service(at.session_bus, SAVER) as saver:
+        saver.methods[SAVER, "GetSessionIdleTime"] = lambda: ("u", [200])
+        with pytest.raises(ProbeUnavailableError, match="KDE"):
+            await KdeIdleProbe(at, idle_after_s=180).watch(lambda _: None, Situation())
+
+
+async def test_a_lock_is_heard_from_the_screen_saver_service(at: Surroundings) -> None:
+    is_active = False
+    async with Service(at.session_bus, SAVER) as saver:
+        saver.methods[SAVER, "GetActive"] = lambda: ("b", [is_active])
+        async with watching(ScreenSaverProbe(at)) as reports:
+            await reports.until_named()
+            is_active = True
+            await saver.signal("/org/freedesktop/ScreenSaver", SAVER, "ActiveChanged", "b", [True])
+            (seen,) = await reports.until_named("the screen is locked")
+            assert (seen.reason, seen.certainty) == (Reason.AWAY, Certainty.CERTAIN)
+
+
+async def test_logind_tells_lock_and_idle_hint(at: Surroundings) -> None:
+    async with (
+        logind(at, c1=Login()) as service,
+        watching(LogindLockProbe(at)) as lock,
+        watching(LogindIdleProbe(at)) as idle,
+    ):
+        await lock.until_named()
+        (active,) = await idle.until_named("keyboard or mouse")
+        assert active.certainty is Certainty.WEAK  # some desktops never set the hint
+        await service.change("c1", Login(locked=True, idle=True))
+        await lock.until_named("the screen is locked")
+        (away,) = await idle.until_named("nobody")
+        assert away.certainty is Certainty.LIKELY
+
+
+async def test_one_unlocked_session_of_ours_means_not_locked(at: Surroundings) -> None:
+    async with logind(at, c1=Login(locked=True), c2=Login()), watching(LogindLockProbe(at)) as lock:
+        assert await lock.next() == ()
+
+
+@pytest.mark.parametrize("probe", [LogindLockProbe, LogindIdleProbe])
+async def test_a_service_without_a_graphical_session_says_so(at: Surroundings, probe: type[Probe]) -> None:
+    async with logind(at, c1=Login(kind="tty"), c2=Login(uid=OTHER)):
+        with pytest.raises(ProbeUnavailableError, match="no graphical session"):
+            await probe(at).watch(lambda _: None, Situation())  # type: ignore[call-arg]
+
+
+async def test_a_switch_of_users_gives_the_machine_to_the_other_one(at: Surroundings) -> None:
+    theirs, greeter = Login(uid=OTHER, user="anna", active=False), Login(uid=OTHER + 1, login_class="greeter")
+    async with (
+        logind(at, c1=Login(), c2=theirs, greeter=greeter) as service,
+        watching(SessionSwitchProbe(at)) as reports,
+    ):
+        await reports.until_named()
+        service.login("c1", Login(active=False))
+        await service.change("c2", replace(theirs, active=True))
+        (seen,) = await reports.until_named("anna")
+        assert (seen.reason, seen.certainty) == (Reason.OTHER_USER, Certainty.CERTAIN)
+        await service.change("c2", theirs)
+        await reports.until_named()
+
+
+async def test_somebody_logged_in_by_network_uses_the_computer(at: Surroundings) -> None:
+    remote = Login(uid=OTHER, user="anna", seat="", kind="tty")
+    async with logind(at, c1=Login()) as service, asyncio.timeout(WAIT_S), watching(OtherUsersProbe(at)) as reports:
+        await reports.until_named()
+        await service.change("c2", remote)
+        (seen,) = await reports.until_named("keyboard or mouse")
+        assert seen.reason is Reason.USER_ACTIVE
+        await service.change("c2", replace(remote, idle=True))
+        await reports.until_named()
+
+
+async def test_sleep_waits_for_the_engine_and_no_longer(at: Surroundings) -> None:
+    async with logind(at) as service:
+        async with watching(SleepProbe(at)) as reports:
+            reports.situation.engine_pid = 123
+            await reports.until_named()
+            assert service.num_inhibitors == 1
+            await service.prepare_for_sleep(True)
+            (seen,) = await reports.until_named("the computer")
+            assert (seen.reason, seen.certainty) == (Reason.SLEEP, Certainty.CERTAIN)
+            assert service.num_inhibitors == 1, "the computer sleeps before the engine has ended"
+            reports.situation.engine_pid = None
+            async with asyncio.timeout(WAIT_S):
+                while service.num_inhibitors:  # noqa: ASYNC110 - a pipe that is closed tells nobody
+                    await asyncio.sleep(0.01)
+            await service.prepare_for_sleep(False)
+            await reports.until_named()
+            assert service.num_inhibitors == 1, "the next sleep would not wait"
+        assert service.num_inhibitors == 0
+
+
+async def test_a_logind_that_refuses_an_inhibitor_is_said(at: Surroundings) -> None:
+    async with logind(at) as service:
+        del service.methods["org.freedesktop.login1.Manager", "Inhibit"]
+        with pytest.raises(ProbeFailedError, match="does not let us finish"):
+            await SleepProbe(at).watch(lambda _: None, Situation())
+
+
+async def test_a_service_that_hangs_is_said(at: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck_daemon.presence.bus.CALL_TIMEOUT_S", 0.2)
+
+    async with Service(at.session_bus, GNOME) as gnome:
+        gnome.methods[GNOME, "GetIdletime"] = lambda: ("t", [0])
+        gnome.is_silent = True
+        with pytest.raises(ProbeFailedError, match="does not answer"):
+            await GnomeIdleProbe(at, idle_after_s=1).watch(lambda _: None, Situation())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        MeteredProbe,
+        SleepProbe,
+        SessionSwitchProbe,
+        OtherUsersProbe,
+        LogindIdleProbe,
+        LogindLockProbe,
+        ScreenSaverProbe,
+        lambda at: GnomeIdleProbe(at, idle_after_s=1),
+    ],
+)
+async def test_a_service_that_is_not_there_is_said_and_not_started(at: Surroundings, make: type[Probe]) -> None:
+    with pytest.raises(ProbeUnavailableError, match=r"does not run|runs"):
+        await make(at).watch(lambda _: None, Situation())  # type: ignore[call-arg]
