@@ -10,19 +10,28 @@ Knows nothing of networks, sessions or scheduling.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from potluck.checkpoint.adapters import Adapters
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.cache import KvCache
-from potluck.checkpoint.decode import DecodePath, fits, watch_decode
+from potluck.checkpoint.calls import Call
 from potluck.checkpoint.families import attention_of, decoder_class, decoder_of, refuse_unsplittable, slice_config
+from potluck.checkpoint.formats import block_nbytes, check_quantization, quantize_block
+from potluck.checkpoint.kv import KvMemory
 from potluck.checkpoint.parallel import Ranks, keep_local, shard_layers, shared_digests
+from potluck.checkpoint.ragged import RaggedRunner, StepPlan
+from potluck.checkpoint.residency import Room
 from potluck.checkpoint.source import Checkpoint
+from potluck.checkpoint.stored import stored_format
+from potluck.checkpoint.streaming import enter_again
 from potluck.checkpoint.tensors import digest_tensors, map_tensors
+from potluck.checkpoint.trial import bytes_per_token, try_alone, try_ragged
+from potluck.checkpoint.weights import SpanWeights
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 
@@ -33,15 +42,26 @@ class BlockSpan:
     Attributes:
         digests: one a block, 16 hex digits of the block's tensors as they are in the checkpoint.
         dtype: of the weights and of the hidden states that go in and out.
-        bytes_per_token: what one token of one row adds to a cache.
-        decode_path: the short way for one-token steps, None where the family's own has to be taken.
+        weights: where the weights are; shared by all spans that are parts of one that was loaded.
+        adapters: what calls may add to the layers; shared likewise.
+        bytes_per_token: what one token of one row adds to a cache; 0 until `try_out`, which parts do not need.
     """
 
-    def __init__(self, decoder: Any, layers: nn.ModuleList, span: Span, digests: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        decoder: Any,
+        layers: nn.ModuleList,
+        span: Span,
+        digests: tuple[str, ...],
+        weights: SpanWeights,
+        adapters: Adapters | None = None,
+    ) -> None:
         self.span = span
         self.digests = digests
         self.decoder = decoder
         self.layers = layers
+        self.weights = weights
+        self.adapters = adapters or Adapters()
         self.hidden_size: int = decoder.config.hidden_size
         self.dtype: torch.dtype = decoder.dtype
         self.device: torch.device = next(decoder.parameters()).device
@@ -50,9 +70,44 @@ class BlockSpan:
         self._prompts: Tensor | None = None
         for index, layer in enumerate(layers):
             layer.forward = self._wrapped(index, layer.forward)
-        self._watched: list[dict[str, Any]] | None = None
-        self.decode_path: DecodePath | None = None
-        self.bytes_per_token = self._try_out()
+        self._watched: list[Call] | None = None
+        self._heard: list[tuple[Tensor, Tensor]] | None = None
+        self._returns_tuple = False
+        self._runner: RaggedRunner | None = None
+        self.bytes_per_token = 0
+
+    def try_out(self) -> None:
+        """Prove that the blocks run, and find out which ways they can. Raises CheckpointError if they do not run."""
+        cache, heard = try_alone(self)
+        self.bytes_per_token = bytes_per_token(cache)
+        self._runner = try_ragged(self, cache, heard)
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether rows of many sessions can share a step; if not, each session has a cache and steps of its own."""
+        return self._runner is not None
+
+    @property
+    def step_ways(self) -> str:
+        """What `run_step` runs on, for people."""
+        return self._runner.ways if self._runner is not None else "each session alone"
+
+    def new_memory(self, num_tokens: int) -> KvMemory:
+        """KV memory for `run_step`, with room for `num_tokens` tokens through all blocks."""
+        assert self._runner is not None, "sessions of this family run alone"
+        return KvMemory(self._runner.layout, num_tokens)
+
+    def run_step(
+        self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
+    ) -> Tensor:
+        """Run one step of many rows, without gradients. `memory.advance` the sequences afterwards.
+
+        Shapes: hidden [plan.num_tokens, hidden_size] in `dtype`, the rows' tokens one after another; returns the same.
+        prompts: index of a row -> [blocks of the row, prompt_tokens, hidden_size], prompt_tokens at most the row's
+        tokens, added to the first of them in each block's input.
+        """
+        assert self._runner is not None, "sessions of this family run alone"
+        return self._runner.run(plan, hidden, memory, prompts)
 
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)
@@ -65,14 +120,19 @@ class BlockSpan:
         """
         if hidden.shape[1] == 0:
             return hidden
+        if self.weights.stream is not None and torch.is_grad_enabled():
+            with self.weights.stream.remembering():
+                return self._run(hidden, cache, prompts)
+        return self._run(hidden, cache, prompts)
+
+    __call__ = forward
+
+    def _run(self, hidden: Tensor, cache: KvCache | None, prompts: Tensor | None) -> Tensor:
         self._input, self._prompts = hidden, prompts
         try:
-            if self.decode_path is not None and hidden.shape[1] == 1 and cache is not None and cache.length:
-                output: Tensor | None = self.decode_path(hidden, cache)
-            else:
-                # Some families scale their embeddings in place; the layers are to get the original.
-                self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=cache is not None)
-                output = self._output
+            # Some families scale their embeddings in place; the layers are to get the original.
+            self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=cache is not None)
+            output = self._output
         finally:
             self._input = self._output = self._prompts = None
         if cache is not None:
@@ -80,59 +140,57 @@ class BlockSpan:
         assert output is not None
         return output
 
-    __call__ = forward
+    def listen(self, hidden: Tensor, cache: KvCache) -> list[tuple[Tensor, Tensor]]:
+        """As `forward`; returns what went into and came out of each block."""
+        self._heard = []
+        try:
+            self.forward(hidden, cache)
+            return self._heard
+        finally:
+            self._heard = None
+
+    def watch(self, hidden: Tensor, positions: Tensor | None, cache: Any) -> list[Call]:
+        """What the family's own loop hands to each layer besides the hidden state; the layers do nothing meanwhile."""
+        self._watched = []
+        others = {} if positions is None else {"position_ids": positions}
+        try:
+            self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=True, **others)
+            return self._watched
+        finally:
+            self._watched = None
 
     def _wrapped(self, index: int, own_forward: Callable[..., Any]) -> Callable[..., Any]:
         is_first, is_last = index == 0, index == len(self.layers) - 1
+        block = self.span.start + index
+        stream = self.weights.stream if self.weights.is_streamed(block) else None
 
         def forward(*args: Any, **kwargs: Any) -> Any:
-            hidden: Any = self._input if is_first else (args[0] if args else kwargs["hidden_states"])
-            if self._watched is not None and len(args) <= 1:
-                self._watched.append({key: value for key, value in kwargs.items() if key != "hidden_states"})
+            hidden: Any = args[0] if args else kwargs["hidden_states"]
+            if self._watched is not None:
+                self._watched.append((args[1:], {key: kwargs[key] for key in kwargs if key != "hidden_states"}))
+                return (hidden,) if self._returns_tuple else hidden
+            if is_first and self._input is not None:
+                hidden = self._input
             if self._prompts is not None:
                 hidden = _add_prompt(hidden, self._prompts[index])
+            if stream is not None:
+                stream.enter(block)
             if args:
                 output = own_forward(hidden, *args[1:], **kwargs)
             else:
                 kwargs["hidden_states"] = hidden
                 output = own_forward(**kwargs)
+            if stream is not None:
+                stream.leave(block)
+                output = enter_again(stream, block, output)
+            if self._heard is not None:
+                self._returns_tuple = isinstance(output, tuple)
+                self._heard.append((hidden, output[0] if self._returns_tuple else output))
             if is_last:
                 self._output = output[0] if isinstance(output, tuple) else output
             return output
 
         return forward
-
-    def _try_out(self) -> int:
-        """Two tokens through the span: proof that the blocks run, bytes a token, and whether the short way fits.
-
-        Two rows, so that what depends on the batch does not look like a constant.
-        """
-        cache = self.new_cache()
-        hidden = torch.zeros((2, 1, self.hidden_size), dtype=self.dtype, device=self.device)
-        with torch.inference_mode():
-            self._first_step(hidden, cache)
-            bytes_per_token = cache.one_token_nbytes // 2
-            self._watched = []
-            self.forward(hidden, cache)
-            calls, self._watched = self._watched, None
-            if len(calls) == len(self.layers) and fits(cache):
-                self.decode_path = watch_decode(self.decoder, list(self.layers), calls, cache, hidden, length=1)
-        return bytes_per_token
-
-    def _first_step(self, hidden: Tensor, cache: KvCache) -> None:
-        """Raises CheckpointError, by family, if layers cannot run alone or do not keep their state in `cache`."""
-        family = self.decoder.config.model_type
-        hint = "choose a model of another family"
-        try:
-            self.forward(hidden, cache)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(
-                f"models of the family {family} cannot be split: their layers do not run alone", hint=hint
-            ) from error
-        if not cache.nbytes:
-            raise CheckpointError(
-                f"models of the family {family} cannot be split: their layers share no usual cache", hint=hint
-            )
 
 
 def load_span(
@@ -143,6 +201,9 @@ def load_span(
     device: str = "cpu",
     attention: str | None = None,
     ranks: Ranks | None = None,
+    room: Room | None = None,
+    quantization: str = "none",
+    adapters: Adapters | None = None,
 ) -> BlockSpan:
     """Build the blocks of `span` and load just their tensors; fetches the shards that hold them, and no others.
 
@@ -150,13 +211,19 @@ def load_span(
         dtype: of weights and computation; None takes the checkpoint's.
         attention: a transformers attention implementation; None takes sdpa, or eager where the family refuses sdpa.
         ranks: load this rank's part of each tensor only; all ranks make this call.
+        room: what weights may take; blocks beyond it are streamed. None takes what it needs.
+        quantization: how the matrices are held, see `potluck.checkpoint.formats`.
+        adapters: that calls may name; their places are made in the layers.
 
     Raises:
         CheckpointError: the family cannot be split, or not by so many ranks, or files are missing, damaged or of
             another model.
-        UsageError: the span is beyond the model.
+        UsageError: the span is beyond the model, or the quantization is unknown, or goes with one rank only, as
+            adapters do.
     """
+    check_quantization(quantization, num_ranks=1 if ranks is None else ranks.size)
     refuse_unsplittable(checkpoint.config)
+    stored = stored_format(checkpoint.config)
     if span.end > checkpoint.num_blocks:
         raise UsageError(f"blocks {span} are beyond the model, which has blocks 0:{checkpoint.num_blocks}")
     dtype = dtype or checkpoint.dtype
@@ -166,18 +233,32 @@ def load_span(
     rebuild_buffers(decoder, checkpoint.text_config, device)
     names = _names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
-    filler = Filler(decoder, dtype, device)
+    filler = Filler(decoder, dtype, device if ranks is not None else "cpu", stored)
+    sizes = [block_nbytes(layer, quantization) for layer in layers]
+    weights = SpanWeights(layers, sizes, first_block=span.start, device=torch.device(device), room=room)
     digests = []
     for index, block in enumerate(names):
         tensors = _map_block(checkpoint, block)
         if ranks is None:
             digests.append(digest_tensors(tensors))
         filler.fill({f"{stack_name}.{index}.{rest}": tensors[name] for name, rest in block.items()})
+        quantize_block(layers[index], quantization)
+        if ranks is None:
+            weights.take(index, digests[index])
     filler.finish()
     if ranks is not None:
         keep_local(decoder)
         digests = shared_digests(len(names), lambda index: digest_tensors(_map_block(checkpoint, names[index])), ranks)
-    return BlockSpan(decoder, layers, span, tuple(digests))
+        for index, digest in enumerate(digests):
+            weights.take(index, digest)
+    weights.finish()
+    if adapters is not None:
+        if ranks is not None:
+            raise UsageError("adapters cannot be served on several devices", hint="serve on one device")
+        adapters.attach(layers, span.start, torch.empty(0, dtype=dtype, device=device))
+    blocks = BlockSpan(decoder, layers, span, tuple(digests), weights, adapters)
+    blocks.try_out()
+    return blocks
 
 
 def _build_empty(

@@ -145,24 +145,6 @@ def test_bytes_per_token_are_what_keys_and_values_take(family_folder: Callable[[
     assert cache.nbytes >= 100 * blocks.bytes_per_token
 
 
-@pytest.mark.parametrize(
-    ("family", "short"),
-    [("llama", True), ("qwen3_moe", True), ("mistral_sliding", False), ("gemma3", False), ("bloom", False)],
-)
-@torch.inference_mode()
-def test_the_short_decode_step_equals_the_familys_own(
-    family: str, short: bool, family_folder: Callable[[str], Path]
-) -> None:
-    blocks, own = blocks_of(family_folder(family)), blocks_of(family_folder(family))
-    assert (blocks.decode_path is not None) is short
-    own.decode_path = None
-    caches = blocks.new_cache(), own.new_cache()
-    for seed, tokens in enumerate((9, 1, 1, 4, 1)):
-        hidden = hidden_of(tokens, batch=3, seed=seed)
-        prompts = torch.randn(3, 1, 1, 64, generator=torch.Generator().manual_seed(seed)) if seed == 2 else None
-        assert torch.equal(blocks.forward(hidden, caches[0], prompts), own.forward(hidden, caches[1], prompts))
-
-
 def test_a_failed_call_leaves_no_input_behind(family_folder: Callable[[str], Path]) -> None:
     blocks = blocks_of(family_folder("llama"))
     with pytest.raises(RuntimeError):

@@ -1,0 +1,193 @@
+"""Attention of packed rows: each token over its own row's keys and values, which lie in a few runs of an arena.
+
+Registered with transformers, whose layers call it with what `RaggedCache.update` gave them in place of keys and values.
+Here for the CPU: several runs, and the past against a row's own new tokens, are attended to one by one and merged by
+their log-sum-exp, so that no mask and no copy is made but for windows that end within the new tokens.
+
+Source: merging by log-sum-exp as in Flash-Decoding; a sink is one more score without a value (gpt-oss).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+
+from potluck.checkpoint.paged import PagedView
+
+RAGGED = "potluck_ragged"
+"""Name of the attention implementation; transformers makes no masks for those it does not know."""
+
+_MAX_RUNS = 4  # beyond, copying a row's keys together is cheaper than that many calls
+
+Slots = tuple[tuple[int, int], ...]
+"""First slot and number of slots of each run."""
+
+
+@dataclass(slots=True)
+class RowView:
+    """One row of a step as one group of layers sees it.
+
+    Attributes:
+        start: index of its first token among the packed tokens.
+        tokens: how many new tokens it has.
+        past: the runs of the older tokens that are visible to any of the new ones.
+        seen: the same with the new tokens.
+        mask: [tokens, tokens seen], additive; None where causality is all there is.
+    """
+
+    start: int
+    tokens: int
+    past: Slots
+    seen: Slots
+    mask: Tensor | None
+
+
+@dataclass(slots=True)
+class LayerView:
+    """What a layer's attention gets in place of keys and values.
+
+    Shapes: keys [1, kv_heads, capacity, key_dim] and values [.., value_dim] of the layer, the new ones written already;
+    new_keys and new_values [1, kv_heads, packed tokens, dim].
+    """
+
+    keys: Tensor
+    values: Tensor
+    new_keys: Tensor
+    new_values: Tensor
+    rows: list[RowView]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """How a layer makes scores; sinks [kv_heads, group of query heads]."""
+
+    scale: float
+    soft_cap: float | None
+    sinks: Tensor | None = field(repr=False)
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Any,
+    value: Any,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    is_causal: bool | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """An attention implementation of transformers. Shapes: query [1, heads, tokens, key_dim]; returns [1, tokens, ...].
+
+    Raises:
+        TypeError: the layer wants something that is not known here, so its family takes another way.
+    """
+    unknown = [name for name, other in others.items() if isinstance(other, Tensor) and name not in _HARMLESS]
+    is_known = isinstance(key, LayerView | PagedView) and attention_mask is None and is_causal is not False
+    if not is_known or unknown:
+        raise TypeError(f"attention of {type(module).__name__} cannot be given packed rows")
+    heads, tokens, key_dim = query.shape[1:]
+    scale = key_dim**-0.5 if scaling is None else scaling
+    if isinstance(key, PagedView):
+        return key.attend(query, scale, softcap, s_aux), None
+    kv_heads = key.keys.shape[1]
+    sinks = None if s_aux is None else s_aux.float().view(kv_heads, heads // kv_heads)
+    scores = Scores(scale, softcap, sinks)
+    packed = query.transpose(1, 2).reshape(tokens, kv_heads, heads // kv_heads, key_dim)
+    outputs = [_attend_row(packed[row.start : row.start + row.tokens], key, row, scores) for row in key.rows]
+    output = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+    return output.reshape(1, tokens, heads, output.shape[-1]), None
+
+
+_HARMLESS = frozenset({"position_ids"})
+
+AttentionInterface.register(RAGGED, attend)
+
+
+def window_mask(tokens: int, seen: int, window: int, like: Tensor) -> Tensor:
+    """Additive [tokens, seen]: the last token is the newest one seen; each sees `window` tokens, itself included."""
+    newest = torch.arange(seen - tokens, seen, device=like.device)[:, None]
+    age = newest - torch.arange(seen, device=like.device)
+    hidden = (age < 0) | (age >= window)
+    return torch.zeros(hidden.shape, dtype=like.dtype, device=like.device).masked_fill_(hidden, float("-inf"))
+
+
+def _attend_row(query: Tensor, view: LayerView, row: RowView, scores: Scores) -> Tensor:
+    """query and result [tokens, kv_heads, group, dim]."""
+    if row.tokens == 1:
+        return _merge([_partial(query, k, v, scores) for k, v in _runs(view, row.seen)], scores.sinks)
+    tokens, kv_heads, group, _ = query.shape
+    by_head = query.permute(1, 2, 0, 3)  # [kv_heads, group, tokens, dim]
+    if row.mask is not None:
+        ((keys, values),) = _runs(view, row.seen, at_most=1)
+        parts = [_partial(by_head, *_shared(keys, values, group), scores, row.mask)]
+    else:
+        end = row.start + tokens
+        own = _shared(view.new_keys[:, :, row.start : end], view.new_values[:, :, row.start : end], group)
+        parts = [_partial(by_head, *own, scores, is_causal=True)]
+        folded = by_head.reshape(1, kv_heads, group * tokens, -1) if row.past else by_head
+        for keys, values in _runs(view, row.past):
+            output, sums = _partial(folded, keys, values, scores)
+            parts.append((output.view(kv_heads, group, tokens, -1), sums.view(kv_heads, group, tokens)))
+    return _merge(parts, None if scores.sinks is None else scores.sinks[..., None]).permute(2, 0, 1, 3)
+
+
+def _runs(view: LayerView, slots: Slots, at_most: int = _MAX_RUNS) -> list[tuple[Tensor, Tensor]]:
+    """Keys and values of these slots, [1, kv_heads, tokens, dim] each, without a copy if there are few runs."""
+    runs = [(view.keys.narrow(2, slot, count), view.values.narrow(2, slot, count)) for slot, count in slots]
+    if len(runs) <= at_most:
+        return runs
+    return [(torch.cat([keys for keys, _ in runs], dim=2), torch.cat([values for _, values in runs], dim=2))]
+
+
+def _shared(keys: Tensor, values: Tensor, group: int) -> tuple[Tensor, Tensor]:
+    """From [1, kv_heads, tokens, dim] to [kv_heads, group, tokens, dim] without a copy."""
+    return keys[0][:, None].expand(-1, group, -1, -1), values[0][:, None].expand(-1, group, -1, -1)
+
+
+def _partial(
+    query: Tensor, keys: Tensor, values: Tensor, scores: Scores, mask: Tensor | None = None, is_causal: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Attention over some of the keys, [.., queries, value_dim], and the log-sum-exp of its scores, [.., queries]."""
+    if query.device.type == "cpu" and scores.soft_cap is None and keys.shape[-1] == values.shape[-1]:
+        flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+        output, sums = flash(query, keys, values, 0.0, is_causal, attn_mask=mask, scale=scores.scale)
+        return output, sums
+    return _plain(query, keys, values, scores, mask, is_causal)
+
+
+def _plain(
+    query: Tensor, keys: Tensor, values: Tensor, scores: Scores, mask: Tensor | None, is_causal: bool
+) -> tuple[Tensor, Tensor]:
+    """What the fused kernel cannot do: soft caps, values of another size than keys, and any device but the CPU."""
+    weights = torch.matmul(query, keys.transpose(-1, -2)).float().mul_(scores.scale)
+    if scores.soft_cap is not None:
+        weights = weights.div_(scores.soft_cap).tanh_().mul_(scores.soft_cap)
+    if is_causal:
+        mask = window_mask(query.shape[-2], keys.shape[-2], keys.shape[-2], weights)
+    if mask is not None:
+        weights += mask
+    sums = weights.logsumexp(-1)
+    return torch.matmul(weights.sub_(sums[..., None]).exp_().to(values.dtype), values), sums
+
+
+def _merge(parts: list[tuple[Tensor, Tensor]], sinks: Tensor | None) -> Tensor:
+    """One attention from parts over disjoint keys, and from sinks, which only take weight.
+
+    Shapes: of parts as `_partial` returns them; sinks as the sums, or to be broadcast to them.
+    """
+    output, sums = parts[0]
+    dtype = output.dtype
+    if len(parts) > 1:
+        all_sums = torch.stack([part[1] for part in parts])
+        sums = all_sums.logsumexp(0)
+        shares = (all_sums - sums).exp_()
+        output = torch.stack([part[0] for part in parts]).mul(shares[..., None]).sum(0)
+    if sinks is not None:
+        output = output * torch.sigmoid(sums - sinks)[..., None]
+    return output.to(dtype)

@@ -1,0 +1,177 @@
+"""Which pages of KV memory belong to whom: free pages, reference counts, and the page tables of sequences.
+
+Pure bookkeeping, without tensors. Attention on a CPU is fast over keys that lie side by side, so pages are handed out
+in *runs* (first page, number of pages): a sequence continues where its last page ends as long as it can, and a new one
+starts in the middle of the largest gap, so that both neighbours have room to grow.
+
+Source: page tables and shared pages after vLLM (arXiv 2309.06180); growing runs after extents of file systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from potluck.protocol.codes import Code, RemoteError
+
+PAGE_TOKENS = 16
+
+Run = tuple[int, int]
+"""First page and number of pages."""
+
+
+class PagePool:
+    """`num_pages` pages, each free or held by one or several page tables."""
+
+    def __init__(self, num_pages: int) -> None:
+        self.num_pages = num_pages
+        self.free_pages = num_pages
+        self._holders = [0] * num_pages
+        self._gap_ends = {0: num_pages} if num_pages else {}  # first page of each gap -> page after it
+        self._gap_starts = {num_pages: 0} if num_pages else {}
+
+    @property
+    def used_pages(self) -> int:
+        return self.num_pages - self.free_pages
+
+    def is_shared(self, page: int) -> bool:
+        return self._holders[page] > 1
+
+    def allocate(self, count: int, *, after: int | None = None) -> list[Run]:
+        """Take `count` pages, in as few runs as can be, the first of them right behind page `after` if that is free.
+
+        Raises:
+            RemoteError: NO_MEMORY, and nothing is taken.
+        """
+        if count > self.free_pages:
+            raise RemoteError(Code.NO_MEMORY, f"{count} pages of cache are needed, {self.free_pages} are free")
+        runs: list[Run] = []
+        if count and after is not None and after + 1 in self._gap_ends:
+            runs.append(self._take(after + 1, min(count, self._gap_ends[after + 1] - after - 1)))
+            count -= runs[0][1]
+        while count:
+            start, end = max(self._gap_ends.items(), key=_gap_size)
+            taken = min(count, end - start)
+            # In an empty pool at its start: there is no neighbour on the left that could want to grow.
+            middle = start if start == 0 else start + (end - start - taken) // 2
+            runs.append(self._take(middle, taken))
+            count -= taken
+        return runs
+
+    def share(self, runs: Iterable[Run]) -> None:
+        """One more holder for each of these pages."""
+        for start, count in runs:
+            for page in range(start, start + count):
+                self._holders[page] += 1
+
+    def release(self, runs: Iterable[Run]) -> list[Run]:
+        """One holder less for each of these pages; returns those that nobody holds any more."""
+        freed: list[Run] = []
+        for start, count in runs:
+            for page in range(start, start + count):
+                self._holders[page] -= 1
+                if not self._holders[page]:
+                    join(freed, (page, 1))
+        for run in freed:
+            self._give(run)
+        return freed
+
+    def _take(self, start: int, count: int) -> Run:
+        """Take pages out of the gap they lie in."""
+        gap = start if start in self._gap_ends else max(first for first in self._gap_ends if first <= start)
+        gap_end = self._gap_ends.pop(gap)
+        del self._gap_starts[gap_end]
+        for left, right in ((gap, start), (start + count, gap_end)):
+            if left < right:
+                self._gap_ends[left], self._gap_starts[right] = right, left
+        self._holders[start : start + count] = [1] * count
+        self.free_pages -= count
+        return start, count
+
+    def _give(self, run: Run) -> None:
+        """Make a gap, joined with the gaps beside it."""
+        start, end = run[0], run[0] + run[1]
+        if start in self._gap_starts:
+            left = self._gap_starts.pop(start)
+            del self._gap_ends[left]
+            start = left
+        if end in self._gap_ends:
+            right = self._gap_ends.pop(end)
+            del self._gap_starts[right]
+            end = right
+        self._gap_ends[start], self._gap_starts[end] = end, start
+        self.free_pages += run[1]
+
+
+class PageTable:
+    """Where the pages of one sequence are, in order. Holds pages [first, end) of the sequence; those before are gone.
+
+    Attributes:
+        runs: never changed in place, so whoever took it may keep it.
+    """
+
+    def __init__(self, first: int = 0, runs: Iterable[Run] = ()) -> None:
+        self.first = first
+        self.runs: tuple[Run, ...] = tuple(runs)
+
+    @property
+    def num_pages(self) -> int:
+        return sum(count for _, count in self.runs)
+
+    @property
+    def end(self) -> int:
+        return self.first + self.num_pages
+
+    @property
+    def last_page(self) -> int | None:
+        return sum(self.runs[-1]) - 1 if self.runs else None
+
+    def append(self, runs: Iterable[Run]) -> None:
+        joined = list(self.runs)
+        for run in runs:
+            join(joined, run)
+        self.runs = tuple(joined)
+
+    def cut(self, end: int) -> tuple[Run, ...]:
+        """Keep pages before `end`; returns the others."""
+        kept, removed = _split(self.runs, max(end - self.first, 0))
+        self.runs = kept
+        return removed
+
+    def drop(self, first: int) -> tuple[Run, ...]:
+        """Keep pages from `first` on; returns the others."""
+        if first <= self.first:
+            return ()
+        removed, self.runs = _split(self.runs, first - self.first)
+        self.first = first
+        return removed
+
+    def runs_from(self, page: int) -> tuple[Run, ...]:
+        """The runs of the sequence's pages [page, end); `page` is held."""
+        return self.runs if page == self.first else _split(self.runs, page - self.first)[1]
+
+
+def join(runs: list[Run], run: Run) -> None:
+    """Add a run at the end, as part of the last one where they touch."""
+    if runs and sum(runs[-1]) == run[0]:
+        runs[-1] = (runs[-1][0], runs[-1][1] + run[1])
+    else:
+        runs.append(run)
+
+
+def pages_of(tokens: int) -> int:
+    """How many pages hold so many tokens."""
+    return -(-tokens // PAGE_TOKENS)
+
+
+def _split(runs: tuple[Run, ...], count: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """The first `count` pages of the runs, and the rest."""
+    for index, (start, size) in enumerate(runs):
+        if count < size:
+            left = runs[:index] + (((start, count),) if count else ())
+            return left, ((start + count, size - count), *runs[index + 1 :])
+        count -= size
+    return runs, ()
+
+
+def _gap_size(gap: tuple[int, int]) -> int:
+    return gap[1] - gap[0]
