@@ -8,6 +8,7 @@ Source: LoRA (arXiv:2106.09685).
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -48,7 +49,7 @@ class _Addition(NamedTuple):
 
 
 class Adapters:
-    """The adapters of one loaded span; used by one thread at a time, as the span itself.
+    """The adapters of one loaded span. Each thread has its own that are in use; what is loaded they share.
 
     Args:
         files: those that may be asked for.
@@ -61,7 +62,8 @@ class Adapters:
         self._places: set[Place] = set()
         self._like = torch.empty(0)
         self._loaded: OrderedDict[str, dict[Place, _Addition]] = OrderedDict()
-        self._active: tuple[tuple[slice, Mapping[Place, _Addition]], ...] = ()
+        self._loading = threading.Lock()
+        self._thread = threading.local()
 
     def __deepcopy__(self, memo: object) -> Adapters:
         """A part of the span has modules of its own, and the same adapters."""
@@ -115,11 +117,16 @@ class Adapters:
     @contextmanager
     def _activated(self, wanted: Sequence[tuple[slice, str | None]]) -> Iterator[None]:
         before = self._active
-        self._active = tuple((tokens, self._additions(adapter)) for tokens, adapter in wanted if adapter is not None)
+        used = [(tokens, self._additions(adapter)) for tokens, adapter in wanted if adapter is not None]
+        self._thread.active = used
         try:
             yield
         finally:
-            self._active = before
+            self._thread.active = before
+
+    @property
+    def _active(self) -> list[tuple[slice, Mapping[Place, _Addition]]]:
+        return getattr(self._thread, "active", [])
 
     def add(self, place: Place, x: Tensor, output: Tensor) -> Tensor:
         """`output` of the layer at `place`, with what the active adapters add for its input.
@@ -161,15 +168,16 @@ class Adapters:
             setattr(parent, name, AdaptedLinear(module, place, self))
 
     def _additions(self, adapter: str) -> Mapping[Place, _Addition]:
-        found = self._loaded.get(adapter)
-        if found is None:
-            file = self._files[adapter]
-            free = self._memory_bytes - file.nbytes(self._places, self._like.itemsize)
-            while self._loaded and self._used_bytes() > free:
-                self._loaded.popitem(last=False)
-            found = self._loaded[adapter] = self._read(file)
-        self._loaded.move_to_end(adapter)
-        return found
+        with self._loading:
+            found = self._loaded.get(adapter)
+            if found is None:
+                file = self._files[adapter]
+                free = self._memory_bytes - file.nbytes(self._places, self._like.itemsize)
+                while self._loaded and self._used_bytes() > free:
+                    self._loaded.popitem(last=False)
+                found = self._loaded[adapter] = self._read(file)
+            self._loaded.move_to_end(adapter)
+            return found
 
     def _read(self, file: AdapterFile) -> dict[Place, _Addition]:
         """Raises CheckpointError, RemoteError INTERNAL."""
