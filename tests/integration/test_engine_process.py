@@ -20,6 +20,7 @@ import torch
 from helpers.engine_peers import CHECKPOINT, hidden_states, load
 
 from potluck import wire
+from potluck.checkpoint.pages import PAGE_TOKENS
 from potluck.directory import Directory, record_checks
 from potluck.p2p.config import HostConfig
 from potluck.p2p.identity import Identity
@@ -130,7 +131,9 @@ class Session:
 
     def __init__(self, world: World, host: Libp2pHost, peer: PeerId, stream: Stream) -> None:
         proof = call_proof(world.swarm, caller=host.peer_id, callee=peer)
-        self._opening: SessionOpening | None = SessionOpening("test", SPAN, 64, caller=Caller(membership=proof))
+        self._opening: SessionOpening | None = SessionOpening(
+            "test", SPAN, 64, exact=True, caller=Caller(membership=proof)
+        )
         self._stream = stream
 
     @classmethod
@@ -176,7 +179,7 @@ async def test_engine_serves_survives_its_clients_and_leaves_nothing(world):
         doomed = await world.node()
         victim = await Session.open(world, doomed, peer)
         await victim.step(hidden)
-        assert await cache_tokens_available(world.host, peer) == free - 6 * len(SPAN)
+        assert await cache_tokens_available(world.host, peer) == free - PAGE_TOKENS * len(SPAN)
         os.kill(doomed.p2pd_pid, signal.SIGKILL)
         async with asyncio.timeout(WAIT_S):
             while await cache_tokens_available(world.host, peer) != free:  # polls by asking: no sleep

@@ -35,7 +35,7 @@ def open_for_swarm(config: EngineConfig) -> Checkpoint:
 
 
 def load(checkpoint: Checkpoint, span: Span, config: EngineConfig, ranks: Ranks | None = None) -> BlockSpan:
-    """Load the span, or this rank's part. Raises CheckpointError, UsageError for a dtype or device that is not there."""
+    """Load the span, or this rank's part. Raises CheckpointError, UsageError for a dtype or device that is missing."""
     dtype = _DTYPES.get(config.dtype)
     if dtype is None:
         raise UsageError(f"unknown number format {config.dtype!r}", hint=f"one of {', '.join(_DTYPES)}")

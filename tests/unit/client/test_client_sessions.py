@@ -55,6 +55,17 @@ def test_text_that_the_session_has_seen_already_is_refused() -> None:
             there.model.generate(prompt(tokens=3), session=session, **GREEDY)
 
 
+def test_an_exact_session_asks_every_server_to_run_it_alone(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there:
+        for exact in (True, None):
+            with there.model.session(max_length=40, exact=exact) as session:
+                assert torch.equal(
+                    there.model.generate(prompt(), session=session, **GREEDY), local.generate(prompt(), **GREEDY)
+                )
+        for server in there.servers:
+            assert [step.opening.exact for step in server.steps if step.opening is not None] == [True, False]
+
+
 def test_another_number_of_rows_is_refused() -> None:
     with world("0:4") as there, there.model.session(max_length=40) as session:
         there.model(prompt(), past_key_values=session.cache)
