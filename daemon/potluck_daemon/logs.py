@@ -23,8 +23,11 @@ _TAIL_BYTES = 512 * 1024
 _DAY = "%Y-%m-%d"
 
 
-def set_up(path: Path, *, is_verbose: bool) -> None:
-    """Log to `path`, and to the journal or a terminal at standard error. Called once, by the daemon's entry point."""
+def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
+    """Log to `path`, and to the journal or a terminal at standard error, or to whatever is there if `to_stderr`.
+
+    Called once, by the daemon's entry point.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     root = logging.getLogger()
     root.setLevel(logging.DEBUG if is_verbose else logging.INFO)
@@ -35,7 +38,7 @@ def set_up(path: Path, *, is_verbose: bool) -> None:
         entries = journal.JournalHandler("potluckd")
         entries.setFormatter(Discreet("%(message)s"))
         root.addHandler(entries)
-    elif sys.stderr.isatty():
+    elif to_stderr or sys.stderr.isatty():
         stream = logging.StreamHandler()
         stream.setFormatter(Discreet("%(asctime)s %(levelname)s %(message)s"))
         root.addHandler(stream)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 import psutil
@@ -60,9 +61,10 @@ def make_root() -> None:
 
 
 class Container:
-    """Booted inside the `with`; powered off after it."""
+    """Booted inside the `with`; powered off after it. With a wheel, that is installed; else the source tree is used."""
 
-    def __init__(self) -> None:
+    def __init__(self, wheel: Path | None = None) -> None:
+        self._wheel = wheel
         self._folder = Path(tempfile.mkdtemp(prefix="potluck-container-"))
         self._process: subprocess.Popen[bytes] | None = None
         self._leader = 0
@@ -133,6 +135,14 @@ class Container:
             check=True,
         )
 
+    def install_wheel(self, wheel: Path) -> None:
+        """What pip does with a wheel, in place of an earlier one."""
+        (packages,) = (self._folder / "installed" / "lib").glob("python*/site-packages")
+        for old in packages.glob("potluck*"):
+            shutil.rmtree(old)
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(packages)
+
     def _install(self) -> None:
         """An environment whose every path lies in /opt, as an installer would make it."""
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -144,8 +154,10 @@ class Container:
         home = Path("/usr") if sys.base_prefix == "/usr" else _PYTHON  # the system's own Python is in the root as well
         (folder / "pyvenv.cfg").write_text(f"home = {home}/bin\n")
         (folder / "bin" / "python").symlink_to(home / "bin" / version)
-        paths = ("/opt/site-packages", "/opt/source", "/opt/source/daemon")
-        (packages / "paths.pth").write_text("\n".join(paths) + "\n")
+        sources = ("/opt/source", "/opt/source/daemon") if self._wheel is None else ()
+        (packages / "paths.pth").write_text("\n".join(("/opt/site-packages", *sources)) + "\n")
+        if self._wheel is not None:
+            self.install_wheel(self._wheel)
         for name, module in (("potluck", "potluck_daemon.cli.main"), ("potluckd", "potluck_daemon.cli.daemon")):
             script = folder / "bin" / name
             script.write_text(_SCRIPT.format(python=INSTALLED / "bin" / "python", module=module))

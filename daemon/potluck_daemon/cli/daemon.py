@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     places = system_places() if args.system else user_places()
     try:
-        logs.set_up(places.log_file, is_verbose=args.verbose)
+        logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
         asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None)))
     except AlreadyRunningError as error:
         print(f"potluckd: {error.message}", file=sys.stderr)
@@ -47,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
         prog="potluckd", description="Potluck's daemon in the foreground. People use: potluck start, stop, status."
     )
     parser.add_argument("--system", action="store_true", help="as a system service, in systemd's folders")
+    parser.add_argument("--log-to-stderr", action="store_true", help="log there as well, as containers want it")
     parser.add_argument("--verbose", action="store_true", help="log everything that happens")
     return parser
 
