@@ -31,6 +31,7 @@ from potluck.protocol.messages import Timing
 from potluck_daemon.engine.call_scheduler import Call, CallScheduler, Pieces, Priority
 from potluck_daemon.engine.config import Limits
 from potluck_daemon.engine.failures import refusal_of
+from potluck_daemon.engine.throttle import Throttle
 
 _LOWEST_NICE = 19
 _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
@@ -81,6 +82,7 @@ class CallThread:
         self._stopping = False
         self._tps = 0.0
         self.gate: AbstractContextManager[object] = nullcontext()  # held while a piece runs
+        self.throttle = Throttle()
         self.forward_tokens = 0  # of calls that succeeded
         self.backward_tokens = 0
 
@@ -154,7 +156,9 @@ class CallThread:
             self._wake.get()
             while (call := self._take()) is not None:
                 torch.set_num_threads(1 if self._is_shared() else self._threads)
+                begin = self._clock()
                 self._advance(call)
+                self.throttle.rest(self._clock() - begin)
             if self._stopping:
                 return
 

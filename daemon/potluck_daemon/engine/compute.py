@@ -34,6 +34,7 @@ from potluck_daemon.engine.paging import Admitted, Paging
 from potluck_daemon.engine.session_memory import SessionMemory, SessionStep
 from potluck_daemon.engine.step_scheduler import StepScheduler
 from potluck_daemon.engine.steps import Alone, Batch, CostMeter, Hold, StepCost
+from potluck_daemon.engine.throttle import Throttle
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class ComputeThread:
     def __init__(self, limits: Limits, *, threads: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.counts = StepCounts()
         self.page_counts = PageCounts()
+        self.throttle = Throttle()
         self.num_waiting_for_pages = 0
         self._scheduler = StepScheduler(
             max_queued_jobs=limits.max_queued_jobs,
@@ -262,6 +264,7 @@ class ComputeThread:
                 elif self._scheduler.advance(part, now):
                     over.append((part.job, None))
         self._settle(stage, over, now)
+        self.throttle.rest(seconds)
 
     def _count(self, parts: Sequence[_Part], seconds: float) -> None:
         self.counts.add_step(sum(step.rows for step, _ in parts), seconds)

@@ -18,6 +18,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import torch
@@ -33,6 +34,7 @@ from potluck_daemon.engine.devices import check_devices, num_memories, threads_e
 from potluck_daemon.engine.loading import open_for_swarm
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.server import Engine
+from potluck_daemon.policy import MIN_DUTY
 from potluck_daemon.supervisor import messages
 
 log = logging.getLogger(__name__)
@@ -131,6 +133,8 @@ class _Child:
         while (message := await self._read()) is not None:
             if isinstance(message, messages.Drain | messages.Offload | messages.Restore):
                 self._orders.put_nowait(message)
+            elif isinstance(message, messages.Throttle) and self._engine is not None:
+                self._engine.throttle(min(max(message.duty, MIN_DUTY), 1.0))
             elif isinstance(message, messages.Stop):
                 break
         self.wanted.set()
@@ -161,6 +165,7 @@ class _Child:
             num_blocks=launch.num_blocks or None,
             dtype=dtype,
             quantization=launch.quantization,
+            adapters=launch.adapters,
             device=device,
             devices=devices,
             threads=threads_each(fitting.choose_threads(launch.threads), devices),
@@ -208,6 +213,7 @@ class _Child:
             gpu_percent=_gpu_percent(device),
             coverage=self._coverage,
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
+            gpu=_gpu_address(device) if self._config is not None and len(self._config.devices) < 2 else "",
         )
 
     async def _look_around(self) -> None:
@@ -262,3 +268,13 @@ def _gpu_percent(device: str) -> float | None:
         return float(torch.cuda.utilization(device))
     except (RuntimeError, ImportError):  # a driver or a virtual machine that does not tell
         return None
+
+
+def _gpu_address(device: str) -> str:
+    """The PCI address of a CUDA device as the kernel writes it; empty where torch does not tell."""
+    if not device.startswith("cuda"):
+        return ""
+    found: Any = torch.cuda.get_device_properties(device)  # older ones know no address
+    if not hasattr(found, "pci_domain_id"):
+        return ""
+    return f"{found.pci_domain_id:04x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"

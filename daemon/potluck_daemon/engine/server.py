@@ -2,7 +2,8 @@
 
     start: host and DHT | checkpoint and blocks, side by side -> JOINING -> handlers, self-check -> ONLINE
     stop:  refuse new work -> OFFLINE | sessions end after their step -> compute thread -> host
-    offload:  as stop, but the weights are freed as soon as no step runs, and the host stays in the network
+    offload:  as stop, but the weights are freed as soon as no step runs, sessions are kept beside the device, and the
+              host stays in the network
     restore:  as start, with the same host and span
     a rank is lost: as offload, then new ranks and restore
 
@@ -21,6 +22,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.metadata import version
 from typing import Protocol, TypeVar
+
+import torch
 
 from potluck import wire
 from potluck.checkpoint import BlockSpan, Checkpoint
@@ -131,18 +134,20 @@ class Engine:
     async def offload(self) -> None:
         """Give the device back: tell the swarm, end sessions so that they continue elsewhere, free the weights.
 
+        What sessions had computed is kept beside the device, for those whose clients find nobody else and come back.
         Returns when both the announcement is out and the memory free; neither waits for the other. The node stays, so
         that others still find the swarm by it. Events: Offline when the announcement is out, Freed.
         """
         async with self._moving:
             assert self.serving is not None
+            self.serving.parking.is_open = self.serving.blocks.is_restorable
             await self._stop_beating()
             await asyncio.gather(self._tell_offline(), self._free())
             gc.collect()  # caches of ended sessions in cycles; not before, it may stop the announcement for 0.2 s
             await asyncio.to_thread(trim_memory, self.serving.blocks.whole.device)
 
     async def restore(self) -> None:
-        """Load the same span again and return to the swarm. Raises PotluckError, as `start`."""
+        """Take the weights again, or load them anew, and return to the swarm. Raises PotluckError, as `start`."""
         async with self._moving:
             await self._restore()
 
@@ -153,7 +158,8 @@ class Engine:
         assert checkpoint is not None
         self._threads = Threads.of(self.config.limits, threads=self.config.threads)
         self._threads.start()
-        loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, self._load(checkpoint, span))))
+        take = self._take_back if self.serving.blocks.is_restorable else lambda: self._load(checkpoint, span)
+        loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, take())))
         await self._join(self._directory, span, loaded)
         await self._go_online(begin)
 
@@ -170,6 +176,10 @@ class Engine:
     def done_tokens(self) -> int:
         """Tokens that have gone through blocks since the process started or was restored."""
         return self.metrics().done_tokens
+
+    def throttle(self, duty: float) -> None:
+        """Compute in this share of the time until the weights are freed."""
+        self._threads.throttle(duty)
 
     def metrics(self) -> EngineMetrics:
         """What it counts; all zero before it serves."""
@@ -278,8 +288,22 @@ class Engine:
         await self._end_sessions(_OFFLOAD_TIMEOUT_S)
         await self._threads.stop()  # the running piece still needs the weights
         await asyncio.to_thread(self.serving.blocks.free)
-        log.info("freed the weights")
+        await self._end_sessions(_OFFLOAD_TIMEOUT_S)  # those that waited for a step which will not come
+        kept = {session.memory for session in self.serving.parking.sessions}
+        await asyncio.to_thread(self.serving.stage.paging.spill_all, kept)
+        log.info("freed the weights; %d sessions are kept", len(kept))
         self._on_event(Freed())
+
+    def _take_back(self) -> BlockSpan:
+        """Raises UsageError if others took the memory."""
+        assert self.serving is not None
+        try:
+            self.serving.blocks.restore()
+            self.serving.stage.paging.take_back()
+        except torch.OutOfMemoryError as error:
+            self.serving.blocks.free()
+            raise UsageError("the device has no room for the blocks any more", hint="see what took it") from error
+        return self.serving.blocks.whole
 
     async def _join(
         self, directory: Directory, span: Span, loaded: asyncio.Task[tuple[Checkpoint, BlockSpan | None]]
@@ -313,9 +337,12 @@ class Engine:
             speed = await compute.run(lambda: check_and_measure(blocks))
         for tokens, seconds in speed.steps:
             compute.learn(tokens, seconds)
-        serving = Serving.of(
-            blocks, config.swarm, self._host.peer_id, config.limits, self._threads, spill_folder=config.runtime_dir
-        )
+        if self.serving is not None and self.serving.blocks.whole is blocks:
+            serving = self.serving.again(config.swarm, self._host.peer_id, self._threads)
+        else:
+            serving = Serving.of(
+                blocks, config.swarm, self._host.peer_id, config.limits, self._threads, spill_folder=config.runtime_dir
+            )
         await compute.perform(serving.stage)
         handlers = await self._handlers_of(serving)
         uid = wire.block_uids(self.config.swarm.prefix, blocks.span)
@@ -360,9 +387,12 @@ class Engine:
     async def _beat(self) -> None:
         """Keep the heartbeat's figures fresh; the announcer decides when they go out."""
         assert self._announcer is not None
+        assert self.serving is not None
         while True:
             await asyncio.sleep(self.config.heartbeat_s)
             self._announcer.update(heartbeat=self._heartbeat())
+            for session in self.serving.parking.expire(time.monotonic()):
+                self.serving.compute.close(session.memory, None)
 
     async def _choose_span(self, directory: Directory) -> Span:
         if self.config.num_blocks is None:

@@ -25,6 +25,10 @@ class Threads:
         self.compute.start()
         self.calls.start()
 
+    def throttle(self, duty: float) -> None:
+        """Compute in this share of the time."""
+        self.compute.throttle.duty = self.calls.throttle.duty = duty
+
     async def stop(self) -> None:
         """Refuse what waits, let what runs end, join both."""
         await asyncio.gather(self.compute.stop(), self.calls.stop())

@@ -99,6 +99,7 @@ class Supervisor:
             case Order.OFFLOAD:
                 self._enter(Phase.OFFLOADING, messages.Offload(), OFFLOAD_TIMEOUT_S, "it did not free its memory")
             case Order.RESTORE:
+                self._duty = 1.0  # what computes is made anew
                 self._enter(Phase.RESTORING, messages.Restore(), None, "")
             case Order.STOP:
                 self._stop()

@@ -1,0 +1,24 @@
+import time
+
+import pytest
+from potluck_daemon.engine import throttle
+from potluck_daemon.engine.throttle import Throttle
+
+
+@pytest.mark.parametrize(
+    ("duty", "worked_s", "rest_s"), [(1.0, 5.0, 0.0), (0.5, 0.1, 0.1), (0.25, 0.1, 0.3), (0.1, 60.0, 1.0)]
+)
+def test_rest_keeps_the_share_of_work_and_is_never_long(
+    monkeypatch: pytest.MonkeyPatch, duty: float, worked_s: float, rest_s: float
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(throttle.time, "sleep", slept.append)
+    resting = Throttle()
+    resting.duty = duty
+    resting.rest(worked_s)
+    assert sum(slept) == pytest.approx(rest_s)
+
+
+def test_an_engine_that_is_not_throttled_never_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it sleeps"))
+    Throttle().rest(1.0)
