@@ -210,12 +210,21 @@ FIGURES = {
             "memory (PSS) of the app in the tray",
         ),
         Figure(
-            "kills_20",
+            "kills_200",
             "faults",
             "lower",
             0,
             "kills:faults",
-            "random kills of daemon, engine, p2pd and app: orphans, stuck states and corrupt files together",
+            "200 random kills of daemon, engine, p2pd, app and commands (20 unless --soak): orphans, stuck states, "
+            "corrupt files",
+        ),
+        Figure(
+            "unit_exposure",
+            "points",
+            "lower",
+            2.0,
+            "exposure:of_the_system_unit",
+            "what systemd-analyze security says of the system service, from 0 to 10",
         ),
         Figure(
             "tp_speed",
@@ -224,6 +233,30 @@ FIGURES = {
             1.6,
             "parallel:speed",
             "speed of two ranks over one process: prefill of 512 tokens, hidden 2048, one thread each",
+        ),
+        Figure(
+            "stream_share",
+            "ratio",
+            "higher",
+            0.9,
+            "streaming:share",
+            "speed of blocks four times what may be kept, streamed from mapped files, over resident ones; large batch",
+        ),
+        Figure(
+            "stream_accelerate_1",
+            "ratio",
+            "higher",
+            3.0,
+            "streaming:accelerate_1",
+            "tokens a second of streamed blocks over Accelerate's disk_offload, one row",
+        ),
+        Figure(
+            "stream_accelerate_32",
+            "ratio",
+            "higher",
+            1.5,
+            "streaming:accelerate_32",
+            "the same with 32 rows",
         ),
     )
 }

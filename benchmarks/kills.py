@@ -1,8 +1,8 @@
-"""Every part is killed at any moment and in any order: `kills_20`. The seed is fixed, so a series can be repeated.
+"""Every part is killed at any moment and in any order: `kills_200`. The seed is fixed, so a series can be repeated.
 
-A daemon with the bundled model and an app in a tray. Whoever is struck is killed -9; a person starts daemon and app
-again, everything else has to come back by itself. Counted: processes that outlive the one they belong to, states
-without a way back to serving, files that cannot be read afterwards.
+A daemon with the bundled model, an app in a tray, and commands that ask, write settings, pause. Whoever is struck is
+killed -9; a person starts daemon and app again, everything else has to come back by itself. Counted: processes that
+outlive the one they belong to, states without a way back to serving, files that cannot be read afterwards.
 """
 
 from __future__ import annotations
@@ -37,6 +37,19 @@ TARGETS = {
     "p2pd": "p2pd",
     "app": "potluck_app",
 }
+_COMMANDS = (
+    ("status",),
+    ("top", "-n", "2", "--json"),
+    ("history",),
+    ("doctor",),
+    ("config", "set", "serve.threads", "1"),
+    ("config", "set", "serve.threads", "2"),
+    ("config", "set", "yield.always", "some,games"),
+    ("config", "unset", "yield.always"),
+    ("pause", "for", "1h"),
+    ("resume",),
+)
+_COMMAND_S = 0.6  # what most commands take, so that they are struck at every moment of their life
 _LONGEST_PAUSE_S = 3.0  # before a kill: less than an engine takes to start, so that starts are struck too
 _CHECK_EVERY = 4  # kills
 _ORPHAN_AFTER_S = 10.0
@@ -108,8 +121,11 @@ class Series:
         """Kill one part that runs, after a moment, and start what a person would start."""
         time.sleep(self._rng.uniform(0.0, _LONGEST_PAUSE_S))
         running = self._running()
-        name = self._rng.choice(sorted(running))
+        name = self._rng.choice(sorted((*running, "command")))
         self.killed[name] += 1
+        if name == "command":
+            self._kill_command()
+            return
         victim = running[name]
         family = victim.children(recursive=True)
         match name:
@@ -150,6 +166,18 @@ class Series:
                 words = {Path(word).name for word in process.cmdline()[:3]}
                 found.update({name: process for name, word in TARGETS.items() if word in words})
         return found
+
+    def _kill_command(self) -> None:
+        words = self._rng.choice(_COMMANDS)
+        command = subprocess.Popen(
+            [sys.executable, "-m", "potluck_daemon.cli.main", *words],
+            env=self._daemon.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(self._rng.uniform(0.0, _COMMAND_S))
+        command.kill()
+        command.wait()
 
     def _start_app(self) -> None:
         command = [sys.executable, "-m", "potluck_app", "--hidden"]
