@@ -1,6 +1,6 @@
 """Who may ask for what: the checks that every compute call passes before anything is computed.
 
-Pure but for one flag: once `leaving` is set, nothing new is admitted.
+Pure but for one flag: while `leaving` is set, nothing new is admitted; `back_in_s` says when to ask again, if ever.
 """
 
 from __future__ import annotations
@@ -24,17 +24,23 @@ class Admission:
         self._span = span
         self._digests = tuple(block_digests)
         self.leaving = False
+        self.back_in_s: float | None = None
 
     def check(self, prefix: str, span: Span, caller: Caller, peer: PeerId) -> None:
         """Raises RemoteError: DRAINING, NOT_A_MEMBER, NOT_SERVED (also for other weights) or BAD_REQUEST."""
         if self.leaving:
-            raise RemoteError(Code.DRAINING, "this server is leaving")
+            raise self.refusal()
         self.check_member(caller, peer)
         self.check_served(prefix, span)
         if caller.adapter is not None:
             raise RemoteError(Code.BAD_REQUEST, "this server has no adapters")
         if caller.revision_digest is not None and caller.revision_digest != self._digest_of(span):
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} have other weights here")
+
+    def refusal(self) -> RemoteError:
+        """What all are told while `leaving`."""
+        text = "this server is leaving" if self.back_in_s is None else "this server comes back in a moment"
+        return RemoteError(Code.DRAINING, text, retry_after_s=self.back_in_s)
 
     def check_member(self, caller: Caller, peer: PeerId) -> None:
         """Raises RemoteError NOT_A_MEMBER."""

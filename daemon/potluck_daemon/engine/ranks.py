@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 MEETING_TIMEOUT_S = 1800.0  # imports, and weights from a slow disk, until all ranks have loaded
 EXCHANGE_TIMEOUT_S = 60.0  # afterwards; ranks that work are milliseconds apart
-_BACK_S = 5.0  # about what loading again takes
+BACK_S = 5.0  # about what loading again takes
 _END_TIMEOUT_S = 2.0
 _numbers = itertools.count()
 
@@ -185,7 +185,7 @@ class RankProcesses:
 
 
 def _lost() -> RemoteError:
-    return RemoteError(Code.DRAINING, "a device of this server failed; it comes back", retry_after_s=_BACK_S)
+    return RemoteError(Code.DRAINING, "a device of this server failed; it comes back", retry_after_s=BACK_S)
 
 
 def _refuse_missing(devices: Sequence[str]) -> None:

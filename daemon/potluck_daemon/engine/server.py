@@ -43,7 +43,7 @@ from potluck_daemon.engine.loading import check_and_measure, load, open_for_swar
 from potluck_daemon.engine.measure import Speed, combine
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.ranked import RankedSpan
-from potluck_daemon.engine.ranks import RankProcesses
+from potluck_daemon.engine.ranks import BACK_S, RankProcesses
 from potluck_daemon.engine.serving import Serving
 from potluck_daemon.engine.threads import Threads
 from potluck_daemon.placement.choose import choose_span
@@ -248,6 +248,7 @@ class Engine:
                 log.error("a device failed; the blocks are loaded again")
                 was_serving = not self.is_offloaded
                 if was_serving:
+                    self.serving.admission.back_in_s = BACK_S
                     await self._stop_beating()
                     await asyncio.gather(self._tell_offline(), self._end_sessions(_OFFLOAD_TIMEOUT_S))
                     await self._threads.stop()
@@ -380,8 +381,7 @@ class Engine:
     async def _end_sessions(self, timeout_s: float) -> None:
         if self.serving is None:
             return
-        leaving = RemoteError(Code.DRAINING, "this server is leaving")
-        if not await self.serving.sessions.end_all(leaving, timeout_s=timeout_s):
+        if not await self.serving.sessions.end_all(self.serving.admission.refusal(), timeout_s=timeout_s):
             log.warning("%d sessions were cut off", len(self.serving.sessions))
 
     async def _beat(self) -> None:
