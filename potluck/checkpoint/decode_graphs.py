@@ -53,7 +53,11 @@ def filled_up(rows: list[TensorRow], bucket: int, groups: range, spare: Run) -> 
 
 
 class DecodeGraphs:
-    """The graphs of one span."""
+    """The graphs of one span.
+
+    Attributes:
+        has_failed: a capture did not come off, so there will be no other.
+    """
 
     def __init__(self, run_blocks: RunBlocks, device: torch.device) -> None:
         self._run_blocks = run_blocks
@@ -62,7 +66,7 @@ class DecodeGraphs:
         self._memory: weakref.ref[KvMemory] | None = None
         self._spare: Run | None = None
         self._pool: Any = None  # a handle, once there is a graph
-        self._has_failed = False
+        self.has_failed = False
 
     def run(self, rows: list[TensorRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
         """A step of one token a row, through all blocks; None where it has to be run without a graph.
@@ -70,7 +74,7 @@ class DecodeGraphs:
         Shapes: hidden [rows, hidden_size] and the result, on the device.
         """
         bucket = bucket_of(len(rows))
-        if bucket is None or self._has_failed or not self._has_spare_page(memory):
+        if bucket is None or self.has_failed or not self._has_spare_page(memory):
             return None
         captured = self._captured.get(bucket) or self._capture(bucket, memory, hidden)
         if captured is None:
@@ -110,7 +114,7 @@ class DecodeGraphs:
             captured = self._try_to_capture(bucket, memory, like)
         except RuntimeError as error:  # out of memory, or something that cannot be captured
             log.warning("decode steps run without CUDA graphs: %s", str(error).partition("\n")[0])
-            self._has_failed = True
+            self.has_failed = True
             self.forget()
             return None
         self._captured[bucket] = captured
