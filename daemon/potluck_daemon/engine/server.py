@@ -45,6 +45,7 @@ from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.ranked import RankedSpan
 from potluck_daemon.engine.ranks import BACK_S, RankProcesses
 from potluck_daemon.engine.serving import Serving
+from potluck_daemon.engine.spilling import default_folder
 from potluck_daemon.engine.threads import Threads
 from potluck_daemon.placement.choose import choose_span
 
@@ -326,7 +327,9 @@ class Engine:
         self._on_event(Loading(num_bytes, num_bytes))
         speed = await self._serve(blocks)
         await self._announced()
-        record = self._record(span, blocks.digests, speed, hidden_size=blocks.hidden_size)
+        record = self._record(
+            span, blocks.digests, speed, hidden_size=blocks.hidden_size, adapters=blocks.adapters.ids
+        )
         self._announcer.update(record=record, heartbeat=self._heartbeat())
         await self._announced()
 
@@ -342,7 +345,7 @@ class Engine:
             serving = self.serving.again(config.swarm, self._host.peer_id, self._threads)
         else:
             serving = Serving.of(
-                blocks, config.swarm, self._host.peer_id, config.limits, self._threads, spill_folder=config.runtime_dir
+                blocks, config.swarm, self._host.peer_id, config.limits, self._threads, spill_folder=default_folder()
             )
         await compute.perform(serving.stage)
         handlers = await self._handlers_of(serving)
@@ -434,7 +437,15 @@ class Engine:
             step_ms=serving.meter.median_ms,
         )
 
-    def _record(self, span: Span, digests: tuple[str, ...], speed: Speed, *, hidden_size: int) -> ServerRecord:
+    def _record(
+        self,
+        span: Span,
+        digests: tuple[str, ...],
+        speed: Speed,
+        *,
+        hidden_size: int,
+        adapters: tuple[str, ...] = (),
+    ) -> ServerRecord:
         assert self._host is not None
         config = self.config
         rates = combine(speed, num_blocks=len(span), hidden_size=hidden_size, link_mbps=config.link_mbps)
@@ -452,6 +463,7 @@ class Engine:
             throughput_tps=rates.throughput_tps,
             version=version("potluck"),
             public_name=config.public_name,
+            adapters=adapters,
         )
 
 

@@ -1,15 +1,18 @@
 """Where the KV of spilled sessions lies: in RAM where the memory is a device's, in files where it is RAM itself.
 
-A file is written and closed, not mapped: writing says that the disk is full by an error, a mapping by a signal. The
-system may then drop its pages from RAM. Files die with the engine's runtime folder.
+A file is written and read, not mapped: writing says that the disk is full by an error, a mapping by a signal. The
+system drops its pages from RAM when it needs them. Files have no name, so they die with the engine.
 """
 
 from __future__ import annotations
 
-import itertools
+import io
 import os
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import torch
 
@@ -18,11 +21,11 @@ from potluck.checkpoint.kv import KvMemory, KvSequence, SavedSequence
 
 @dataclass(frozen=True, slots=True)
 class Spilled:
-    """The rows of one session. `path` None: their tensors hold what was saved; else they are empty, the file has it."""
+    """The rows of one session. `file` None: their tensors hold what was saved; else only their shapes count."""
 
     rows: tuple[SavedSequence, ...]
     nbytes: int
-    path: Path | None
+    file: IO[bytes] | None
 
 
 class SpillStore:
@@ -32,7 +35,6 @@ class SpillStore:
         self._memory = memory
         self._folder = folder
         self._max_bytes = max_bytes
-        self._numbers = itertools.count()
         self.held_bytes = 0
 
     def save(self, sequences: list[KvSequence]) -> Spilled:
@@ -43,7 +45,7 @@ class SpillStore:
         if self._folder is None:
             spilled = Spilled(tuple(self._memory.save(sequence) for sequence in sequences), nbytes, None)
         else:
-            spilled = self._write(self._folder / f"kv-{next(self._numbers)}", sequences, nbytes)
+            spilled = self._write(self._folder, sequences, nbytes)
         self.held_bytes += nbytes
         return spilled
 
@@ -66,35 +68,40 @@ class SpillStore:
 
     def discard(self, spilled: Spilled) -> None:
         self.held_bytes -= spilled.nbytes
-        if spilled.path is not None:
-            spilled.path.unlink(missing_ok=True)
+        if spilled.file is not None:
+            spilled.file.close()
 
-    def _write(self, path: Path, sequences: list[KvSequence], nbytes: int) -> Spilled:
+    def _write(self, folder: Path, sequences: list[KvSequence], nbytes: int) -> Spilled:
+        file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (open until it is discarded)
         rows = []
         try:
-            with path.open("wb", buffering=0) as file:
-                for sequence in sequences:
-                    buffer = torch.empty(self._memory.saved_bytes(sequence), dtype=torch.uint8)
-                    rows.append(self._memory.save(sequence, buffer))
-                    _write_all(file.fileno(), buffer.numpy().data)
+            for sequence in sequences:
+                buffer = torch.empty(self._memory.saved_bytes(sequence), dtype=torch.uint8)
+                rows.append(_without_values(self._memory.save(sequence, buffer)))
+                _write_all(file.fileno(), buffer.numpy().data)
         except BaseException:
-            path.unlink(missing_ok=True)
+            file.close()
             raise
-        return Spilled(tuple(_without_values(saved) for saved in rows), nbytes, path)
+        return Spilled(tuple(rows), nbytes, file)
 
-    def _read(self, spilled: Spilled) -> list[SavedSequence]:
-        if spilled.path is None:
-            return list(spilled.rows)
-        data = torch.from_file(str(spilled.path), size=spilled.nbytes, dtype=torch.uint8)
-        rows = []
+    def _read(self, spilled: Spilled) -> Iterator[SavedSequence]:
+        if spilled.file is None:
+            yield from spilled.rows
+            return
+        spilled.file.seek(0)
         for saved in spilled.rows:
-            tensors = []
-            for empty in saved.tensors:
-                size = empty.numel() * empty.element_size()
-                tensors.append(data[:size].view(empty.dtype).view(empty.shape))
-                data = data[size:]
-            rows.append(SavedSequence(saved.span, saved.length, saved.firsts, tuple(tensors)))
-        return rows
+            sizes = [shape.numel() * shape.element_size() for shape in saved.tensors]
+            data = torch.empty(sum(sizes), dtype=torch.uint8)
+            _read_all(spilled.file, data.numpy().data)
+            parts = torch.split(data, sizes)
+            tensors = [part.view(like.dtype).view(like.shape) for part, like in zip(parts, saved.tensors, strict=True)]
+            yield SavedSequence(saved.span, saved.length, saved.firsts, tuple(tensors))
+
+
+def default_folder() -> Path:
+    """Of large temporary files: on a disk, where the usual folder is often in RAM."""
+    disk = Path("/var/tmp")
+    return disk if os.access(disk, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def _without_values(saved: SavedSequence) -> SavedSequence:
@@ -105,3 +112,12 @@ def _without_values(saved: SavedSequence) -> SavedSequence:
 def _write_all(descriptor: int, data: memoryview) -> None:
     while data:
         data = data[os.write(descriptor, data) :]
+
+
+def _read_all(file: IO[bytes], data: memoryview) -> None:
+    assert isinstance(file, io.RawIOBase)
+    while data:
+        count = file.readinto(data)
+        if not count:
+            raise OSError("a file of spilled sessions is shorter than it was")
+        data = data[count:]

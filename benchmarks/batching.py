@@ -1,0 +1,75 @@
+"""What a server gains by batching: `batch16_2048`, `batch16_512` and `engine_overhead`."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+from potluck_daemon.cli.local_swarm import LocalSwarm
+
+from benchmarks.figures import Measured
+from benchmarks.models import checkpoint
+from benchmarks.sessions import Decoder, client_of, decode_together
+from potluck.protocol.blocks import Span
+
+NUM_BLOCKS = 4
+NUM_SESSIONS = 16
+PROMPT_TOKENS = 32
+_WARM_UP_TOKENS = 8
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
+def hidden_512(soak: bool) -> Measured:
+    return _gain(512, torch.float32, *((20, 128) if soak else (5, 64)))
+
+
+def hidden_2048(soak: bool) -> Measured:
+    """In bfloat16 where the processor computes in it; a gain in float32 would have another limit."""
+    dtype = torch.bfloat16 if _computes_in_bfloat16() else torch.float32
+    return _gain(2048, dtype, *((12, 48) if soak else (3, 24)))
+
+
+def _gain(hidden_size: int, dtype: torch.dtype, rounds: int, num_tokens: int) -> Measured:
+    """Tokens a CPU-second of the engine's process with 16 sessions at once, over the same with one."""
+    folder = checkpoint(hidden_size, NUM_BLOCKS)
+    options = ("--dtype", str(dtype).removeprefix("torch."))
+    rates: dict[str, list[float]] = {"together": [], "one": []}
+    with LocalSwarm(folder, [Span(0, NUM_BLOCKS)], serve_options=options) as swarm, client_of(swarm) as client:
+        engine = psutil.Process(swarm.engines[0].pid)
+        decoders = [
+            Decoder(client, hidden_size, dtype, prompt_tokens=PROMPT_TOKENS, seed=seed) for seed in range(NUM_SESSIONS)
+        ]
+
+        async def measure() -> None:
+            for decoder in decoders:
+                await decoder.start()
+            await decode_together(decoders, _WARM_UP_TOKENS)
+            for _ in range(rounds):
+                for name, some in (("together", decoders), ("one", decoders[:1])):
+                    before = _cpu_s(engine)
+                    await decode_together(some, num_tokens)
+                    rates[name].append(len(some) * num_tokens / (_cpu_s(engine) - before))
+            await asyncio.gather(*(decoder.close() for decoder in decoders))
+
+        client.run(measure())
+    gains = [many / one for many, one in zip(rates["together"], rates["one"], strict=True)]
+    detail: dict[str, Any] = {
+        "tokens_per_cpu_s": {name: round(statistics.median(values), 1) for name, values in rates.items()},
+        "dtype": str(dtype).removeprefix("torch."),
+        "rounds": rounds,
+        "tokens_a_round": num_tokens,
+    }
+    return Measured(statistics.median(gains), detail)
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _computes_in_bfloat16() -> bool:
+    return _CPU_INFO.exists() and any(flag in _CPU_INFO.read_text() for flag in ("avx512_bf16", "amx_bf16"))
