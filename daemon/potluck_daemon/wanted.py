@@ -49,6 +49,7 @@ def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Laun
         devices=serve.devices,
         dtype=serve.dtype,
         quantization=serve.quantization,
+        adapters=serve.adapters,
         memory_limit_mb=serve.memory_limit_mb,
         threads=serve.threads,
         public_name=serve.name,

@@ -22,7 +22,6 @@ from potluck.checkpoint.adapter_files import AdapterFile, Place
 from potluck.checkpoint.formats import linear_shape
 from potluck.checkpoint.tensors import map_tensors
 from potluck.errors import CheckpointError
-from potluck.protocol.adapters import find_adapter
 from potluck.protocol.codes import Code, RemoteError
 
 MEMORY_BYTES = 1 << 30
@@ -93,14 +92,14 @@ class Adapters:
                     hint="serve fewer blocks, or an adapter of a smaller rank",
                 )
 
-    def resolve(self, wanted: str | None) -> str | None:
-        """The id of the adapter that a caller means; None means none. Raises RemoteError NOT_SERVED."""
-        if wanted is None:
-            return None
-        found = find_adapter(self._files, wanted)
-        if found is None:
-            raise RemoteError(Code.NOT_SERVED, "this server does not have that adapter")
-        return found
+    def load(self, adapter: str) -> None:
+        """Have the tensors of an adapter ready, given by its id. Raises CheckpointError, RemoteError INTERNAL."""
+        self._additions(adapter)
+
+    def unload(self) -> None:
+        """Let go of all tensors; they are read again when somebody needs them."""
+        with self._loading:
+            self._loaded.clear()
 
     @contextmanager
     def using(self, adapter: str | None) -> Iterator[None]:

@@ -22,8 +22,8 @@ def find_adapter(ids: Iterable[str], wanted: str) -> str | None:
     """
     by_name = None
     for each in ids:
-        name, _, content_hash = each.rpartition("@")
-        if wanted in (each, content_hash):
+        name, _, content_hash = each.partition("@")
+        if wanted == each or (content_hash and wanted == content_hash):
             return each
         if by_name is None and wanted == name:
             by_name = each

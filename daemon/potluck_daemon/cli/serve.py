@@ -61,6 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quantization", default="none", choices=QUANTIZATIONS, help="hold the weights in fewer bits (default: none)"
     )
+    parser.add_argument(
+        "--adapter",
+        action="append",
+        default=[],
+        metavar="FOLDER|NAME",
+        help="a LoRA adapter in peft's format that callers may use; repeatable",
+    )
     parser.add_argument("--threads", type=positive, default=max(1, (os.cpu_count() or 2) // 2), help="CPU threads")
     parser.add_argument("--cache-tokens", type=positive, default=Limits().cache_tokens, help="room for sessions")
     parser.add_argument("--json", action="store_true", help="print one JSON object an event, for scripts")
@@ -92,6 +99,7 @@ def engine_config(args: argparse.Namespace) -> EngineConfig:
         num_blocks=args.num_blocks or swarm.num_blocks,
         dtype=args.dtype or ("float32" if args.quantization == "none" else "bfloat16"),
         quantization=args.quantization,
+        adapters=tuple(args.adapter),
         device=args.devices[0] if args.devices else args.device,
         devices=args.devices,
         threads=threads_each(args.threads, args.devices),

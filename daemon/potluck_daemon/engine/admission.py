@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import is_call_allowed
@@ -18,24 +19,40 @@ from potluck.protocol.swarm import Swarm
 class Admission:
     """What this engine serves, and to whom."""
 
-    def __init__(self, swarm: Swarm, peer_id: PeerId, span: Span, block_digests: Sequence[str]) -> None:
+    def __init__(
+        self,
+        swarm: Swarm,
+        peer_id: PeerId,
+        span: Span,
+        block_digests: Sequence[str],
+        adapters: Sequence[str] = (),
+    ) -> None:
         self._swarm = swarm
         self._peer_id = peer_id
         self._span = span
         self._digests = tuple(block_digests)
+        self._adapters = tuple(adapters)
         self.leaving = False
         self.back_in_s: float | None = None
 
-    def check(self, prefix: str, span: Span, caller: Caller, peer: PeerId) -> None:
-        """Raises RemoteError: DRAINING, NOT_A_MEMBER, NOT_SERVED (also for other weights) or BAD_REQUEST."""
+    def check(self, prefix: str, span: Span, caller: Caller, peer: PeerId) -> str | None:
+        """The id of the adapter that the caller means, if any.
+
+        Raises:
+            RemoteError: DRAINING, NOT_A_MEMBER, NOT_SERVED (also for other weights, or an adapter that is not here).
+        """
         if self.leaving:
             raise self.refusal()
         self.check_member(caller, peer)
         self.check_served(prefix, span)
-        if caller.adapter is not None:
-            raise RemoteError(Code.BAD_REQUEST, "this server has no adapters")
         if caller.revision_digest is not None and caller.revision_digest != self._digest_of(span):
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} have other weights here")
+        if caller.adapter is None:
+            return None
+        adapter = find_adapter(self._adapters, caller.adapter)
+        if adapter is None:
+            raise RemoteError(Code.NOT_SERVED, "this server does not have that adapter")
+        return adapter
 
     def refusal(self) -> RemoteError:
         """What all are told while `leaving`."""

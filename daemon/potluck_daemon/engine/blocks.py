@@ -13,7 +13,7 @@ import ctypes
 import itertools
 from collections import OrderedDict
 from collections.abc import Generator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,8 @@ from torch import Tensor, nn
 from potluck.checkpoint import BlockSpan
 from potluck.checkpoint.families import slice_config
 from potluck.protocol.blocks import Span
+
+T = TypeVar("T")
 
 _BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
 _MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module objects a block
@@ -43,14 +45,22 @@ class ServedBlocks:
         self._parts: OrderedDict[Span, BlockSpan] = OrderedDict()
 
     def free(self) -> None:
-        """Give the memory of all weights back at once, to the system and to the device. Nothing can be computed after.
+        """Give the memory of all weights back at once, to the system and to the device.
 
-        The tensors are emptied in place: parts share them, and whoever still holds a module holds no memory by it.
+        Nothing can be computed before `restore`. Parts share the weights, so they are freed and restored with them.
         """
-        for tensor in itertools.chain(self.whole.decoder.parameters(), self.whole.decoder.buffers()):
-            tensor.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-        self._parts.clear()
+        self.whole.weights.free()
+        self.whole.adapters.unload()
         trim_memory(self.whole.device)
+
+    def restore(self) -> None:
+        """Take the weights again. Only if `is_restorable`; raises torch.OutOfMemoryError."""
+        self.whole.weights.restore()
+
+    @property
+    def is_restorable(self) -> bool:
+        """Whether there is something to restore the weights from; if not, the span must be loaded anew."""
+        return self.whole.weights.is_restorable
 
     def part(self, span: Span) -> BlockSpan:
         """The blocks `span`, which lie within the served ones."""
@@ -66,6 +76,17 @@ class ServedBlocks:
 
     def new_part(self, span: Span) -> BlockSpan:
         return part_of(self.whole, span)
+
+    def adapted(self, adapter: str | None, pieces: Generator[None, None, T]) -> Generator[None, None, T]:
+        """`pieces` of a call that goes through an adapter; between them the thread may do other callers' work."""
+        while True:
+            with self.whole.adapters.using(adapter):
+                try:
+                    next(pieces)
+                except StopIteration as done:
+                    result: T = done.value
+                    return result
+            yield
 
     def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> Generator[None, None, tuple[Tensor]]:
         """Stateless forward; a tuple of one tensor.

@@ -38,6 +38,7 @@ class EngineConfig:
     num_blocks: int | None = None
     dtype: str = "float32"
     quantization: str = "none"  # of the weights, see potluck.checkpoint.formats
+    adapters: tuple[str, ...] = ()  # LoRA: folders or hub names
     device: str = "cpu"
     devices: tuple[str, ...] = ()  # that hold the span together, `device` first; empty: that one alone
     threads: int = 1

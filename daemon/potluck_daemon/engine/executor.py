@@ -63,7 +63,8 @@ class SpanExecutor:
                 hidden = hidden.to(blocks.device, blocks.dtype)
             if prompts is not None:
                 prompts = prompts.to(blocks.device, blocks.dtype) if prompts.shape[2] else None
-            output = alone.blocks.forward(hidden, alone.cache, prompts)
+            with blocks.adapters.using(step.memory.adapter):
+                output = alone.blocks.forward(hidden, alone.cache, prompts)
             step.add_output(output if blocks.device.type == "cpu" else output.cpu())
 
     def _prompts_of(self, step: SessionStep, count: int, first_row: int) -> dict[int, Tensor]:

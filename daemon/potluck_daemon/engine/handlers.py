@@ -149,22 +149,23 @@ class Handlers:
 
     async def _compute(self, request: ForwardRequest | BackwardRequest, peer: PeerId) -> TensorReply:
         serving = self.serving
-        serving.admission.check(request.prefix, request.span, request.caller, peer)
+        adapter = serving.admission.check(request.prefix, request.span, request.caller, peer)
         batch, tokens = request.hidden.shape[:2]
         if tokens == 0:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
-        priority, pieces = self._work_of(request)
+        priority, pieces = self._work_of(request, adapter)
         computed = await serving.calls.run(
             priority, pieces, client=peer, tokens=batch * tokens, timeout_s=serving.limits.request_timeout_s
         )
         timing = replace(computed.timing, cache_tokens_left=serving.free_tokens)
         return TensorReply(computed.value, timing)
 
-    def _work_of(self, request: ForwardRequest | BackwardRequest) -> tuple[Priority, Pieces]:
-        blocks = self.serving.call_blocks
+    def _work_of(self, request: ForwardRequest | BackwardRequest, adapter: str | None) -> tuple[Priority, Pieces]:
+        blocks, span, hidden, prompts = self.serving.call_blocks, request.span, request.hidden, request.prompts
         if isinstance(request, ForwardRequest):
-            return Priority.FORWARD, lambda: blocks.forward(request.span, request.hidden, request.prompts)
-        return Priority.BACKWARD, lambda: blocks.backward(request.span, request.hidden, request.grad, request.prompts)
+            return Priority.FORWARD, lambda: blocks.adapted(adapter, blocks.forward(span, hidden, prompts))
+        grad = request.grad
+        return Priority.BACKWARD, lambda: blocks.adapted(adapter, blocks.backward(span, hidden, grad, prompts))
 
 
 def _encoder(reply: TensorReply, request: ForwardRequest | BackwardRequest) -> Callable[[], bytes]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 
 from potluck.checkpoint import BlockSpan, Checkpoint, load_span, open_checkpoint
+from potluck.checkpoint.adapter_files import open_adapter
+from potluck.checkpoint.adapters import Adapters
 from potluck.checkpoint.parallel import Ranks
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
@@ -44,7 +46,16 @@ def load(checkpoint: Checkpoint, span: Span, config: EngineConfig, ranks: Ranks 
     except (RuntimeError, AssertionError) as error:
         raise UsageError(f"the device {config.device!r} cannot be used", hint="try --device cpu") from error
     torch.set_num_threads(config.threads)
-    return load_span(checkpoint, span, dtype=dtype, device=config.device, ranks=ranks, quantization=config.quantization)
+    opened = [open_adapter(name, num_blocks=checkpoint.num_blocks) for name in config.adapters]
+    return load_span(
+        checkpoint,
+        span,
+        dtype=dtype,
+        device=config.device,
+        ranks=ranks,
+        quantization=config.quantization,
+        adapters=Adapters(opened) if opened else None,
+    )
 
 
 def check_and_measure(blocks: BlockSpan) -> Speed:

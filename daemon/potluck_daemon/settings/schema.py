@@ -39,6 +39,9 @@ class ServeSettings:
     devices: tuple[str, ...] = _setting((), "devices that hold the blocks together: cuda:0,cuda:1; empty: one alone")
     dtype: str = _setting("auto", "number format of the computation: auto, float32, bfloat16, float16")
     quantization: str = _setting("none", "how weights are held: none (as computed), int8, int4")
+    adapters: tuple[str, ...] = _setting(
+        (), "LoRA adapters in peft's format that callers may use: folders or hub names"
+    )
     memory_limit_mb: int = _setting(
         0, "device memory the engine may use; 0: what fits", unit="MiB", low=0, high=1 << 24
     )

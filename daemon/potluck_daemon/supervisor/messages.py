@@ -35,6 +35,7 @@ class Launch:
     devices: tuple[str, ...] = ()  # that hold the blocks together; empty: `device` alone
     dtype: str = "auto"
     quantization: str = "none"
+    adapters: tuple[str, ...] = ()
     memory_limit_mb: int = 0
     threads: int = 0
     public_name: str = ""

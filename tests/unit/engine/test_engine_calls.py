@@ -149,7 +149,7 @@ async def test_large_calls_come_and_go_in_parts(network, blocks):
         (ForwardRequest("golden", SPAN, torch.zeros(1, 300, 64)), Code.TOO_LONG),
         (ForwardRequest("golden", SPAN, hidden_states(1, 2), torch.zeros(3, 1, 1, 64)), Code.BAD_REQUEST),
         (ForwardRequest("golden", SPAN, hidden_states(1, 2), torch.zeros(2, 1, 5, 64)), Code.BAD_REQUEST),
-        (ForwardRequest("golden", SPAN, hidden_states(1, 2), caller=Caller(adapter="some/lora")), Code.BAD_REQUEST),
+        (ForwardRequest("golden", SPAN, hidden_states(1, 2), caller=Caller(adapter="some/lora")), Code.NOT_SERVED),
         (ForwardRequest("golden", SPAN, hidden_states(1, 2), caller=Caller(revision_digest="00")), Code.NOT_SERVED),
     ],
 )
