@@ -33,7 +33,6 @@ from potluck.p2p.config import HostConfig
 from potluck.p2p.identity import Identity
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import Span
-from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck_daemon.engine.blocks import trim_memory
 from potluck_daemon.engine.config import EngineConfig

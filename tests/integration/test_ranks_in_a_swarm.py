@@ -1,0 +1,82 @@
+"""Servers whose blocks lie on two devices, in a real swarm: the local model's tokens, also when a device dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from helpers.streamers import At
+from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from potluck import AutoDistributedModelForCausalLM, ClientConfig
+from potluck.protocol.blocks import Span
+
+CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
+GREEDY = {"max_new_tokens": 24, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def local() -> PreTrainedModel:
+    return AutoModelForCausalLM.from_pretrained(CHECKPOINT, dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module")
+def swarm() -> Iterator[LocalSwarm]:
+    """One server of all blocks: whoever loses it has nowhere else to go."""
+    with LocalSwarm(CHECKPOINT, [Span(0, 4)], serve_options=("--devices", "cpu,cpu")) as made:
+        yield made
+    assert made.leftovers() == []
+
+
+@pytest.fixture(scope="module")
+def model(swarm: LocalSwarm) -> Iterator[Any]:
+    patient = ClientConfig(no_route_timeout_s=120.0)
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=patient) as made:
+        yield made
+
+
+def prompt(batch: int = 1) -> torch.Tensor:
+    return torch.randint(3, 256, (batch, 7), generator=torch.Generator().manual_seed(0))
+
+
+def other_rank(engine: Engine) -> psutil.Process:
+    return next(process for process in engine.processes() if "potluck_daemon.engine.rank" in process.cmdline())
+
+
+def test_tokens_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:
+    assert torch.equal(model.generate(prompt(3), **GREEDY), local.generate(prompt(3), **GREEDY))
+    assert torch.equal(model.generate(prompt(), num_beams=3, **GREEDY), local.generate(prompt(), num_beams=3, **GREEDY))
+
+
+def test_gradients_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:
+    grads = []
+    for each in (model, local):
+        embeddings = local.get_input_embeddings()(prompt(2)).detach().requires_grad_()
+        each(inputs_embeds=embeddings).logits.square().mean().backward()
+        grads.append(embeddings.grad)
+    got, expected = grads
+    assert (got - expected).norm() / expected.norm() < 1e-5
+
+
+def test_a_device_killed_in_mid_generation_comes_back_and_the_tokens_are_the_same(
+    swarm: LocalSwarm, model: Any, local: PreTrainedModel
+) -> None:
+    (engine,) = swarm.engines
+    before = other_rank(engine)
+    tokens = model.generate(prompt(), streamer=At(6, before.kill), **GREEDY)
+    assert torch.equal(tokens, local.generate(prompt(), **GREEDY))
+    assert engine.is_alive
+    assert other_rank(engine).pid != before.pid
