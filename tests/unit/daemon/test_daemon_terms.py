@@ -1,0 +1,161 @@
+"""The user's terms, and what measures whether they hold."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from potluck_daemon.budget import Budget, download_folder
+from potluck_daemon.meters import DiskMeter, UseMeter
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
+from potluck_daemon.states import Reason
+from potluck_daemon.terms import Disk, bars, cost
+from potluck_daemon.traffic import Traffic, TrafficMeter
+from potluck_daemon.usage import DayUse, used
+
+NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
+TODAY = "2026-11-23"
+MIB = 1 << 20
+
+
+def reasons(limits: LimitSettings, use: DayUse, disk: Disk = Disk()) -> list[Reason]:  # noqa: B008 - frozen
+    return [bar.reason for bar in bars(WhenSettings(), limits, use, disk, NOW)]
+
+
+def test_by_default_nothing_forbids_to_serve() -> None:
+    heavy = DayUse(TODAY, 10**12, 10**12, 10**6)
+    assert reasons(LimitSettings(), heavy, Disk(5000 * MIB, 10**12)) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "just_below", "reached", "reason"),
+    [
+        (LimitSettings(upload_mb_day=2), DayUse(TODAY, 2 * MIB - 1), DayUse(TODAY, 2 * MIB), Reason.UPLOAD_CAP),
+        (LimitSettings(download_mb_day=2), DayUse(TODAY, 9**9, 9), DayUse(TODAY, 0, 2 * MIB), Reason.DOWNLOAD_CAP),
+        (
+            LimitSettings(cost_day=0.5, price_kwh=0.25),
+            DayUse(TODAY, energy_wh=1999),
+            DayUse(TODAY, energy_wh=2000),
+            Reason.COST_CAP,
+        ),
+    ],
+)
+def test_a_cap_of_the_day_forbids_when_it_is_reached_and_until_midnight(
+    limits: LimitSettings, just_below: DayUse, reached: DayUse, reason: Reason
+) -> None:
+    assert reasons(limits, just_below) == []
+    (bar,) = bars(WhenSettings(), limits, reached, Disk(), NOW)
+    assert (bar.reason, bar.left_s) == (reason, 6 * 3600)
+    assert "midnight" in bar.ends
+    assert reasons(limits, DayUse("2026-11-22", 10**12, 10**12, 10**6)) == []
+
+
+def test_the_text_names_the_number_that_was_reached() -> None:
+    (bar,) = bars(WhenSettings(), LimitSettings(upload_mb_day=100), DayUse(TODAY, 123 * MIB), Disk(), NOW)
+    assert "123 of 100 MiB" in bar.text
+
+
+def test_outside_of_the_hours_it_says_when_they_begin() -> None:
+    (bar,) = bars(WhenSettings(hours=("22:00-07:00",)), LimitSettings(), DayUse(), Disk(), NOW)
+    assert (bar.reason, bar.left_s) == (Reason.SCHEDULE, 4 * 3600)
+
+
+@pytest.mark.parametrize(
+    ("limits", "disk"),
+    [
+        (LimitSettings(disk_free_mb=100), Disk(free_bytes=99 * MIB)),
+        (LimitSettings(disk_mb=100), Disk(free_bytes=10**12, taken_bytes=101 * MIB)),
+    ],
+)
+def test_a_full_disk_forbids_a_start_and_nothing_that_runs(limits: LimitSettings, disk: Disk) -> None:
+    (bar,) = bars(WhenSettings(), limits, DayUse(), disk, NOW)
+    assert (bar.reason, bar.only_before_start) == (Reason.DISK, True)
+
+
+def test_use_adds_up_within_a_day_and_begins_anew_with_the_next() -> None:
+    use = used(DayUse(), "monday", Traffic(10, 20), watts=100, seconds=36)
+    use = used(use, "monday", Traffic(1, 2), watts=100, seconds=36)
+    assert use == DayUse("monday", 11, 22, pytest.approx(2.0))
+    assert used(use, "tuesday", Traffic(5, 5), watts=0, seconds=36) == DayUse("tuesday", 5, 5, 0)
+
+
+def test_cost_is_energy_times_price() -> None:
+    assert cost(LimitSettings(price_kwh=0.3), DayUse(energy_wh=500)) == pytest.approx(0.15)
+
+
+def test_traffic_of_a_real_connection_is_counted_once(tmp_path: Path) -> None:
+    meter = TrafficMeter(count_local=True)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        accepted, _ = server.accept()
+        with accepted:
+            meter.look({os.getpid()})
+            data = bytearray(1_000_000)
+            reading = threading.Thread(target=lambda: accepted.recv_into(data, flags=socket.MSG_WAITALL))
+            reading.start()
+            client.sendall(data)
+            reading.join()
+            assert meter.look({os.getpid()}) == Traffic(1_000_000, 1_000_000)
+            assert meter.look({os.getpid()}) == Traffic()
+            assert TrafficMeter().look({os.getpid()}) == Traffic(), "talking to oneself costs nothing"
+            assert TrafficMeter(count_local=True).look({1 << 30}) == Traffic()
+
+
+def test_energy_follows_the_processor_time_of_the_engine() -> None:
+    meter = UseMeter()
+    first = meter.sample(DayUse(), os.getpid(), TODAY, core_w=10, gpu_w=0)
+    began, cpu_began = time.monotonic(), time.process_time()
+    while time.process_time() - cpu_began < 0.3:
+        pass
+    use = meter.sample(first.use, os.getpid(), TODAY, core_w=10, gpu_w=0).use
+    used_wh = use.energy_wh - first.use.energy_wh
+    assert used_wh == pytest.approx(0.3 * 10 / 3600, rel=0.5)
+    assert time.monotonic() > began
+    assert meter.sample(use, None, TODAY, core_w=10, gpu_w=500).use == use, "no engine uses nothing"
+
+
+async def test_an_engine_that_takes_more_memory_than_it_may_is_refused() -> None:
+    budget = Budget({}, NvmlReader())
+    await budget.sample(os.getpid(), "", LimitSettings())
+    with pytest.raises(Exception, match=r"limits.ram_mb = 1"):
+        await budget.sample(os.getpid(), "", LimitSettings(ram_mb=1))
+
+
+def test_the_disk_is_looked_at_only_when_something_may_be_downloaded(tmp_path: Path) -> None:
+    budget = Budget({"HF_HUB_CACHE": str(tmp_path / "not yet there")}, NvmlReader())
+    settings = Settings(limits=LimitSettings(disk_free_mb=1 << 29))
+    assert budget.bars(settings, may_download=False) == ()
+    assert [bar.reason for bar in budget.bars(settings, may_download=True)] == [Reason.DISK]
+
+
+def test_what_our_files_take_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "weights").write_bytes(os.urandom(100_000))
+    (tmp_path / "link").symlink_to(tmp_path / "sub" / "weights")
+    taken = DiskMeter(tmp_path).look(with_taken=True).taken_bytes
+    assert taken is not None
+    assert 100_000 <= taken < 120_000
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        ({"HF_HUB_CACHE": "/a"}, "/a"),
+        ({"HF_HOME": "/b"}, "/b/hub"),
+        ({"XDG_CACHE_HOME": "/c"}, "/c/huggingface/hub"),
+        ({}, str(Path.home() / ".cache/huggingface/hub")),
+    ],
+)
+def test_the_download_folder_is_the_hubs(environment: dict[str, str], folder: str) -> None:
+    assert str(download_folder(environment)) == folder
+
+
+def test_the_download_folder_is_where_the_hub_says() -> None:
+    from huggingface_hub import constants
+
+    assert str(download_folder(dict(os.environ))) == constants.HF_HUB_CACHE
