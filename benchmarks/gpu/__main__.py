@@ -11,8 +11,8 @@ import sys
 
 import torch
 
-from benchmarks.figures import measure_here
 from benchmarks.gpu.figures import GPU_FIGURES
+from benchmarks.measuring import measure_here
 
 
 def main() -> int:
@@ -29,7 +29,7 @@ def main() -> int:
         return 0
     names = args.names or list(GPU_FIGURES)
     if len(names) == 1:
-        return measure_here(GPU_FIGURES[names[0]], soak=args.soak)
+        return measure_here(GPU_FIGURES[names[0]], soak=args.soak, program="benchmarks.gpu")
     # Each in a process of its own, which begins with all of the device's memory.
     flags = ["--soak"] if args.soak else []
     return max(subprocess.call([sys.executable, "-m", "benchmarks.gpu", name, *flags]) for name in names)

@@ -42,9 +42,15 @@ def offload(soak: bool) -> Measured:
 
 def restore(soak: bool) -> Measured:
     moves, detail = _measure_8b(soak)
-    speed = pinned_bps(torch.device("cuda"))
-    detail["pinned_gbps"] = round(speed / 1e9, 2)
-    return Measured(moves.num_bytes / statistics.median(moves.restore_s) / speed, detail, moves.holds)
+    share = share_of_pinned(moves, torch.device("cuda"))
+    return Measured(share.value, detail | share.detail, moves.holds)
+
+
+def share_of_pinned(moves: Moves, device: torch.device, num_bytes: int = 1 << 30) -> Measured:
+    """How fast blocks came back, against a copy of `num_bytes` from pinned memory."""
+    speed = pinned_bps(device, num_bytes)
+    value = moves.num_bytes / statistics.median(moves.restore_s) / speed
+    return Measured(value, {"pinned_gbps": round(speed / 1e9, 2)})
 
 
 def measure_moves(blocks: BlockSpan, *, rounds: int) -> Moves:

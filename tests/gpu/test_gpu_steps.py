@@ -1,4 +1,4 @@
-"""Steps of packed rows on a GPU against Hugging Face's eager attention, row by row; families, windows, sinks, graphs."""
+"""Steps of packed rows on a GPU against Hugging Face's eager code, row by row: families, windows, sinks, graphs."""
 
 from __future__ import annotations
 
