@@ -30,7 +30,7 @@ class Terminal:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self.is_interactive = out.isatty()
-        self.can_move = self.is_interactive and os.environ.get("TERM", "dumb") != "dumb"  # the cursor
+        self.can_move = self.is_interactive and (os.environ.get("TERM") or "dumb") != "dumb"  # the cursor
         self._has_colour = self.can_move and not os.environ.get("NO_COLOR")
         self._has_unicode = "utf" in (out.encoding or "utf-8").lower()
 

@@ -1,0 +1,132 @@
+"""The bundle that people send to others: everything that helps, nothing that is private."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from potluck_daemon.cli import diag
+from potluck_daemon.cli.main import main
+from potluck_daemon.control.schema import Status, SwarmStatus, Transition
+from potluck_daemon.history import HistoryFile
+from potluck_daemon.joined import JoinedSwarms
+from potluck_daemon.redaction import Person
+from potluck_daemon.settings.places import user_places
+from potluck_daemon.states import Reason, State
+
+from potluck.p2p.identity import Identity
+from potluck.protocol.invite import encode_invite, new_swarm
+
+USER, HOST = "anastasia", "attic-machine"
+PEER = str(Identity.generate().peer_id)
+ADDRESS = f"/ip4/203.0.113.77/tcp/31337/p2p/{PEER}"
+SWARM = replace(new_swarm("sundayfriends", "owner/model", 4), bootstrap_peers=(ADDRESS,))
+PROMPT = "my dear diary"
+SETTINGS = """
+[serve]
+name = "anastasias-attic"
+swarm = "sundayfriends"
+listen = ["/ip4/198.51.100.9/tcp/31337"]
+checkpoint = "{home}/models/secret-project"
+num_blocks = 3
+nonsense = 1
+"""
+STATUS = Status(
+    State.SERVING,
+    Reason.NONE,
+    "Serving blocks 0:4 of owner/model",
+    1.0,
+    "1",
+    swarm=SwarmStatus("sundayfriends", "owner/model", 4, peer_id=PEER),
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home" / USER
+    home.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("HF_HOME", raising=False)
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
+        monkeypatch.setenv(name, str(home / name.lower()))
+    monkeypatch.setattr(diag, "this_person", lambda: Person(USER, str(home), HOST))
+    monkeypatch.setattr(diag, "status_or_none", lambda: STATUS)
+    monkeypatch.setattr("potluck_daemon.doctor.swarm._answers", lambda target: False)
+    places = user_places()
+    places.settings_file.parent.mkdir(parents=True)
+    places.settings_file.write_text(SETTINGS.format(home=home))
+    JoinedSwarms(places.swarms_file).add(SWARM)
+    HistoryFile(places.history_file).append(
+        Transition(1.0, State.STARTING, State.ERROR, Reason.ENGINE_FAILED, f"cannot read {home}/models/x of {USER}")
+    )
+    places.log_file.write_text(
+        f"2026-11-21 10:00:00,000 INFO x: dialling {ADDRESS} of {HOST}\n"
+        f"2026-11-21 10:00:01,000 INFO x: joined by {encode_invite(SWARM)}\n"
+        f"2026-11-21 10:00:02,000 INFO x: sundayfriends at 192.0.2.4:5555, {home}/.cache/y\n"
+    )
+    return home
+
+
+def bundle(path: Path) -> dict[str, str]:
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name).decode() for name in file.namelist()}
+
+
+def test_it_holds_what_helps(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diag", "--output", str(tmp_path / "d.zip"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file"] == str(tmp_path / "d.zip")
+    parts = bundle(tmp_path / "d.zip")
+    assert set(parts) == {
+        "versions.json",
+        "doctor.json",
+        "settings.json",
+        "status.json",
+        "history.jsonl",
+        "log.txt",
+    }
+    assert json.loads(parts["versions.json"])["potluck"]
+    assert json.loads(parts["settings.json"])["serve.num_blocks"] == 3
+    assert "serve.nonsense" in parts["settings.json"]
+    assert json.loads(parts["status.json"])["state"] == "serving"
+    assert json.loads(parts["history.jsonl"])["reason"] == "engine_failed"
+    assert any(item["check"] == "disk" for item in json.loads(parts["doctor.json"]))
+    assert "dialling /ip4/[address]/tcp/31337" in parts["log.txt"]
+
+
+def test_it_holds_nothing_private(home: Path, tmp_path: Path) -> None:
+    main(["diag", "--output", str(tmp_path / "d.zip")])
+    assert SWARM.membership_key is not None
+    private = {
+        "user": USER,
+        "host": HOST,
+        "home": str(home),
+        "peer": PEER,
+        "invite": encode_invite(SWARM)[12:40],
+        "key": SWARM.membership_key.hex(),
+        "swarm": "sundayfriends",
+        "name": "attic",
+        "address": "203.0.113.77",
+        "listen": "198.51.100.9",
+        "other": "192.0.2.4",
+        "prompt": PROMPT,
+    }
+    for name, text in bundle(tmp_path / "d.zip").items():
+        for what, word in private.items():
+            assert word.lower() not in text.lower(), (name, what)
+
+
+def test_what_is_private_was_there_to_be_found(home: Path) -> None:
+    places = user_places()
+    raw = "".join(
+        path.read_text() for path in (places.settings_file, places.history_file, places.log_file, places.swarms_file)
+    )
+    for word in (USER, HOST, str(home), PEER, "sundayfriends", "203.0.113.77", "198.51.100.9", "192.0.2.4"):
+        assert word in raw
+
+
+def test_a_folder_that_cannot_be_written_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diag", "--output", "/proc/none/d.zip"]) == 1
+    assert "--output names another place" in capsys.readouterr().err

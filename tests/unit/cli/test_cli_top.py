@@ -1,0 +1,102 @@
+"""`potluck top` on the terminals there are."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from potluck_daemon.cli import top
+from potluck_daemon.cli.main import main
+from potluck_daemon.cli.top import one_line, sparkline
+from potluck_daemon.control.schema import LoadStatus, Status, Transition
+from potluck_daemon.states import Reason, State
+
+SERVING = Status(
+    State.SERVING, Reason.NONE, "Serving blocks 0:4", 1.0, "1", tokens_per_s=12.0, sessions=2, load=LoadStatus(40.0)
+)
+
+
+class Client:
+    def events(self) -> Iterator[Status | Transition]:
+        yield SERVING
+        yield Transition(2.0, State.SERVING, State.PAUSED, Reason.USER, "Paused by you")
+        yield Status(State.PAUSED, Reason.USER, "Paused by you", 2.0, "1")
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(screen: Screen, *arguments: str) -> int:
+    with contextlib.redirect_stdout(screen):
+        return main(arguments)
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    out = Screen()
+    monkeypatch.setattr(top, "daemon", Client)
+    monkeypatch.setenv("LINES", "10")
+    return out
+
+
+def test_a_terminal_is_painted_over_and_given_back(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    assert shown(screen, "top") == 0
+    text = screen.getvalue()
+    assert text.startswith("\x1b[?1049h")
+    assert text.endswith("\x1b[?1049l")
+    assert "Serving blocks 0:4" in text
+    frames = text.split("\x1b[H")[1:]
+    assert len(frames) == 2
+    assert all(frame.count("\n") < 10 for frame in frames)  # a page that scrolls would leave its top behind
+
+
+def test_the_terminal_is_given_back_after_an_error(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+
+    def interrupted(self: Client) -> Iterator[Status]:
+        yield SERVING
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Client, "events", interrupted)
+    assert shown(screen, "top") == 130
+    assert screen.getvalue().endswith("\x1b[?1049l")
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_dumb_terminal_gets_a_line_for_each_change(
+    term: str, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    assert shown(screen, "top") == 0
+    assert "\x1b" not in screen.getvalue()
+    assert len(screen.getvalue().splitlines()) == 2
+
+
+def test_it_ends_after_as_many_as_were_asked_for(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert shown(screen, "top", "-n", "1", "--json") == 0
+    assert screen.getvalue().count("\n") == 1
+    assert '"state": "serving"' in screen.getvalue()
+
+
+def test_a_line_says_state_sessions_speed_load_and_why() -> None:
+    line = one_line(SERVING, 0.0)
+    for words in ("serving", "2 sessions", "12.0 tokens/s", "cpu 40 %", "Serving blocks 0:4"):
+        assert words in line
+
+
+def test_the_sparkline_is_scaled_to_the_largest() -> None:
+    assert sparkline([0, 5, 10]) == "▁▅█"
+    assert sparkline([0, 0]) == "▁▁"
+    assert sparkline([]) == ""
+
+
+def test_without_a_daemon_nothing_is_painted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert main(["top"]) == 1
