@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 from potluck_daemon.policy import (
+    Bar,
     EngineView,
     Evidence,
     Inputs,
@@ -164,3 +165,155 @@ def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for(
 
 def test_a_pause_of_the_game_says_so() -> None:
     assert "until the game ends" in decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text
+
+
+# --- evidence of every kind ------------------------------------------------------------------------------------------
+
+
+def seen(reason: Reason, **more: object) -> Presence:
+    return Presence((Evidence(reason, "that", since=100.0, **more),))  # type: ignore[arg-type]
+
+
+NEEDS = (
+    *(Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY),
+    *(Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE, Reason.OTHER_USER),
+)
+
+
+@pytest.mark.parametrize("reason", NEEDS)
+def test_whoever_needs_the_device_gets_it_and_is_named(reason: Reason) -> None:
+    decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
+    assert (decision.state, decision.reason) == (State.YIELDED, reason)
+    assert decision.ends
+    assert decide(inputs(presence=seen(reason)), NOW).order is Order.OFFLOAD
+
+
+@pytest.mark.parametrize("reason", [Reason.BATTERY, Reason.METERED])
+def test_supply_and_network_stop_serving_without_being_a_game(reason: Reason) -> None:
+    decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
+    assert (decision.state, decision.reason) == (State.IDLE, reason)
+
+
+def test_the_engine_ends_at_once_before_sleep() -> None:
+    both = Presence((*seen(Reason.SLEEP).evidence, GAME))
+    assert decide(inputs(presence=both), NOW).order is Order.STOP
+    assert decide(inputs(Phase.ENDED, presence=both), NOW).reason is Reason.SLEEP
+    woken = Presence(over=(Over(Evidence(Reason.SLEEP, "the computer"), NOW),))
+    assert decide(inputs(Phase.ENDED, presence=woken), NOW).order is Order.START
+
+
+HOT = Evidence(Reason.HEAT, "NVIDIA A", level=0.3)
+
+
+def test_heat_slows_down_before_it_stops() -> None:
+    warm = decide(inputs(presence=Presence((HOT,))), NOW)
+    assert (warm.state, warm.reason, warm.order, warm.duty) == (State.SERVING, Reason.HEAT, Order.NOTHING, 0.7)
+    assert "slowly" in warm.text
+    assert "NVIDIA A" in warm.text
+    far_too_hot = decide(inputs(presence=seen(Reason.HEAT, level=1.0)), NOW)
+    assert (far_too_hot.reason, far_too_hot.order) == (Reason.HEAT, Order.OFFLOAD)
+
+
+def test_the_strictest_who_ask_to_be_spared_decides_and_is_named() -> None:
+    presence = Presence((HOT, Evidence(Reason.POWER, "NVIDIA A", level=0.6)), is_away=False)
+    decision = decide(Inputs(Limits(active_duty=0.5), EngineView(Phase.ONLINE), presence), NOW)
+    assert (decision.reason, decision.duty) == (Reason.POWER, pytest.approx(0.4))
+
+
+@pytest.mark.parametrize(("is_away", "duty"), [(False, 0.5), (True, 1.0), (None, 1.0)])
+def test_somebody_at_the_keyboard_is_spared(is_away: bool | None, duty: float) -> None:
+    decision = decide(Inputs(Limits(active_duty=0.5), EngineView(Phase.ONLINE), Presence(is_away=is_away)), NOW)
+    assert (decision.state, decision.duty) == (State.SERVING, duty)
+
+
+def test_it_never_rests_all_the_time() -> None:
+    presence = Presence((Evidence(Reason.POWER, "NVIDIA A", level=0.99),))
+    assert decide(inputs(presence=presence), NOW).duty == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("phase", "is_away", "use_since", "order"),
+    [
+        (Phase.ONLINE, False, 100.0, Order.OFFLOAD),
+        (Phase.OFFLOADED, False, 100.0, Order.NOTHING),
+        (Phase.OFFLOADED, False, 60.0, Order.STOP),  # in use for longer than the engine is kept
+        (Phase.OFFLOADED, True, 100.0, Order.RESTORE),
+        (Phase.ENDED, True, 100.0, Order.START),
+        (Phase.ENDED, False, 100.0, Order.NOTHING),
+        (Phase.ENDED, None, 100.0, Order.NOTHING),  # nobody knows: taken for use
+    ],
+)
+def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, order: Order) -> None:
+    presence = Presence(is_away=is_away, use_since=use_since)
+    decision = decide(Inputs(Limits(only_when_idle=True), EngineView(phase), presence), NOW)
+    assert decision.order is order
+    if not is_away:
+        assert (decision.reason, decision.text.startswith("Serving only when nobody")) == (Reason.USER_ACTIVE, True)
+
+
+def test_a_game_outranks_idleness() -> None:
+    """A player with a game pad looks away."""
+    presence = Presence((GAME,), is_away=True)
+    assert decide(Inputs(Limits(only_when_idle=True), EngineView(Phase.ONLINE), presence), NOW).order is Order.OFFLOAD
+
+
+@pytest.mark.parametrize(
+    ("game_gpu", "own_gpu", "only_same", "yields"),
+    [
+        ("0000:01:00.0", "0000:02:00.0", True, False),
+        ("0000:01:00.0", "0000:01:00.0", True, True),
+        ("0000:01:00.0", "0000:02:00.0", False, True),
+        ("", "0000:02:00.0", True, True),  # where the game runs is not known
+        ("0000:01:00.0", "", True, True),  # we compute on the processor, which the game needs as well
+    ],
+)
+def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_known(
+    game_gpu: str, own_gpu: str, only_same: bool, yields: bool
+) -> None:
+    given = Inputs(
+        Limits(same_gpu_only=only_same),
+        EngineView(Phase.ONLINE, gpu=own_gpu),
+        seen(Reason.GPU_BUSY, gpu=game_gpu),
+    )
+    assert (decide(given, NOW).order is Order.OFFLOAD) is yields
+
+
+BAR = Bar(Reason.SCHEDULE, "Outside of the hours", "at ten", left_s=600.0)
+DISK = Bar(Reason.DISK, "The disk is full", "when there is room", only_before_start=True)
+
+
+def test_hours_and_caps_end_the_engine_and_say_for_how_long() -> None:
+    decision = decide(inputs(Phase.ENDED, bars=(BAR,)), NOW)
+    assert (decision.state, decision.reason, decision.left_s) == (State.IDLE, Reason.SCHEDULE, 600.0)
+    assert decide(inputs(bars=(BAR,)), NOW).order is Order.STOP
+
+
+def test_a_full_disk_forbids_a_start_only() -> None:
+    assert decide(inputs(Phase.ENDED, bars=(DISK,)), NOW).order is Order.NOTHING
+    assert decide(inputs(bars=(DISK,)), NOW).state is State.SERVING
+    assert decide(inputs(bars=(DISK, BAR)), NOW).reason is Reason.SCHEDULE
+
+
+def test_a_game_is_named_before_the_hours_are() -> None:
+    assert decide(inputs(Phase.ENDED, presence=PLAYING, bars=(BAR,)), NOW).reason is Reason.GAME
+
+
+@pytest.mark.parametrize(
+    ("phase", "order"),
+    [(Phase.ENDED, Order.NOTHING), (Phase.OFFLOADED, Order.NOTHING), (Phase.ONLINE, Order.NOTHING)],
+)
+def test_nothing_is_begun_or_ended_before_the_probes_have_looked(phase: Phase, order: Order) -> None:
+    assert decide(inputs(phase, is_settled=False), NOW).order is order
+    assert decide(inputs(phase, is_settled=False), NOW).wake_in_s == (None if phase is Phase.ONLINE else 2.0)
+
+
+def test_every_state_that_is_not_serving_says_what_ends_it() -> None:
+    for given in ALL:
+        decision = decide(given, NOW)
+        if not decision.state.is_working:
+            assert decision.ends, decision
+
+
+def test_the_program_that_could_be_ignored_is_named() -> None:
+    presence = Presence((Evidence(Reason.GAME, "Hades II", app="hades2.exe"),))
+    assert decide(inputs(presence=presence), NOW).app == "hades2.exe"
