@@ -30,7 +30,7 @@ class Mirror:
         self._meeting = meeting
         self._ranks: Ranks | None = None
         self._blocks: ServedBlocks
-        self._memory: KvMemory
+        self._memory: KvMemory | None = None
         self._caches: dict[int, KvCache] = {}
 
     def follow(self, letters: Letters) -> None:
@@ -54,33 +54,34 @@ class Mirror:
 
     def free(self) -> None:
         self._caches.clear()
+        self._memory = None
         self._blocks.free()
 
     def new_memory(self, num_tokens: int) -> None:
         self._memory = self._blocks.whole.new_memory(num_tokens)
 
     def copy(self, arena: int, source: int, target: int, count: int) -> None:
-        self._memory.arenas[arena].copy(source, target, count)
+        self._pages.arenas[arena].copy(source, target, count)
 
     def give_back(self, arena: int, runs: list[tuple[int, int]]) -> None:
-        self._memory.arenas[arena].give_back(runs)
+        self._pages.arenas[arena].give_back(runs)
 
     def save(self, sequence: KvSequence, size: int) -> None:
         """Write this rank's `size` bytes of a sequence to its place in the shared memory."""
         assert self._ranks is not None
         shared = self._shared.of(size * (self._ranks.size - 1))
-        self._memory.save(sequence, shared[size * (self._rank - 1) :])
+        self._pages.save(sequence, shared[size * (self._rank - 1) :])
         self._ranks.meet()
 
     def load_sequence(self, sequence: KvSequence, *tensors: Tensor) -> None:
         assert self._ranks is not None
         each = len(tensors) // (self._ranks.size - 1)
-        self._memory.write(sequence, tensors[each * (self._rank - 1) :][:each])
+        self._pages.write(sequence, tensors[each * (self._rank - 1) :][:each])
         self._ranks.meet()
 
     def run_step(self, plan: StepPlan, hidden: Tensor, rows: tuple[int, ...], *prompts: Tensor) -> None:
         of_rows = {row: self._here(prompt) for row, prompt in zip(rows, prompts, strict=True)}
-        self._blocks.whole.run_step(plan, self._here(hidden), self._memory, of_rows)
+        self._blocks.whole.run_step(plan, self._here(hidden), self._pages, of_rows)
 
     def new_cache(self, number: int, span: Span) -> None:
         self._caches[number] = self._blocks.part(span).new_cache()
@@ -102,6 +103,11 @@ class Mirror:
     def backward(self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> None:
         some = None if prompts is None else self._here(prompts)
         self._blocks.backward_piece(span, self._here(hidden), self._here(grad), some)
+
+    @property
+    def _pages(self) -> KvMemory:
+        assert self._memory is not None
+        return self._memory
 
     def _here(self, tensor: Tensor) -> Tensor:
         return tensor.to(self._blocks.whole.device)
