@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from potluck.checkpoint.widening import Widener
+
 _LEAST_GIVEN_BACK_BYTES = 64 * 1024  # a head's part of a freed run; below, the system calls cost more than they bring
 
 
@@ -34,6 +36,9 @@ class KvArena:
     """Keys and values of `depth` layers of one shape, `capacity` slots each.
 
     Shapes: keys [depth, kv_heads, capacity, key_dim], values [depth, kv_heads, capacity, value_dim].
+
+    Attributes:
+        widener: where attention computes in float32 with what is kept in half precision.
     """
 
     def __init__(self, shape: KvShape, depth: int, capacity: int, dtype: torch.dtype, device: torch.device) -> None:
@@ -42,6 +47,7 @@ class KvArena:
         sizes = [(depth, shape.kv_heads, capacity, dim) for dim in (shape.key_dim, shape.value_dim)]
         (self.keys, key_map), (self.values, value_map) = (_map_tensor(size, dtype, device) for size in sizes)
         self._maps = (key_map, value_map)
+        self.widener = Widener() if device.type == "cpu" and dtype.itemsize == 2 else None
 
     def copy(self, source: int, target: int, count: int) -> None:
         """Copy slots within each layer; the two ranges do not overlap."""

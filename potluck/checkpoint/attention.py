@@ -17,14 +17,16 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 
 from potluck.checkpoint.paged import PagedView
+from potluck.checkpoint.widening import Widener
 
 RAGGED = "potluck_ragged"
 """Name of the attention implementation; transformers makes no masks for those it does not know."""
 
 _MAX_RUNS = 4  # beyond, copying a row's keys together is cheaper than that many calls
+_WIDE_GROUP = 4  # query heads a key head from which the fused kernel is fast in bfloat16
 
-Slots = tuple[tuple[int, int], ...]
-"""First slot and number of slots of each run."""
+Pair = tuple[Tensor, Tensor]
+"""Keys [1, kv_heads, tokens, key_dim] and values [1, kv_heads, tokens, value_dim]."""
 
 
 @dataclass(slots=True)
@@ -32,33 +34,39 @@ class RowView:
     """One row of a step as one group of layers sees it.
 
     Attributes:
-        start: index of its first token among the packed tokens.
         tokens: how many new tokens it has.
-        past: the runs of the older tokens that are visible to any of the new ones.
-        seen: the same with the new tokens.
+        runs: for each run of visible tokens its keys and its values, each as a tuple over the places of the arena. The
+            new tokens are among them if there is but one, or if there is a mask.
         mask: [tokens, tokens seen], additive; None where causality is all there is.
     """
 
-    start: int
     tokens: int
-    past: Slots
-    seen: Slots
+    runs: list[tuple[tuple[Tensor, ...], tuple[Tensor, ...]]]
     mask: Tensor | None
+
+    def pairs(self, place: int, at_most: int = _MAX_RUNS) -> list[Pair]:
+        """The visible tokens of one layer, without a copy if they are in few runs."""
+        pairs = [(keys[place], values[place]) for keys, values in self.runs]
+        if len(pairs) <= at_most:
+            return pairs
+        return [(torch.cat([keys for keys, _ in pairs], dim=2), torch.cat([values for _, values in pairs], dim=2))]
 
 
 @dataclass(slots=True)
 class LayerView:
     """What a layer's attention gets in place of keys and values.
 
-    Shapes: keys [1, kv_heads, capacity, key_dim] and values [.., value_dim] of the layer, the new ones written already;
-    new_keys and new_values [1, kv_heads, packed tokens, dim].
+    Attributes:
+        new_keys, new_values: [1, kv_heads, packed tokens, dim]; they are in the rows' runs already.
+        place: the layer's place in the arena.
+        widener: None where keys and values are computed with as they are.
     """
 
-    keys: Tensor
-    values: Tensor
     new_keys: Tensor
     new_values: Tensor
     rows: list[RowView]
+    place: int
+    widener: Widener | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +103,18 @@ def attend(
     scale = key_dim**-0.5 if scaling is None else scaling
     if isinstance(key, PagedView):
         return key.attend(query, scale, softcap, s_aux), None
-    kv_heads = key.keys.shape[1]
+    kv_heads = key.new_keys.shape[1]
     sinks = None if s_aux is None else s_aux.float().view(kv_heads, heads // kv_heads)
     scores = Scores(scale, softcap, sinks)
     packed = query.transpose(1, 2).reshape(tokens, kv_heads, heads // kv_heads, key_dim)
-    outputs = [_attend_row(packed[row.start : row.start + row.tokens], key, row, scores) for row in key.rows]
+    outputs = []
+    start = 0
+    for row, part in zip(key.rows, torch.split(packed, [row.tokens for row in key.rows]), strict=True):
+        if row.tokens == 1:
+            outputs.append(_attend_token(part, key, row, scores))
+        else:
+            outputs.append(_attend_chunk(part, key, row, start, scores))
+        start += row.tokens
     output = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
     return output.reshape(1, tokens, heads, output.shape[-1]), None
 
@@ -117,32 +132,37 @@ def window_mask(tokens: int, seen: int, window: int, like: Tensor) -> Tensor:
     return torch.zeros(hidden.shape, dtype=like.dtype, device=like.device).masked_fill_(hidden, float("-inf"))
 
 
-def _attend_row(query: Tensor, view: LayerView, row: RowView, scores: Scores) -> Tensor:
+def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) -> Tensor:
+    """query and result [1, kv_heads, group, dim]; the heads that share keys stand in place of several queries."""
+    pairs = row.pairs(view.place)
+    if view.widener is None or (query.shape[2] >= _WIDE_GROUP and query.dtype is torch.bfloat16):
+        return _merge([_partial(query, keys, values, scores) for keys, values in pairs], scores.sinks)
+    wide = query.float()
+    return _merge([_widened(wide, *pair, scores, view.widener) for pair in pairs], scores.sinks).to(query.dtype)
+
+
+def _widened(query: Tensor, keys: Tensor, values: Tensor, scores: Scores, widener: Widener) -> Pair:
+    parts = [_partial(query.narrow(1, head, k.shape[1]), k, v, scores) for head, k, v in widener.widen(keys, values)]
+    if len(parts) == 1:
+        return parts[0]
+    return torch.cat([output for output, _ in parts], dim=1), torch.cat([sums for _, sums in parts], dim=1)
+
+
+def _attend_chunk(query: Tensor, view: LayerView, row: RowView, start: int, scores: Scores) -> Tensor:
     """query and result [tokens, kv_heads, group, dim]."""
-    if row.tokens == 1:
-        return _merge([_partial(query, k, v, scores) for k, v in _runs(view, row.seen)], scores.sinks)
     tokens, kv_heads, group, _ = query.shape
     by_head = query.permute(1, 2, 0, 3)  # [kv_heads, group, tokens, dim]
     if row.mask is not None:
-        ((keys, values),) = _runs(view, row.seen, at_most=1)
+        ((keys, values),) = row.pairs(view.place, at_most=1)
         parts = [_partial(by_head, *_shared(keys, values, group), scores, row.mask)]
     else:
-        end = row.start + tokens
-        own = _shared(view.new_keys[:, :, row.start : end], view.new_values[:, :, row.start : end], group)
+        own = _shared(view.new_keys.narrow(2, start, tokens), view.new_values.narrow(2, start, tokens), group)
         parts = [_partial(by_head, *own, scores, is_causal=True)]
-        folded = by_head.reshape(1, kv_heads, group * tokens, -1) if row.past else by_head
-        for keys, values in _runs(view, row.past):
+        folded = by_head.reshape(1, kv_heads, group * tokens, -1) if row.runs else by_head
+        for keys, values in row.pairs(view.place):
             output, sums = _partial(folded, keys, values, scores)
             parts.append((output.view(kv_heads, group, tokens, -1), sums.view(kv_heads, group, tokens)))
     return _merge(parts, None if scores.sinks is None else scores.sinks[..., None]).permute(2, 0, 1, 3)
-
-
-def _runs(view: LayerView, slots: Slots, at_most: int = _MAX_RUNS) -> list[tuple[Tensor, Tensor]]:
-    """Keys and values of these slots, [1, kv_heads, tokens, dim] each, without a copy if there are few runs."""
-    runs = [(view.keys.narrow(2, slot, count), view.values.narrow(2, slot, count)) for slot, count in slots]
-    if len(runs) <= at_most:
-        return runs
-    return [(torch.cat([keys for keys, _ in runs], dim=2), torch.cat([values for _, values in runs], dim=2))]
 
 
 def _shared(keys: Tensor, values: Tensor, group: int) -> tuple[Tensor, Tensor]:

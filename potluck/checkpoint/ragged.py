@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from potluck.checkpoint.adapters import Adapters
-from potluck.checkpoint.attention import LayerView, RowView, Slots, window_mask
+from potluck.checkpoint.attention import LayerView, RowView, window_mask
 from potluck.checkpoint.calls import LayerCalls
 from potluck.checkpoint.decode_graphs import DecodeGraphs
-from potluck.checkpoint.kv import KvLayout, KvMemory, KvSequence
+from potluck.checkpoint.kv import KvLayout, KvMemory, KvSequence, LayerGroup
 from potluck.checkpoint.paged import PagedCache, quick_layers, step_tensors, tensor_rows
 from potluck.checkpoint.pages import PAGE_TOKENS, Run
 from potluck.checkpoint.step_tensors import StepTensors
@@ -116,30 +116,33 @@ class _GroupStep:
 
     def __init__(self, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> None:
         self._arena = memory.arenas[memory.groups[group].arena]
-        window = memory.groups[group].window
-        like = self._arena.keys
-        self._rows: list[RowView] = []
+        self._rows = [self._view(memory.groups[group], row, *row.tables[group]) for row in rows]
         slots: list[int] = []
-        start = 0
         for row in rows:
             first_page, runs = row.tables[group]
-            oldest = memory.groups[group].first_visible(row.position)
-            past_tokens = row.position - oldest
-            seen = _tokens_of(runs, oldest - first_page * PAGE_TOKENS, past_tokens + row.tokens)
-            past = _tokens_of(runs, oldest - first_page * PAGE_TOKENS, past_tokens)
-            needs_mask = window is not None and row.tokens > 1 and row.position + row.tokens > window
-            mask = window_mask(row.tokens, past_tokens + row.tokens, window, like) if needs_mask and window else None
-            self._rows.append(RowView(start, row.tokens, past, seen, mask))
             for slot, count in _tokens_of(runs, row.position - first_page * PAGE_TOKENS, row.tokens):
                 slots.extend(range(slot, slot + count))
-            start += row.tokens
-        self._slots = torch.tensor(slots, device=like.device)
+        self._slots = torch.tensor(slots, device=self._arena.keys.device)
+
+    def _view(self, group: LayerGroup, row: PlannedRow, first_page: int, pages: tuple[Run, ...]) -> RowView:
+        oldest = group.first_visible(row.position)
+        seen = row.position + row.tokens - oldest
+        mask = None
+        if group.window is not None and row.tokens > 1 and seen > group.window:
+            mask = window_mask(row.tokens, seen, group.window, self._arena.keys)
+        wanted = seen if row.tokens == 1 or mask is not None else seen - row.tokens
+        tensors = (self._arena.keys, self._arena.values)
+        runs = [
+            tuple(tensor.unsqueeze(1).narrow(3, slot, count).unbind(0) for tensor in tensors)
+            for slot, count in _tokens_of(pages, oldest - first_page * PAGE_TOKENS, wanted)
+        ]
+        return RowView(row.tokens, [(keys, values) for keys, values in runs], mask)
 
     def store(self, place: int, key: Tensor, value: Tensor) -> LayerView:
-        keys, values = self._arena.keys[place], self._arena.values[place]
-        keys.index_copy_(1, self._slots, key[0])
-        values.index_copy_(1, self._slots, value[0])
-        return LayerView(keys[None], values[None], key, value, self._rows)
+        """Write new keys and values, [1, kv_heads, tokens, dim]."""
+        self._arena.keys[place].index_copy_(1, self._slots, key[0])
+        self._arena.values[place].index_copy_(1, self._slots, value[0])
+        return LayerView(key, value, self._rows, place, self._arena.widener)
 
 
 class RaggedRunner:
@@ -293,7 +296,7 @@ def _segments(rows: Sequence[PlannedRow]) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
-def _tokens_of(runs: tuple[Run, ...], skip: int, count: int) -> Slots:
+def _tokens_of(runs: tuple[Run, ...], skip: int, count: int) -> list[tuple[int, int]]:
     """(slot, count) of `count` tokens of these pages after the first `skip`."""
     found = []
     for start, pages in runs:
@@ -303,7 +306,7 @@ def _tokens_of(runs: tuple[Run, ...], skip: int, count: int) -> Slots:
             found.append((start * PAGE_TOKENS + skip, taken))
             count -= taken
         skip = max(skip - size, 0)
-    return tuple(found)
+    return found
 
 
 def _add_prompts(hidden: Tensor, plan: StepPlan, rows: list[int], prompts: Mapping[int, Tensor], block: int) -> None:
