@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from potluck.checkpoint.kv import KvMemory
 from potluck.checkpoint.step_tensors import PagedRows, StepMemory, StepTensors, TensorRow, num_pages_of
 from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
+    from potluck.checkpoint.kv import KvMemory
     from potluck.checkpoint.ragged import PlannedRow
 
 
