@@ -87,7 +87,7 @@ class Engine:
         self._checkpoint: Checkpoint | None = None
         self._directory: Directory | None = None
         self._threads = Threads.of(config.limits, threads=config.threads)
-        self._ranks: RankProcesses | None = None  # of further devices
+        self.ranks: RankProcesses | None = None  # of the further devices
         self._watching: asyncio.Task[None] | None = None
         self._moving = asyncio.Lock()  # offload, restore and what follows the loss of a rank, one at a time
 
@@ -118,8 +118,8 @@ class Engine:
         await self._stop_beating()
         await asyncio.gather(self._announce_offline(), self._end_sessions(self.config.stop_timeout_s))
         await self._threads.stop()
-        if self._ranks is not None:
-            await self._ranks.close()
+        if self.ranks is not None:
+            await self.ranks.close()
         if self._host is not None:
             await self._host.close()
             self._host, self.serving = None, None
@@ -226,7 +226,7 @@ class Engine:
         assert self.serving is not None
         assert self._host is not None
         self._beating = asyncio.create_task(self._beat())
-        if self._ranks is not None and self._watching is None:
+        if self.ranks is not None and self._watching is None:
             self._watching = asyncio.create_task(self._watch_ranks())
         span, seconds = self.serving.blocks.span, time.monotonic() - begin
         log.info("online with blocks %s after %.2f s", span, seconds)
@@ -234,13 +234,13 @@ class Engine:
 
     async def _start_ranks(self) -> None:
         if len(self.config.devices) > 1:
-            self._ranks = await RankProcesses.start(self.config)
+            self.ranks = await RankProcesses.start(self.config)
 
     async def _watch_ranks(self) -> None:
         """Take the span down when a rank is lost and up again with new ones. Raises PotluckError if that fails."""
         back_at = -_STABLE_S
-        while self._ranks is not None:
-            await self._ranks.wait_lost()
+        while self.ranks is not None:
+            await self.ranks.wait_lost()
             if time.monotonic() - back_at < _STABLE_S:
                 raise PotluckError("a device failed again and again", hint="serve on one device alone")
             async with self._moving:
@@ -253,7 +253,7 @@ class Engine:
                     await asyncio.gather(self._tell_offline(), self._end_sessions(_OFFLOAD_TIMEOUT_S))
                     await self._threads.stop()
                     await asyncio.to_thread(self.serving.blocks.free)
-                await self._ranks.close()
+                await self.ranks.close()
                 await self._start_ranks()
                 if was_serving:
                     await self._restore()
@@ -261,9 +261,9 @@ class Engine:
 
     async def _unless_lost(self, work: asyncio.Task[T]) -> T:
         """What `work` returns. Raises PotluckError soon if a rank ends meanwhile, for which it might wait long."""
-        if self._ranks is None:
+        if self.ranks is None:
             return await work
-        lost = asyncio.create_task(self._ranks.wait_lost())
+        lost = asyncio.create_task(self.ranks.wait_lost())
         try:
             await asyncio.wait((work, lost), return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait((work,), timeout=_REASON_S)  # what failed here as well says more
@@ -409,9 +409,9 @@ class Engine:
         return checkpoint, None if span is None else self._load(checkpoint, span)
 
     def _load(self, checkpoint: Checkpoint, span: Span) -> BlockSpan:
-        if self._ranks is None:
+        if self.ranks is None:
             return load(checkpoint, span, self.config)
-        return RankedSpan(self._ranks.load(checkpoint, span), self._ranks)
+        return RankedSpan(self.ranks.load(checkpoint, span), self.ranks)
 
     def _host_config(self) -> HostConfig:
         config = self.config
