@@ -44,6 +44,7 @@ from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.watch import Level, Watch
 from potluck_daemon.settings.accepted import AcceptedSettings
+from potluck_daemon.settings.files import remove_litter
 from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import Pause, StateFile
@@ -101,6 +102,8 @@ class Daemon:
         """Serve until `end()`. Raises AlreadyRunningError."""
         self._lock.acquire()
         try:
+            for folder in (self.places.config, self.places.state):
+                remove_litter(folder, time.time())
             self._state_notice = self._memory.load()
             self._counts = TokenCounts(self._memory.state.tokens_day, self._memory.state.tokens)
             self._budget.use = self._memory.state.use

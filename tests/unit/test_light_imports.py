@@ -29,7 +29,10 @@ def loaded_by(code: str) -> set[str]:
         "potluck.protocol.invite",
         "potluck.protocol.messages",
         "potluck.routing",
+        "potluck_daemon.cli.command_tree",
         "potluck_daemon.cli.main",
+        "potluck_daemon.cli.manual",
+        "potluck_daemon.doctor.checks",
         "potluck_daemon.cli.local_swarm",
         "potluck_daemon.daemon",
         "potluck_daemon.engine.config",
@@ -41,7 +44,10 @@ def test_a_light_module_loads_nothing_heavy(module: str) -> None:
     assert loaded_by(f"import {module}").isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["serve", "--help"], ["swarm", "create", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["serve", "--help"], ["completions", "bash"], ["swarm", "create", "--help"]],
+)
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     code = f"""
 from potluck_daemon.cli.main import main

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import tempfile
 import time
 from pathlib import Path
+
+_TEMPORARY = re.compile(r"\.[^.].*\.[a-z0-9_]{8}")  # as mkstemp makes them below
+_LITTER_AGE_S = 60.0  # nobody takes so long to write a small file
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
@@ -27,6 +32,14 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
         os.unlink(name)
         raise
     _sync_folder(path.parent)
+
+
+def remove_litter(folder: Path, now: float) -> None:
+    """Delete what writers left in one of our folders who were killed before they were done. `now`: Unix."""
+    for path in folder.glob(".*"):
+        with contextlib.suppress(OSError):
+            if _TEMPORARY.fullmatch(path.name) and path.stat().st_mtime < now - _LITTER_AGE_S:
+                path.unlink()
 
 
 def keep_aside(path: Path) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from potluck_daemon.control.schema import SwarmStatus
-from potluck_daemon.settings.files import write_atomically
+from potluck_daemon.settings.files import remove_litter, write_atomically
 from potluck_daemon.settings.places import system_places, user_places
 from potluck_daemon.settings.state import Pause, StateFile
 
@@ -47,6 +47,17 @@ def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
         data = path.read_bytes()
         assert data == data[:1] * len(data)
         assert data
+
+
+def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    for name in (".state.json.ab12cd_e", "state.json", ".hidden", "settings.toml.broken-20260101T000000"):
+        (tmp_path / name).write_text("x")
+    now = (tmp_path / "state.json").stat().st_mtime
+    remove_litter(tmp_path, now)
+    assert len(os.listdir(tmp_path)) == 4  # somebody may be writing just now
+    remove_litter(tmp_path, now + 3600)
+    assert sorted(os.listdir(tmp_path)) == [".hidden", "settings.toml.broken-20260101T000000", "state.json"]
+    remove_litter(tmp_path / "none", now)
 
 
 def test_a_file_is_private(tmp_path: Path) -> None:

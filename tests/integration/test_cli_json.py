@@ -1,0 +1,72 @@
+"""What commands print with --json has the shape that the manual promises, to a script's eyes: types and all fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+
+import pytest
+from helpers.daemon_process import LOOPBACK, DaemonProcess
+from potluck_daemon.cli import main
+from potluck_daemon.cli.config import SettingsPage
+from potluck_daemon.codec import from_json
+
+from potluck.protocol.invite import encode_invite, new_swarm
+
+OFF = LOOPBACK.replace("[serve]", "[serve]\nenabled = false")  # no engine: this is about words
+INVITE = encode_invite(new_swarm("friends", "owner/model", 4, "local"))
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[DaemonProcess]:
+    with DaemonProcess(OFF) as made:
+        yield made
+
+
+def shape(name: str, action: str | None = None) -> type:
+    result = main.load(name).RESULT  # type: ignore[attr-defined]
+    return result[action] if isinstance(result, dict) else result
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "start",
+        "status",
+        "top -n 1",
+        "pause for 1h",
+        "pause forever",
+        "resume",
+        "history",
+        "logs -n 5",
+        f"join {INVITE}",
+        f"swarm join {INVITE}",
+        "swarm leave friends",
+        "doctor",
+        "diag --output /dev/null",
+        "drain --within 0s",
+        "stop",
+    ],
+)
+def test_the_output_has_the_promised_fields(daemon: DaemonProcess, line: str) -> None:
+    words = line.split()
+    done = daemon.command(*words, "--json")
+    assert done.returncode in (0, 1 if words[0] == "doctor" else 0), done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    kind = shape(words[0], words[1] if words[0] == "swarm" else None)
+    from_json(kind, found, line)
+    assert set(found) == {field.name for field in fields(kind)}
+
+
+def test_settings_have_it_too(daemon: DaemonProcess) -> None:
+    found = json.loads(daemon.command("config", "list", "--json").stdout)
+    assert set(found) == {field.name for field in fields(SettingsPage)}
+
+
+def test_without_a_daemon_stdout_stays_empty_and_the_exit_code_tells() -> None:
+    with DaemonProcess(OFF) as gone:
+        gone.stop()
+        done = gone.command("status", "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "potluck start" in done.stderr
