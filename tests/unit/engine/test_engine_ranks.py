@@ -15,14 +15,19 @@ from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
 from potluck_daemon.engine.blocks import ServedBlocks
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.devices import check_devices
+from potluck_daemon.engine.events import EngineEvent, Freed, Joining, Loading, Offline, Online, Starting
 from potluck_daemon.engine.ranked import RankedSpan, served
 from potluck_daemon.engine.ranks import RankProcesses
+from potluck_daemon.engine.server import Engine
 from torch import Tensor
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.kv import KvMemory, KvSequence
 from potluck.checkpoint.ragged import StepRow, plan_step
-from potluck.errors import UsageError
+from potluck.errors import CheckpointError, UsageError
+from potluck.p2p.config import HostConfig
+from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
@@ -102,6 +107,51 @@ async def test_a_device_that_is_not_there_is_refused_before_anything_is_started(
     config = EngineConfig(SWARM, CHECKPOINT, tmp_path, SPAN, device="cuda:0", devices=("cuda:0", "cuda:99"))
     with pytest.raises(UsageError, match="no device"):
         await RankProcesses.start(config)
+
+
+async def test_an_engine_gives_its_devices_back_loses_one_meanwhile_and_serves_again(tmp_path: Path) -> None:
+    events: list[EngineEvent] = []
+    config = EngineConfig(SWARM, CHECKPOINT, tmp_path, SPAN, devices=("cpu", "cpu"))
+    engine = Engine(config, events.append, start_host=_start_host)
+    async with engine:
+        first = _rank_pid(engine)
+        await engine.offload()
+        os.kill(first, signal.SIGKILL)
+        async with asyncio.timeout(60):
+            while _rank_pid(engine) == first:  # noqa: ASYNC110 (a process is noticed, another started)
+                await asyncio.sleep(0.05)
+        second = _rank_pid(engine)
+        await engine.restore()
+        assert engine.serving is not None
+        blocks = engine.serving.blocks.whole
+        with torch.inference_mode():
+            assert close_to(
+                await asyncio.to_thread(blocks.forward, hidden_states(1, 5)), load(SPAN)(hidden_states(1, 5))
+            )
+    assert not _lives(first)
+    assert not _lives(second)
+    assert [type(event) for event in events if not isinstance(event, Loading)] == [
+        *(Starting, Joining, Online, Offline, Freed),
+        *(Joining, Online, Offline),
+    ]
+
+
+async def test_a_family_that_cannot_be_spread_is_refused_by_name_before_the_swarm_is_told_more(tmp_path: Path) -> None:
+    GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=64, n_head=4, vocab_size=8)).save_pretrained(tmp_path / "gpt2")
+    config = EngineConfig(SWARM, tmp_path / "gpt2", tmp_path / "run", SPAN, devices=("cpu", "cpu"))
+    engine = Engine(config, lambda _: None, start_host=_start_host)
+    with pytest.raises(CheckpointError, match="gpt2") as refused:
+        await engine.start()
+    assert "one device" in (refused.value.hint or "")
+
+
+async def _start_host(_: HostConfig) -> FakeHost:
+    return FakeNetwork().start()
+
+
+def _rank_pid(engine: Engine) -> int:
+    assert engine.ranks is not None
+    return engine.ranks.pids[0]
 
 
 def _compare_sessions_alone(together: ServedBlocks, one: ServedBlocks) -> None:
