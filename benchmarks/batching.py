@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from potluck_daemon.cli.local_swarm import LocalSwarm
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
-from benchmarks.sessions import Decoder, client_of, decode_together
+from benchmarks.sessions import Decoder, client_of, decode_together, random_states
+from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
+from potluck.checkpoint.ragged import StepRow, plan_step
 from potluck.protocol.blocks import Span
 
 NUM_BLOCKS = 4
@@ -64,6 +67,70 @@ def _gain(hidden_size: int, dtype: torch.dtype, rounds: int, num_tokens: int) ->
         "tokens_a_round": num_tokens,
     }
     return Measured(statistics.median(gains), detail)
+
+
+def overhead(soak: bool) -> Measured:
+    """Share of the engine's CPU time that is not the blocks' own, with 16 sessions of hidden size 2048."""
+    dtype = torch.bfloat16 if _computes_in_bfloat16() else torch.float32
+    rounds, num_tokens = (12, 48) if soak else (4, 24)
+    folder = checkpoint(2048, NUM_BLOCKS)
+    options = ("--dtype", str(dtype).removeprefix("torch."))
+    engine_ms: list[float] = []
+    blocks_ms: list[float] = []
+    with LocalSwarm(folder, [Span(0, NUM_BLOCKS)], serve_options=options) as swarm, client_of(swarm) as client:
+        engine = psutil.Process(swarm.engines[0].pid)
+        direct = _Direct(load_span(open_checkpoint(str(folder)), Span(0, NUM_BLOCKS), dtype=dtype))
+        decoders = [
+            Decoder(client, 2048, dtype, prompt_tokens=PROMPT_TOKENS, seed=seed) for seed in range(NUM_SESSIONS)
+        ]
+
+        async def measure() -> None:
+            for decoder in decoders:
+                await decoder.start()
+            await decode_together(decoders, _WARM_UP_TOKENS)
+            direct.run(_WARM_UP_TOKENS)
+            for _ in range(rounds):
+                before = _cpu_s(engine)
+                await decode_together(decoders, num_tokens)
+                engine_ms.append(1e3 * (_cpu_s(engine) - before) / num_tokens)
+                begin = time.thread_time()
+                direct.run(num_tokens)
+                blocks_ms.append(1e3 * (time.thread_time() - begin) / num_tokens)
+            await asyncio.gather(*(decoder.close() for decoder in decoders))
+
+        client.run(measure())
+    shares = [100 * (whole - own) / whole for whole, own in zip(engine_ms, blocks_ms, strict=True)]
+    detail = {
+        "engine_cpu_ms_a_step": round(statistics.median(engine_ms), 2),
+        "blocks_cpu_ms_a_step": round(statistics.median(blocks_ms), 2),
+        "dtype": str(dtype).removeprefix("torch."),
+        "rounds": rounds,
+    }
+    return Measured(statistics.median(shares), detail)
+
+
+class _Direct:
+    """The same steps by the blocks alone, in this process."""
+
+    def __init__(self, blocks: BlockSpan) -> None:
+        self._blocks = blocks
+        self._memory = blocks.new_memory(NUM_SESSIONS * 2048)
+        self._rows = [self._memory.new_sequence() for _ in range(NUM_SESSIONS)]
+        self._hidden = random_states(NUM_SESSIONS * PROMPT_TOKENS, blocks.hidden_size, blocks.dtype)[0]
+        self._step(PROMPT_TOKENS)
+
+    def run(self, tokens: int) -> None:
+        for _ in range(tokens):
+            self._step(1)
+
+    def _step(self, tokens: int) -> None:
+        for row in self._rows:
+            self._memory.reserve(row, row.length + tokens)
+        plan = plan_step(self._memory, [StepRow(row, tokens) for row in self._rows])
+        with torch.inference_mode():
+            self._blocks.run_step(plan, self._hidden[: NUM_SESSIONS * tokens], self._memory)
+        for row in self._rows:
+            self._memory.advance(row, tokens)
 
 
 def _cpu_s(process: psutil.Process) -> float:

@@ -28,6 +28,7 @@ from potluck_daemon.engine.steps import Action, Alone, Batch, Hold, Part, StepCo
 PREFILL_STRETCH = 2.0  # prefill costs a decoding session this much at most, and gets half of the time at least
 MIN_PIECE_TOKENS = 8  # a client gets this many or waits for its turn: smaller pieces cost a step each
 _PACE_SMOOTHING = 0.25
+_LATE_DEVIATIONS = 2.0
 _DECODING_S = 0.5  # a session that was answered this long ago no longer counts as decoding, unless it is that slow
 _SLOW_RETURNS = 3.0  # times its usual pause
 _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
@@ -53,8 +54,13 @@ class _Pace:
         self.times += 1
 
     @property
-    def expected_at(self) -> float:
-        return self.answered_at + self.think_s + 2 * self.deviation_s
+    def likely_at(self) -> float:
+        return self.answered_at + self.think_s
+
+    @property
+    def latest_at(self) -> float:
+        """Who is not back by then is not waited for."""
+        return self.likely_at + _LATE_DEVIATIONS * self.deviation_s
 
 
 class StepScheduler:
@@ -183,8 +189,8 @@ class StepScheduler:
         """`now` if not at all. No row is held longer than what one step less saves."""
         arrived_at = min(job.submitted_at for jobs in self._ready.values() for job in jobs)
         horizon = max(arrived_at, self._ended_at) + cost.step_s
-        expected = [pace.expected_at for pace in self._paces.values() if pace.is_away and pace.times]
-        return max((at for at in expected if now < at <= horizon), default=now)
+        away = [pace for pace in self._paces.values() if pace.is_away and pace.times]
+        return max((min(pace.latest_at, horizon) for pace in away if pace.likely_at <= horizon), default=now)
 
     def _form(self, now: float, cost: StepCost) -> list[Part]:
         """At least one part."""

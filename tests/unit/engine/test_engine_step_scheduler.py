@@ -254,3 +254,16 @@ def test_cost_of_large_steps_is_remembered_while_only_small_ones_come():
     for _ in range(1000):
         meter.add(1, 0.011)
     assert meter.cost().token_s == pytest.approx(0.001, rel=0.01)
+
+
+def test_who_usually_comes_back_in_time_but_not_always_is_waited_for_no_longer_than_it_saves():
+    queue = scheduler()
+    now = 0.0
+    for pause in (0.002, 0.012, 0.002, 0.012):
+        ready(queue, job("a"), job("b"), now=now)
+        run(queue, queue.next(now, FREE), now + 0.02)
+        now += 0.02 + pause
+    ready(queue, job("a"), now=now - 0.011)
+    hold = queue.next(now - 0.011, COST)
+    assert isinstance(hold, Hold)
+    assert hold.until <= now - 0.011 + COST.step_s
