@@ -1,0 +1,71 @@
+"""An engine that drains hands its sessions on: clients move to others between two steps, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.client_world import GOLDEN, World, local_model, prompt, world
+from potluck_daemon.engine.config import EngineConfig
+from potluck_daemon.engine.server import Engine
+
+from potluck.errors import SwarmError
+from potluck.p2p.config import HostConfig
+from potluck.p2p.fake import FakeHost
+from potluck.protocol.blocks import Span
+
+ONE = {"max_new_tokens": 1, "do_sample": False}
+MANY = 60
+
+
+async def start_engine(there: World, folder: Path, span: Span) -> Engine:
+    async def start_host(_: HostConfig) -> FakeHost:
+        return there.network.start()
+
+    config = EngineConfig(swarm=there.swarm, checkpoint=GOLDEN, runtime_dir=folder, span=span)
+    engine = Engine(config, lambda event: None, start_host=start_host)
+    await engine.start()
+    return engine
+
+
+async def until_idle(engine: Engine) -> None:
+    assert engine.serving is not None
+    async with asyncio.timeout(10):
+        while len(engine.serving.sessions):
+            await asyncio.sleep(0.01)
+
+
+def test_sessions_of_a_draining_engine_go_on_at_another_and_it_may_stop_early(tmp_path: Path) -> None:
+    with world("0:2") as there:
+        engines = [there.client.run(start_engine(there, tmp_path / name, Span(2, 4))) for name in ("a", "b")]
+        there.client.run(there.client.servers.refresh())
+        with there.model.session(max_length=100) as session:
+            text = there.model.generate(prompt(), session=session, max_new_tokens=4, do_sample=False)
+            leaver, other = sorted(engines, key=lambda engine: -len(engine.serving.sessions))
+            there.client.run(leaver.drain())
+            for _ in range(MANY):
+                text = there.model.generate(text, session=session, **ONE)
+                if there.model.last_route()[0].replaced:
+                    break
+            there.client.run(until_idle(leaver))
+            there.client.run(leaver.stop())
+            text = there.model.generate(text, session=session, max_new_tokens=4, do_sample=False)
+            (route,) = there.model.last_route()
+            assert [hop.replaced_because for hop in route.replaced] == ["draining: it said that it would leave"]
+            assert len(other.serving.sessions) == 1
+        there.client.run(other.stop())
+    expected = local_model().generate(prompt(), max_new_tokens=text.shape[1] - 7, do_sample=False)
+    assert torch.equal(text, expected)
+
+
+def test_a_draining_engine_takes_no_new_session(tmp_path: Path) -> None:
+    with world("0:2") as there:
+        engine = there.client.run(start_engine(there, tmp_path, Span(2, 4)))
+        there.client.run(there.client.servers.refresh())
+        there.model.generate(prompt(), **ONE)
+        there.client.run(engine.drain())
+        with pytest.raises(SwarmError, match="2:4"):
+            there.model.generate(prompt(), **ONE)
+        there.client.run(engine.stop())
