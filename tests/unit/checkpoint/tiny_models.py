@@ -89,6 +89,34 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "ctrl": lambda: hf.CTRLConfig(  # scales its embeddings in place
         vocab_size=128, n_embd=64, n_layer=NUM_BLOCKS, n_head=4, dff=96, n_positions=256
     ),
+    "gemma2": lambda: hf.Gemma2Config(
+        **_COMMON, head_dim=16, sliding_window=8, query_pre_attn_scalar=16, attn_logit_softcapping=5.0
+    ),
+    "llama4": lambda: hf.Llama4TextConfig(
+        **_COMMON,
+        head_dim=16,
+        intermediate_size_mlp=96,
+        num_local_experts=4,
+        num_experts_per_tok=1,
+        attention_chunk_size=8,
+    ),
+    "mpt": lambda: hf.MptConfig(vocab_size=128, d_model=64, n_layers=NUM_BLOCKS, n_heads=4, max_seq_len=256),
+    "cohere2": lambda: hf.Cohere2Config(**_COMMON, sliding_window=8),
+    "smollm3": lambda: hf.SmolLM3Config(**_COMMON),
+    "llama_longrope": lambda: hf.LlamaConfig(
+        **_COMMON,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 10000.0,
+            "short_factor": [1.0] * 8,
+            "long_factor": [4.0] * 8,
+            "original_max_position_embeddings": 16,
+            "factor": 16.0,
+        },
+    ),
+    "llama_dynamic": lambda: hf.LlamaConfig(
+        **_COMMON, rope_parameters={"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
+    ),
     "llama_tied": lambda: hf.LlamaConfig(**_COMMON, tie_word_embeddings=True),
     "qwen3_next": lambda: hf.Qwen3NextConfig(
         **_COMMON,
