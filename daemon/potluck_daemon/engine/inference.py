@@ -48,7 +48,10 @@ class InferenceHandler:
         if body is None:
             return
         request = await _decode(self.serving, body, first=True)
-        served = _ServedSession(self.serving, stream, self._open(request, peer))
+        session = self._open(request, peer)
+        if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
+            await asyncio.to_thread(self.serving.blocks.whole.adapters.load, session.memory.adapter)
+        served = _ServedSession(self.serving, stream, session)
         self.serving.sessions.add(served)
         memory = served.session.memory
         log.info("a session over blocks %s, %d rows", memory.span, memory.rows)
@@ -63,13 +66,19 @@ class InferenceHandler:
         opening, serving = request.opening, self.serving
         if opening is None or request.hidden is None:
             raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
-        serving.admission.check(opening.prefix, opening.span, opening.caller, peer)
+        adapter = serving.admission.check(opening.prefix, opening.span, opening.caller, peer)
+        opening = replace(opening, caller=replace(opening.caller, adapter=adapter))
+        if opening.resume:
+            session = serving.parking.take(peer, opening, request.hidden.shape[0])
+            if session is None:
+                raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
+            return session
         memory = SessionMemory(
             client=peer,
             span=opening.span,
             rows=request.hidden.shape[0],
             is_alone=opening.exact or not serving.is_ragged,
-            adapter=opening.caller.adapter,
+            adapter=adapter,
         )
         alloc_timeout_s = min(opening.alloc_timeout_s, serving.limits.alloc_timeout_s)
         return Session(opening.session_id, opening.max_length, alloc_timeout_s, memory)
@@ -132,12 +141,15 @@ class _ServedSession:
             self._end_after_step = error
 
     def close(self) -> None:
-        """Free everything, whatever still runs."""
+        """Free everything, whatever still runs; unless the engine steps aside and the client may come back."""
         for timer in self._timers:
             timer.cancel()
         if self._sending is not None:
             self._sending.cancel()
-        self._serving.compute.close(self.session.memory, self._running[0] if self._running else None)
+        is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
+        is_kept = is_told and self._running is None and self._serving.parking.keep(self.session, time.monotonic())
+        if not is_kept:
+            self._serving.compute.close(self.session.memory, self._running[0] if self._running else None)
         self._why = self._why or _Over()
 
     async def _read(self) -> None:

@@ -8,7 +8,7 @@ alone, as if they were pages.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -158,14 +158,42 @@ class Paging:
         while self._make_room():
             pass
 
-    def spill_all(self) -> None:
-        """Every session out of the pages, whatever it does not fit is closed: the device is given back."""
+    def count_in(self, counts: StepCounts) -> None:
+        """From now on."""
+        self._counts = counts
+
+    def spill_all(self, kept: Collection[SessionMemory]) -> None:
+        """The device is given back: what is `kept` leaves the pages, all else is closed, nobody waits any more.
+
+        What cannot be saved is closed as well, and caches of sessions that run alone on a device with memory of its
+        own are.
+        """
+        for step in list(self._asking.values()):
+            self.withdraw(step)
         self.drop_prefixes()
+        has_own_memory = self._served.whole.device.type != "cpu"
         for holder in list(self.admission.holders.values()):
             memory = holder.session
             assert isinstance(memory, SessionMemory)
-            if memory.sequences and not self._spill(holder, 0.0):
+            holder.is_running = False
+            is_lost = memory.alone is not None and has_own_memory
+            if memory not in kept or is_lost or (memory.sequences and not self._spill(holder, 0.0)):
                 self.close(memory)
+        if self._memory is not None:
+            for arena in self._memory.arenas:
+                arena.free()
+
+    def take_back(self) -> None:
+        """Undo `spill_all`; sessions come back with their next steps. Raises torch.OutOfMemoryError."""
+        if self._memory is not None:
+            for arena in self._memory.arenas:
+                arena.take()
+
+    def close_all(self) -> None:
+        """Whatever is left; for an engine that ends."""
+        for holder in list(self.admission.holders.values()):
+            assert isinstance(holder.session, SessionMemory)
+            self.close(holder.session)
 
     def wake_at(self, now: float) -> float | None:
         return self.admission.wake_at(now)

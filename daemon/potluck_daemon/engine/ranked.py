@@ -153,6 +153,10 @@ class RankedBlocks(ServedBlocks):
             pass
         super().free()
 
+    @property
+    def is_restorable(self) -> bool:
+        return False  # the ranks end with their work; new ones load their parts
+
 
 def served(whole: BlockSpan, *, piece_tokens: int, only_parts: bool = False) -> ServedBlocks:
     """The blocks of a loaded span, on however many devices."""

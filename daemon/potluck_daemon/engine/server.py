@@ -118,6 +118,8 @@ class Engine:
         await self._stop_beating()
         await asyncio.gather(self._announce_offline(), self._end_sessions(self.config.stop_timeout_s))
         await self._threads.stop()
+        if self.serving is not None:
+            self.serving.stage.paging.close_all()
         if self.ranks is not None:
             await self.ranks.close()
         if self._host is not None:
@@ -326,9 +328,7 @@ class Engine:
         self._on_event(Loading(num_bytes, num_bytes))
         speed = await self._serve(blocks)
         await self._announced()
-        record = self._record(
-            span, blocks.digests, speed, hidden_size=blocks.hidden_size, adapters=blocks.adapters.ids
-        )
+        record = self._record(span, blocks.digests, speed, hidden_size=blocks.hidden_size, adapters=blocks.adapters.ids)
         self._announcer.update(record=record, heartbeat=self._heartbeat())
         await self._announced()
 

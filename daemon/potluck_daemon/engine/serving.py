@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from potluck_daemon.engine.executor import SpanExecutor
 from potluck_daemon.engine.measure import StepMeter
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.paging import Paging
+from potluck_daemon.engine.parking import Parking
 from potluck_daemon.engine.ranked import served
 from potluck_daemon.engine.sessions import SessionTable
 from potluck_daemon.engine.spilling import SpillStore
@@ -54,6 +55,7 @@ class Serving:
     calls: CallThread
     stage: Stage
     sessions: SessionTable
+    parking: Parking
     meter: StepMeter
     limits: Limits
     wire_limits: wire.Limits
@@ -79,17 +81,27 @@ class Serving:
         stage = _stage(blocks, limits, threads.compute, spill_folder)
         threads.calls.gate = stage.gate
         return cls(
-            admission=Admission(swarm, peer_id, span, loaded.digests),
+            admission=Admission(swarm, peer_id, span, loaded.digests, loaded.adapters.ids),
             blocks=blocks,
             call_blocks=served(loaded, piece_tokens=limits.piece_tokens, only_parts=True),
             compute=threads.compute,
             calls=threads.calls,
             stage=stage,
             sessions=SessionTable(max_sessions=limits.max_sessions),
+            parking=Parking(),
             meter=StepMeter(),
             limits=limits,
             wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, len(span)),
         )
+
+    def again(self, swarm: Swarm, peer_id: PeerId, threads: Threads) -> Serving:
+        """The same blocks and pages after the device was given back and taken again, with what sessions left there."""
+        threads.calls.gate = self.stage.gate
+        self.stage.paging.count_in(threads.compute.counts)
+        self.parking.is_open = False
+        whole = self.blocks.whole
+        admission = Admission(swarm, peer_id, whole.span, whole.digests, whole.adapters.ids)
+        return replace(self, admission=admission, compute=threads.compute, calls=threads.calls)
 
     @property
     def is_ragged(self) -> bool:

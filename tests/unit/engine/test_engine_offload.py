@@ -1,0 +1,191 @@
+"""An engine gives its device back and takes it again: what happens to weights and to sessions meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, load, opening
+from potluck_daemon.engine import parking
+from potluck_daemon.engine.config import EngineConfig
+from potluck_daemon.engine.events import EngineEvent, Freed, Online
+from potluck_daemon.engine.server import Engine
+from torch import Tensor
+
+from potluck import wire
+from potluck.p2p.config import HostConfig
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepRequest
+
+SPAN = Span(1, 3)
+INPUTS = hidden_states(2, 12)  # 2 rows
+
+
+class Machine:
+    """An engine with peers around it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.network = FakeNetwork()
+        self.events: list[EngineEvent] = []
+        config = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=folder, span=SPAN)
+        self.engine = Engine(config, self.events.append, start_host=self._start_host)
+        self.client = self.network.start()
+
+    async def _start_host(self, _: HostConfig) -> FakeHost:
+        self.host = self.network.start()
+        return self.host
+
+    async def connect(self, client: FakeHost | None = None) -> Client:
+        peer = self.host.peer_id
+        return Client(
+            await (client or self.client).open_stream(peer, wire.INFERENCE, timeout_s=5, max_frame_bytes=1 << 26)
+        )
+
+    async def begin(self, session_id: str | None = "s", tokens: int = 8, *, exact: bool = False) -> Client:
+        """A session that has `tokens` tokens."""
+        client = await self.connect()
+        first = replace(opening(SPAN, session_id=session_id), exact=exact)
+        await client.step(StepRequest(INPUTS[:, :tokens], first))
+        return client
+
+    async def resume(self, tokens: slice, *, client: FakeHost | None = None, **changes: object) -> Tensor:
+        """Come back with the next tokens. Raises RemoteError."""
+        stream = await self.connect(client)
+        again = replace(opening(SPAN, session_id="s"), **{"resume": True, **changes})
+        answer = await stream.step(StepRequest(INPUTS[:, tokens], again, start_from_position=tokens.start))
+        await stream.close()
+        return answer.hidden
+
+
+@pytest.fixture
+async def machine(tmp_path: Path):
+    made = Machine(tmp_path)
+    async with made.engine:
+        yield made
+
+
+def expected(tokens: slice) -> Tensor:
+    blocks = load(SPAN)
+    with torch.inference_mode():
+        return blocks.forward(INPUTS, blocks.new_cache())[:, tokens]
+
+
+async def refusal(call: asyncio.Future[object]) -> Code:
+    with pytest.raises(RemoteError) as refused:
+        await call
+    return refused.value.code
+
+
+@pytest.mark.parametrize("exact", [False, True])
+async def test_a_session_goes_on_after_restore_and_nothing_is_computed_again(machine: Machine, exact: bool) -> None:
+    client = await machine.begin(exact=exact)
+    await machine.engine.offload()
+    assert await refusal(client.stream.receive(timeout_s=5)) is Code.DRAINING
+    await machine.engine.restore()
+    output = await machine.resume(slice(8, 12), exact=exact)
+    torch.testing.assert_close(output, expected(slice(8, 12)), rtol=1e-5, atol=1e-5)
+    assert machine.engine.done_tokens == 2 * 4  # of two rows, since it came back
+    kinds = [type(event) for event in machine.events]
+    assert kinds.count(Freed) == 1
+    assert kinds.count(Online) == 2
+
+
+async def test_a_session_may_go_back_while_it_resumes(machine: Machine) -> None:
+    await machine.begin()
+    await machine.engine.offload()
+    await machine.engine.restore()
+    output = await machine.resume(slice(5, 9))
+    torch.testing.assert_close(output, expected(slice(5, 9)), rtol=1e-5, atol=1e-5)
+
+
+async def test_sessions_survive_several_rounds(machine: Machine) -> None:
+    await machine.begin()
+    for position in (8, 9, 10):
+        await machine.engine.offload()
+        await machine.engine.restore()
+        stream = await machine.connect()
+        again = replace(opening(SPAN, session_id="s"), resume=True)
+        step = StepRequest(INPUTS[:, position : position + 1], again, start_from_position=position)
+        output = (await stream.step(step)).hidden
+        torch.testing.assert_close(output, expected(slice(position, position + 1)), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"session_id": "another"}, {"session_id": None}, {"max_length": 32}, {"exact": True}, {"span": Span(1, 2)}],
+    ids=["another id", "no id", "another length", "exact", "another span"],
+)
+async def test_what_does_not_fit_what_was_kept_is_to_be_replayed(machine: Machine, change: dict[str, object]) -> None:
+    await machine.begin()
+    await machine.engine.offload()
+    await machine.engine.restore()
+    assert await refusal(machine.resume(slice(8, 9), **change)) is Code.ROLLBACK
+
+
+async def test_sessions_belong_to_the_peer_that_opened_them(machine: Machine) -> None:
+    await machine.begin()
+    await machine.engine.offload()
+    await machine.engine.restore()
+    assert await refusal(machine.resume(slice(8, 9), client=machine.network.start())) is Code.ROLLBACK
+    assert (await machine.resume(slice(8, 9))).shape == (2, 1, 64)
+
+
+async def test_nothing_is_kept_of_a_session_that_its_client_ended(machine: Machine) -> None:
+    await (await machine.begin()).close()
+    await machine.engine.offload()
+    await machine.engine.restore()
+    assert await refusal(machine.resume(slice(8, 9))) is Code.ROLLBACK
+
+
+async def test_what_nobody_comes_back_to_is_let_go_with_its_memory(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parking, "KEEP_S", 0.0)
+    machine.engine.config = replace(machine.engine.config, heartbeat_s=0.01)
+    await machine.begin()
+    await machine.engine.offload()
+    serving = machine.engine.serving
+    assert serving is not None
+    assert len(serving.parking) == 1
+    await machine.engine.restore()
+    async with asyncio.timeout(10):
+        while machine.engine.serving.stage.paging.admission.holders:
+            await asyncio.sleep(0.01)
+    assert len(serving.parking) == 0
+
+
+async def test_one_client_keeps_no_more_than_its_share(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parking, "MAX_A_CLIENT", 2)
+    for number in range(3):
+        await machine.begin(f"session {number}")
+    await machine.engine.offload()
+    assert machine.engine.serving is not None
+    assert len(machine.engine.serving.parking) == 2
+    assert len(machine.engine.serving.stage.paging.admission.holders) == 2
+
+
+async def test_pages_are_empty_while_the_device_belongs_to_others(machine: Machine) -> None:
+    await machine.begin()
+    await machine.engine.offload()
+    assert machine.engine.serving is not None
+    counts = machine.engine.serving.stage.paging.counts()
+    assert counts.free == counts.total
+    assert counts.spilled > 0
+
+
+async def test_weights_without_an_origin_are_loaded_anew_and_sessions_replayed(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.engine.config = replace(machine.engine.config, dtype="bfloat16")
+    async with machine.engine:
+        await machine.begin()
+        await machine.engine.offload()
+        assert machine.engine.serving is not None
+        assert not machine.engine.serving.blocks.is_restorable
+        await machine.engine.restore()
+        assert await refusal(machine.resume(slice(8, 9))) is Code.ROLLBACK
+        await machine.begin()
