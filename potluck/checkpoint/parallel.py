@@ -127,9 +127,15 @@ def shard_layers(decoder: Any, stack_name: str, ranks: Ranks) -> None:
         module.forward = _ShardedForward(module, module.forward, style, ranks.mesh)
 
 
-def keep_local(decoder: nn.Module) -> None:
+def part_nbytes(block: nn.Module) -> int:
+    """Bytes of this rank's part of a block that was cut; it may be on meta."""
+    parameters = (item.to_local() if isinstance(item, DTensor) else item for item in block.parameters())
+    return sum(parameter.nbytes for parameter in parameters)
+
+
+def keep_local(block: nn.Module) -> None:
     """Replace distributed parameters by this rank's parts of them."""
-    for module in decoder.modules():
+    for module in block.modules():
         for name, parameter in module.named_parameters(recurse=False):
             if isinstance(parameter, DTensor):
                 setattr(module, name, nn.Parameter(parameter.to_local().detach(), requires_grad=False))

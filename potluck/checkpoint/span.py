@@ -23,7 +23,7 @@ from potluck.checkpoint.calls import Call
 from potluck.checkpoint.families import attention_of, decoder_class, decoder_of, refuse_unsplittable, slice_config
 from potluck.checkpoint.formats import block_nbytes, check_quantization, quantize_block
 from potluck.checkpoint.kv import KvMemory
-from potluck.checkpoint.parallel import Ranks, keep_local, shard_layers, shared_digests
+from potluck.checkpoint.parallel import Ranks, keep_local, part_nbytes, shard_layers, shared_digests
 from potluck.checkpoint.ragged import RaggedRunner, StepPlan
 from potluck.checkpoint.residency import Room
 from potluck.checkpoint.source import Checkpoint
@@ -234,23 +234,23 @@ def load_span(
     names = _names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
     filler = Filler(decoder, dtype, device if ranks is not None else "cpu", stored)
-    sizes = [block_nbytes(layer, quantization) for layer in layers]
+    shared: list[str] | None = None
+    if ranks is None:
+        sizes = [block_nbytes(layer, quantization) for layer in layers]
+    else:
+        sizes = [part_nbytes(layer) for layer in layers]
+        shared = shared_digests(len(names), lambda index: digest_tensors(_map_block(checkpoint, names[index])), ranks)
     weights = SpanWeights(layers, sizes, first_block=span.start, device=torch.device(device), room=room)
     digests = []
     for index, block in enumerate(names):
         tensors = _map_block(checkpoint, block)
-        if ranks is None:
-            digests.append(digest_tensors(tensors))
+        digests.append(digest_tensors(tensors) if shared is None else shared[index])
         filler.fill({f"{stack_name}.{index}.{rest}": tensors[name] for name, rest in block.items()})
+        if ranks is not None:
+            keep_local(layers[index])
         quantize_block(layers[index], quantization)
-        if ranks is None:
-            weights.take(index, digests[index])
+        weights.take(index, digests[index] if ranks is None else f"{digests[index]}-{ranks.rank}of{ranks.size}")
     filler.finish()
-    if ranks is not None:
-        keep_local(decoder)
-        digests = shared_digests(len(names), lambda index: digest_tensors(_map_block(checkpoint, names[index])), ranks)
-        for index, digest in enumerate(digests):
-            weights.take(index, digest)
     weights.finish()
     if adapters is not None:
         if ranks is not None:
