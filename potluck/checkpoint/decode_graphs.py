@@ -127,7 +127,8 @@ class DecodeGraphs:
         numbers = StepMemory([1] * bucket, windows, num_pages=num_pages, device=self._device)
         numbers.write(filled_up([], bucket, range(len(windows)), self._spare))
         hidden = like.new_zeros((bucket, like.shape[1]))
-        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        # Kernels keep the priority of the stream they are captured in: before those of forward and backward calls.
+        stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(stream):  # once before: kernels are compiled and libraries set up at their first use
             self._run_blocks(hidden, numbers.tensors, memory)
@@ -135,6 +136,6 @@ class DecodeGraphs:
         self._pool = self._pool or torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
         # Only this thread is watched: another may be fetching weights or taking memory meanwhile.
-        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
             output = self._run_blocks(hidden, numbers.tensors, memory)
         return _Captured(graph, numbers, hidden, output)

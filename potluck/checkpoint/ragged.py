@@ -8,7 +8,7 @@ different blocks: a row joins before its first and leaves after its last.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -199,7 +199,7 @@ class RaggedRunner:
         for row in plan.rows:
             starts.append(starts[-1] + row.tokens)
         hidden = hidden.clone() if prompts or not _is_one(plan) else hidden
-        with self._switch():
+        with self._switch(), _current(hidden.device):
             if self._graphs is not None and not prompts and _is_decode(plan, self.layout.span):
                 output = self._graphs.run(tensor_rows(plan.rows), hidden, memory)
                 if output is not None:
@@ -262,6 +262,11 @@ class RaggedRunner:
                 output = output[0]
         result: Tensor = output[0]
         return result
+
+
+def _current(device: torch.device) -> AbstractContextManager[object]:
+    """Kernels that are not torch's are launched on the current device, wherever their tensors are."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def _is_decode(plan: StepPlan, span: Span) -> bool:

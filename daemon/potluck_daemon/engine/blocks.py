@@ -12,7 +12,8 @@ import copy
 import ctypes
 import itertools
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -42,6 +43,9 @@ class ServedBlocks:
         self.dtype = whole.dtype
         self._piece_tokens = piece_tokens
         self._only_parts = only_parts
+        self._stream: torch.cuda.Stream | None = None
+        if whole.device.type == "cuda":
+            self._stream = torch.cuda.Stream(whole.device)  # type: ignore[no-untyped-call]
         self._parts: OrderedDict[Span, BlockSpan] = OrderedDict()
 
     def free(self) -> None:
@@ -80,13 +84,23 @@ class ServedBlocks:
     def adapted(self, adapter: str | None, pieces: Generator[None, None, T]) -> Generator[None, None, T]:
         """`pieces` of a call that goes through an adapter; between them the thread may do other callers' work."""
         while True:
-            with self.whole.adapters.using(adapter):
+            with self._aside(), self.whole.adapters.using(adapter):
                 try:
                     next(pieces)
                 except StopIteration as done:
                     result: T = done.value
                     return result
             yield
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """On a GPU: in a stream beside that of the steps of sessions, and done before the next piece is begun."""
+        if self._stream is None:
+            yield
+            return
+        with torch.cuda.stream(self._stream):
+            yield
+        self._stream.synchronize()
 
     def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> Generator[None, None, tuple[Tensor]]:
         """Stateless forward; a tuple of one tensor.

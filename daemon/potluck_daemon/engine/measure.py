@@ -42,8 +42,8 @@ def measure_speed(blocks: BlockSpan) -> Speed:
     """Decode steps, and prefill of a few dozen tokens; call it on the compute thread, blocks warm."""
     run = _ragged_step(blocks) if blocks.is_ragged else _alone_step(blocks)
     with torch.inference_mode():
-        step_s = _median_s(lambda: run(1))
-        forward_s = _median_s(lambda: run(_FORWARD_TOKENS))
+        step_s = _median_s(lambda: run(1), blocks.device)
+        forward_s = _median_s(lambda: run(_FORWARD_TOKENS), blocks.device)
     num_blocks = len(blocks.span)
     return Speed(
         inference_tps=num_blocks / step_s,
@@ -88,13 +88,14 @@ class StepMeter:
         return statistics.median(self._recent_ms) if self._recent_ms else 0.0
 
 
-def _median_s(run: Callable[[], object]) -> float:
+def _median_s(run: Callable[[], object], device: torch.device) -> float:
     times: list[float] = []
+    run()  # what is compiled or captured at its first use does not count
     begin = time.perf_counter()
     while not times or time.perf_counter() - begin < _MEASURE_S:
         start = time.perf_counter()
         run()
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
         times.append(time.perf_counter() - start)
     return statistics.median(times)
