@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.pytorch_utils import Conv1D
 
+from potluck.checkpoint.mapping import trim_heap
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
@@ -27,7 +28,7 @@ _GROUP = 32  # values of a row that share a scale in int4: 5 bits a value with b
 _MIN_ROWS = 64  # smaller matrices are gates and routers: nothing is saved, and much would change
 _INT8_KERNEL_TOKENS = 16  # above this, a whole matrix and one product are faster (measured, AVX-512, hidden 2048)
 _INT4_KERNEL_TOKENS = 128  # making int4 whole takes longer
-_CHUNK_ROWS = 1024  # converted at a time: what is needed beside a block and its codes
+_CHUNK_ROWS = 128  # converted at a time: what is needed beside a block and its codes
 _OTHER_ROWS = 64  # rows packed together where no kernel asks for a number of its own
 
 
@@ -194,11 +195,14 @@ def quantize_block(block: nn.Module, quantization: str) -> None:
         raise CheckpointError(
             f"no weights of these blocks can be held in {quantization}", hint="leave the quantization out"
         )
-    for target in targets:
+    while targets:  # which hold the originals
+        target = targets.pop()
         if target.is_expert:
             _replace_experts(target, quantization)
         else:
             _replace_linear(target, quantization)
+    del target
+    trim_heap()  # or the originals of many blocks stay, in pieces between the codes: twice the result at the peak
 
 
 def block_nbytes(block: nn.Module, quantization: str) -> int:
