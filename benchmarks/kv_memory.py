@@ -1,0 +1,103 @@
+"""The compute core alone, without sessions or a scheduler: `ragged_long_row` and `cache_sessions`."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+
+import torch
+from potluck_daemon.cli.completion import quiet
+
+from benchmarks.figures import Measured
+from benchmarks.models import checkpoint
+from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
+from potluck.checkpoint.arenas import KvShape
+from potluck.checkpoint.kv import KvLayout, KvMemory, KvSequence, LayerKv
+from potluck.checkpoint.ragged import StepRow, plan_step
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import RemoteError
+
+_NUM_BLOCKS = 4
+_HIDDEN_SIZE = 2048
+_SHORT, _LONG = 256, 4000
+_NUM_SHORT = 8
+_CHUNK_TOKENS = 500
+
+_CEILING = 2048
+_SHORTEST = 16
+
+
+def long_row(soak: bool) -> Measured:
+    """CPU time of decode steps: eight rows of 256 tokens and one of 4000, over nine of 256."""
+    quiet()
+    torch.set_num_threads(1)
+    folder = checkpoint(_HIDDEN_SIZE, 8)
+    blocks = load_span(open_checkpoint(str(folder)), Span(0, _NUM_BLOCKS), dtype=torch.bfloat16)
+    memory = blocks.new_memory(16 * 1024)
+    short = [_row_of(blocks, memory, _SHORT) for _ in range(_NUM_SHORT)]
+    batches = {"short": [*short, _row_of(blocks, memory, _SHORT)], "long": [*short, _row_of(blocks, memory, _LONG)]}
+    times: dict[str, list[float]] = {name: [] for name in batches}
+    for _ in range(100 if soak else 25):
+        for name, rows in batches.items():
+            times[name].append(_decode_s(blocks, memory, rows))
+    ratio = statistics.median(a / b for a, b in zip(times["long"], times["short"], strict=True))
+    detail = {name: round(1000 * statistics.median(found), 2) for name, found in times.items()}
+    return Measured(ratio, {"cpu_ms_a_step": detail, "hidden_size": _HIDDEN_SIZE, "blocks": _NUM_BLOCKS})
+
+
+def sessions(soak: bool) -> Measured:
+    """Sessions that grow to their length in the memory that reserving a ceiling gives to `ceilings` of them."""
+    ceilings, rounds = 64, 50 if soak else 10
+    layers = (LayerKv(KvShape(1, 4, 4)),) * 2
+    layout = KvLayout(Span(0, len(layers)), layers, torch.float32, torch.device("cpu"))
+    ratios = []
+    for seed in range(rounds):
+        memory = KvMemory(layout, ceilings * _CEILING)
+        ratios.append(_admitted(memory, random.Random(seed)) / ceilings)
+    detail = {"ceilings": ceilings, "rounds": rounds, "least": min(ratios), "most": max(ratios)}
+    return Measured(statistics.mean(ratios), detail)
+
+
+def _admitted(memory: KvMemory, rng: random.Random) -> int:
+    """How many sessions, growing a step at a time beside each other, reach their length before one finds no page."""
+    count = 0
+    growing: list[tuple[KvSequence, int]] = []
+    while True:
+        if len(growing) < 8:
+            length = round(math.exp(rng.uniform(math.log(_SHORTEST), math.log(_CEILING))))
+            growing.append((memory.new_sequence(), length))
+        index = rng.randrange(len(growing))
+        sequence, length = growing[index]
+        tokens = min(rng.choice((1, 32, 256)), length - sequence.length)
+        try:
+            memory.reserve(sequence, sequence.length + tokens)
+        except RemoteError:
+            return count
+        memory.advance(sequence, tokens)
+        if sequence.length == length:
+            growing.pop(index)
+            count += 1
+
+
+def _row_of(blocks: BlockSpan, memory: KvMemory, length: int) -> KvSequence:
+    sequence = memory.new_sequence()
+    for start in range(0, length, _CHUNK_TOKENS):
+        _step(blocks, memory, [sequence], min(_CHUNK_TOKENS, length - start))
+    return sequence
+
+
+def _decode_s(blocks: BlockSpan, memory: KvMemory, rows: list[KvSequence]) -> float:
+    started = time.process_time()
+    _step(blocks, memory, rows, 1)
+    return time.process_time() - started
+
+
+def _step(blocks: BlockSpan, memory: KvMemory, rows: list[KvSequence], tokens: int) -> None:
+    hidden = torch.randn(len(rows) * tokens, blocks.hidden_size).to(blocks.dtype)
+    for row in rows:
+        memory.reserve(row, row.length + tokens)
+    blocks.run_step(plan_step(memory, [StepRow(row, tokens) for row in rows]), hidden, memory)
+    for row in rows:
+        memory.advance(row, tokens)
