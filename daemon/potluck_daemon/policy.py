@@ -225,7 +225,7 @@ def decide(inputs: Inputs, now: float) -> Decision:
 
 
 def is_finished(inputs: Inputs) -> bool:
-    """Whether a daemon that was told to finish what is open may end: nothing is, time is up, or a game needs the rest."""
+    """Whether a daemon that was told to finish may end: nothing is open, time is up, or a game needs the rest."""
     is_serving = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING)
     has_time = (inputs.finish_left_s or 0) > 0 and not has_game(inputs.presence)
     return not (is_serving and has_time and inputs.engine.sessions)
