@@ -1,7 +1,8 @@
 """Two ranks that hold a span of several checkpoints together, and what comes out of the first one.
 
 Run as a script in two processes: `python rank_pair.py RANK MEETING OUT SPAN FOLDER ...` writes, for rank 0, a list of
-outcomes to OUT, one a folder, made to be compared with `outcome` of a span in one process.
+outcomes to OUT, one a folder, made to be compared with `outcome` of a span in one process. The first checkpoint is
+loaded once more with room for two of its blocks only.
 """
 
 from __future__ import annotations
@@ -74,9 +75,23 @@ def _main(rank: int, meeting: str, out: str, span: str, folders: list[str]) -> N
             outcomes.append(outcome(load_span(open_checkpoint(folder), Span.parse(span), ranks=ranks)))
         except PotluckError as error:
             outcomes.append({"refused": error.message, "hint": error.hint})
+    outcomes[0]["streamed"] = outcome(_streamed(folders[0], Span.parse(span), ranks, Path(meeting).parent))["tensors"]
     leave_ranks()
     if rank == 0:
         torch.save(outcomes, out)
+
+
+def _streamed(folder: str, span: Any, ranks: Any, scratch: Path) -> Any:
+    from potluck.checkpoint import load_span, open_checkpoint
+    from potluck.checkpoint.parallel import part_nbytes
+    from potluck.checkpoint.residency import Room
+
+    checkpoint = open_checkpoint(folder)
+    block = part_nbytes(load_span(checkpoint, span, ranks=ranks).layers[0])
+    room = Room(2 * block, ram_bytes=0, disk_bytes=1 << 24, folder=scratch / "prepared")
+    blocks = load_span(checkpoint, span, ranks=ranks, room=room)
+    assert blocks.weights.stream is not None
+    return blocks
 
 
 if __name__ == "__main__":

@@ -55,6 +55,13 @@ def test_two_ranks_compute_what_one_process_does(
     assert together["bytes"] < 0.65 * alone["bytes"]  # compression and norms are on every rank
 
 
+def test_each_rank_streams_its_own_parts(pair: dict[str, dict[str, Any]], family_folder: Callable[[str], Path]) -> None:
+    family = TOGETHER[0]
+    alone = outcome(load_span(open_checkpoint(str(family_folder(family))), Span.parse(SPAN)))
+    for what, expected in alone["tensors"].items():
+        assert (pair[family]["streamed"][what] - expected).norm() / expected.norm() < 1e-5, what
+
+
 @pytest.mark.parametrize("family", WITHOUT_PLAN)
 def test_families_without_a_plan_are_refused_by_name(family: str, pair: dict[str, dict[str, Any]]) -> None:
     refused = pair[family]
