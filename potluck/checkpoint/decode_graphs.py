@@ -33,11 +33,44 @@ RunBlocks = Callable[[Tensor, StepTensors, KvMemory], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class _Captured:
-    graph: torch.cuda.CUDAGraph
+class Recording:
+    """Work that can be done again: it reads what it read when it was recorded, and writes `output`."""
+
+    replay: Callable[[], None]
+    output: Tensor
+
+
+Record = Callable[[Callable[[], Tensor]], Recording]
+
+
+class GraphRecorder:
+    """Records CUDA graphs of one device, which share their memory, for only one replays at a time."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._pool: Any = None  # a handle, once there is a graph
+
+    def record(self, work: Callable[[], Tensor]) -> Recording:
+        """Raises RuntimeError: out of memory, or the work has something that cannot be captured."""
+        # Kernels keep the priority of the stream they are captured in: before those of forward and backward calls.
+        stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):  # once before: kernels are compiled and libraries set up at their first use
+            work()
+        torch.cuda.current_stream(self._device).wait_stream(stream)
+        self._pool = self._pool or torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        # Only this thread is watched: another may be fetching weights or taking memory meanwhile.
+        with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
+            output = work()
+        return Recording(graph.replay, output)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    recording: Recording
     numbers: StepMemory
     hidden: Tensor
-    output: Tensor
 
 
 def bucket_of(num_rows: int) -> int | None:
@@ -56,47 +89,48 @@ class DecodeGraphs:
     """The graphs of one span.
 
     Attributes:
-        has_failed: a capture did not come off, so there will be no other.
+        has_failed: one could not be recorded, so there will be no other.
     """
 
-    def __init__(self, run_blocks: RunBlocks, device: torch.device) -> None:
+    def __init__(self, run_blocks: RunBlocks, device: torch.device, record: Record) -> None:
+        self.has_failed = False
         self._run_blocks = run_blocks
         self._device = device
-        self._captured: dict[int, _Captured] = {}
+        self._record = record
+        self._buckets: dict[int, _Bucket] = {}
         self._memory: weakref.ref[KvMemory] | None = None
         self._spare: Run | None = None
-        self._pool: Any = None  # a handle, once there is a graph
-        self.has_failed = False
 
     def run(self, rows: list[TensorRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
         """A step of one token a row, through all blocks; None where it has to be run without a graph.
 
         Shapes: hidden [rows, hidden_size] and the result, on the device.
         """
-        bucket = bucket_of(len(rows))
-        if bucket is None or self.has_failed or not self._has_spare_page(memory):
-            return None
-        captured = self._captured.get(bucket) or self._capture(bucket, memory, hidden)
-        if captured is None:
+        size = bucket_of(len(rows))
+        if size is None or self.has_failed or not self._has_spare_page(memory):
             return None
         assert self._spare is not None
-        filled = filled_up(rows, bucket, range(len(memory.groups)), self._spare)
-        if num_pages_of(filled) > captured.numbers.num_pages:  # pages that rows share are listed for each
+        bucket = self._buckets.get(size) or self._new_bucket(size, memory, hidden)
+        if bucket is None:
             return None
-        captured.numbers.write(filled)
-        captured.hidden[: len(rows)].copy_(hidden)
-        captured.graph.replay()
-        return captured.output[: len(rows)].clone()  # the next replay writes over it
+        filled = filled_up(rows, size, range(len(memory.groups)), self._spare)
+        if num_pages_of(filled) > bucket.numbers.num_pages:  # pages that rows share are listed for each
+            return None
+        bucket.numbers.write(filled)
+        bucket.hidden[: len(rows)].copy_(hidden)
+        bucket.recording.replay()
+        return bucket.recording.output[: len(rows)].clone()  # the next replay writes over it
 
     def forget(self) -> None:
-        """Drop all graphs and their memory: weights or KV memory are about to move."""
+        """Drop all graphs: weights or KV memory are about to move."""
         memory = self._memory() if self._memory is not None else None
         if memory is not None and self._spare is not None:
             memory.pool.release([self._spare])
-        self._captured.clear()
-        self._memory = self._spare = self._pool = None
+        self._buckets.clear()
+        self._memory = self._spare = None
 
     def _has_spare_page(self, memory: KvMemory) -> bool:
+        """Whether there is a page for rows that only fill up; graphs of another memory are forgotten."""
         if self._memory is not None and self._memory() is memory:
             return True
         self.forget()
@@ -109,33 +143,19 @@ class DecodeGraphs:
         self._memory = weakref.ref(memory)
         return True
 
-    def _capture(self, bucket: int, memory: KvMemory, like: Tensor) -> _Captured | None:
+    def _new_bucket(self, size: int, memory: KvMemory, like: Tensor) -> _Bucket | None:
+        assert self._spare is not None
+        windows = {index: group.window for index, group in enumerate(memory.groups)}
+        num_pages = memory.num_pages + size * len(windows)
         try:
-            captured = self._try_to_capture(bucket, memory, like)
-        except RuntimeError as error:  # out of memory, or something that cannot be captured
+            numbers = StepMemory([1] * size, windows, num_pages=num_pages, device=self._device)
+            numbers.write(filled_up([], size, range(len(windows)), self._spare))
+            hidden = like.new_zeros((size, like.shape[1]))
+            recording = self._record(lambda: self._run_blocks(hidden, numbers.tensors, memory))
+        except RuntimeError as error:
             log.warning("decode steps run without CUDA graphs: %s", str(error).partition("\n")[0])
             self.has_failed = True
             self.forget()
             return None
-        self._captured[bucket] = captured
-        return captured
-
-    def _try_to_capture(self, bucket: int, memory: KvMemory, like: Tensor) -> _Captured:
-        assert self._spare is not None
-        windows = {index: group.window for index, group in enumerate(memory.groups)}
-        num_pages = memory.num_pages + bucket * len(windows)
-        numbers = StepMemory([1] * bucket, windows, num_pages=num_pages, device=self._device)
-        numbers.write(filled_up([], bucket, range(len(windows)), self._spare))
-        hidden = like.new_zeros((bucket, like.shape[1]))
-        # Kernels keep the priority of the stream they are captured in: before those of forward and backward calls.
-        stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(stream):  # once before: kernels are compiled and libraries set up at their first use
-            self._run_blocks(hidden, numbers.tensors, memory)
-        torch.cuda.current_stream(self._device).wait_stream(stream)
-        self._pool = self._pool or torch.cuda.graph_pool_handle()
-        graph = torch.cuda.CUDAGraph()
-        # Only this thread is watched: another may be fetching weights or taking memory meanwhile.
-        with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
-            output = self._run_blocks(hidden, numbers.tensors, memory)
-        return _Captured(graph, numbers, hidden, output)
+        bucket = self._buckets[size] = _Bucket(recording, numbers, hidden)
+        return bucket

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from potluck.checkpoint.adapters import Adapters
 from potluck.checkpoint.attention import LayerView, RowView, window_mask
 from potluck.checkpoint.calls import LayerCalls
-from potluck.checkpoint.decode_graphs import DecodeGraphs
+from potluck.checkpoint.decode_graphs import DecodeGraphs, GraphRecorder
 from potluck.checkpoint.kv import KvLayout, KvMemory, KvSequence, LayerGroup
 from potluck.checkpoint.paged import PagedCache, quick_layers, step_tensors, tensor_rows
 from potluck.checkpoint.pages import PAGE_TOKENS, Run
@@ -175,7 +175,7 @@ class RaggedRunner:
         if weights.stream is None:
             self._called = quick_layers(self.layers)
         if weights.stream is None and self.calls.is_direct:
-            self._graphs = DecodeGraphs(self._run_decode, self.layout.device)
+            self._graphs = DecodeGraphs(self._run_decode, self.layout.device, GraphRecorder(self.layout.device).record)
             weights.before_moves.append(self._graphs.forget)
 
     def use_plain(self) -> None:
