@@ -51,6 +51,7 @@ def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Laun
         quantization=serve.quantization,
         adapters=serve.adapters,
         memory_limit_mb=serve.memory_limit_mb,
+        max_memory=serve.max_memory,
         threads=serve.threads,
         public_name=serve.name,
         listen=serve.listen or (f"/ip4/0.0.0.0/tcp/{port}",),

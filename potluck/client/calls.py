@@ -152,15 +152,28 @@ class StepStream:
         assert request.hidden is not None
         pieces = wire.encode_step(request)
         sending = self._stream.send(*pieces)
-        if sum(map(len, pieces)) <= _SMALL_BYTES:
-            await sending
-        else:  # a frozen server does not read either
-            await self._calls.patiently(self._peer, sending)
+        try:
+            if sum(map(len, pieces)) <= _SMALL_BYTES:
+                await sending
+            else:  # a frozen server does not read either
+                await self._calls.patiently(self._peer, sending)
+        except RemoteError as error:
+            raise await self._last_word() or error from None
         try:
             body = await self._stream.receive(timeout_s=self._calls.silence_before_ping_s)
         except TimeoutError:
             body = await self._calls.patiently(self._peer, self._stream.receive(), is_late=True)
         return None if body is None else wire.decode_step_reply(body, like=tuple(request.hidden.shape))
+
+    async def _last_word(self) -> RemoteError | None:
+        """What the server said before it closed the stream, between two steps."""
+        try:
+            await self._stream.receive(timeout_s=_LAST_WORD_S)
+        except RemoteError as said:
+            return said if said.code is not Code.UNREACHABLE else None
+        except TimeoutError:
+            pass
+        return None
 
     async def finish(self) -> None:
         """End the session on purpose: the closing message frees the server's cache at once. Never raises."""
@@ -180,6 +193,7 @@ class StepStream:
 
 
 _SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or not the server reads
+_LAST_WORD_S = 0.1  # what was said is here already
 _CLOSING_S = 2.0  # for the server's side of a goodbye
 
 

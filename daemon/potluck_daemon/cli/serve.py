@@ -23,8 +23,8 @@ from potluck_daemon.cli.options import (
 from potluck_daemon.cli.terminal import Style, Terminal
 from potluck_daemon.codec import to_json
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.devices import check_devices, threads_each
-from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Offline, Online, Starting
+from potluck_daemon.engine.devices import check_devices, parse_max_memory, threads_each
+from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Offline, Online, Placed, Starting
 from potluck_daemon.joined import JoinedSwarms
 
 DESCRIPTION = """\
@@ -48,6 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser, port=0)
     parser.add_argument("--name", help="public name, shown to the swarm")
     parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: a new identity each time)")
+    parser.add_argument(
+        "--max-memory",
+        type=parse_max_memory,
+        default=(),
+        metavar="DEVICE=SIZE,...",
+        help="cuda:0=10GiB,cpu=20GiB: blocks beyond it are streamed, from RAM or from disk (default: what fits)",
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, mps, ... (default: %(default)s)")
     where.add_argument(
@@ -102,6 +109,7 @@ def engine_config(args: argparse.Namespace) -> EngineConfig:
         adapters=tuple(args.adapter),
         device=args.devices[0] if args.devices else args.device,
         devices=args.devices,
+        max_memory=args.max_memory,
         threads=threads_each(args.threads, args.devices),
         listen=(listen_address(args.host, args.port),),
         announce=tuple(args.announce),
@@ -141,6 +149,8 @@ class _Reporter:
                 terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
             case Loading(done, total) if total and terminal.is_interactive:
                 terminal.write(f"\r  {done / 2**20:,.0f} of {total / 2**20:,.0f} MiB" + ("\n" if done >= total else ""))
+            case Placed(_, streamed, _, _, summary) if streamed:
+                terminal.line(summary[0].upper() + summary[1:])
             case Online(_, _, span, seconds):
                 online = terminal.styled("Online", Style.BOLD, Style.GREEN)
                 terminal.line(f"{online} after {seconds:.1f} s: blocks {span} answer. Ctrl-C leaves the swarm.")

@@ -41,6 +41,7 @@ class EngineConfig:
     adapters: tuple[str, ...] = ()  # LoRA: folders or hub names
     device: str = "cpu"
     devices: tuple[str, ...] = ()  # that hold the span together, `device` first; empty: that one alone
+    max_memory: tuple[tuple[str, int], ...] = ()  # bytes of a device, "cpu" or "disk"; not named: what fits
     threads: int = 1
     listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/0",)
     announce: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from potluck.errors import UsageError
@@ -29,6 +30,38 @@ def check_devices(devices: Sequence[str]) -> tuple[str, ...]:
     if len(devices) > MAX_DEVICES:
         raise UsageError(f"{len(devices)} devices are too many", hint=f"at most {MAX_DEVICES}")
     return tuple(devices)
+
+
+def parse_max_memory(text: str) -> tuple[tuple[str, int], ...]:
+    """`cuda:0=10GiB,cpu=20GiB,disk=100GiB` as devices and bytes, as Accelerate's `max_memory` has them.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    limits: dict[str, int] = {}
+    for item in text.split(","):
+        if not item.strip():
+            continue
+        device, _, amount = (part.strip() for part in item.partition("="))
+        match = _AMOUNT.fullmatch(amount)
+        if not _PLACE.fullmatch(device) or match is None:
+            raise UsageError(f"{item.strip()!r} is not a device and its memory", hint="such as cuda:0=10GiB,cpu=20GiB")
+        limits[numbered(device)] = int(float(match["number"]) * _UNITS[match["unit"].lower()])
+    return tuple(limits.items())
+
+
+def numbered(device: str) -> str:
+    """`cuda` is `cuda:0`."""
+    return "cuda:0" if device == "cuda" else device
+
+
+_PLACE = re.compile(r"cpu|disk|mps|xpu(:\d+)?|cuda(:\d+)?")
+_AMOUNT = re.compile(r"(?P<number>\d{1,9}(\.\d{1,3})?) ?(?P<unit>[KMGT]i?B|B)", re.IGNORECASE)
+_UNITS = {"b": 1} | {
+    f"{prefix}{suffix}": base**power
+    for power, prefix in enumerate("kmgt", start=1)
+    for suffix, base in (("b", 1000), ("ib", 1024))
+}
 
 
 def threads_each(threads: int, devices: Sequence[str]) -> int:

@@ -30,6 +30,17 @@ class Loading:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the weights are: how many blocks stay on the device, and what a step has to fetch for the others."""
+
+    resident_blocks: int
+    streamed_blocks: int
+    device_bytes: int
+    streamed_bytes: int  # in one pass through the span
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class Online:
     """The span answers; `seconds` since Starting."""
 
@@ -57,5 +68,5 @@ class Failed:
     hint: str | None
 
 
-EngineEvent = Starting | Joining | Loading | Online | Offline | Freed | Failed
+EngineEvent = Starting | Joining | Loading | Placed | Online | Offline | Freed | Failed
 OnEvent = Callable[[EngineEvent], None]

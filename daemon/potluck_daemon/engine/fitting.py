@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import psutil
 import torch
@@ -10,11 +12,15 @@ import torch
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
 from potluck.checkpoint.formats import block_nbytes
-from potluck_daemon.engine.config import Limits
+from potluck.checkpoint.residency import NUM_SLOTS, Room
+from potluck.protocol.blocks import Span
+from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.devices import numbered
 
 _CPU_SHARE = 0.5  # of the memory that is free now: the machine is somebody's own
 _GPU_SHARE = 0.8
 _GPU_CONTEXT_BYTES = 700 << 20  # what a CUDA context takes besides tensors
+_DISK_SHARE = 0.5  # of what is free, for converted blocks
 _WORK_SHARE = 0.1  # of the limit, for activations
 
 
@@ -42,10 +48,8 @@ def memory_total_bytes(device: str) -> int:
     return int(psutil.virtual_memory().total)
 
 
-def memory_limit_bytes(wanted_mb: int, device: str) -> int:
-    """What the engine may use for weights, sessions and activations."""
-    if wanted_mb:
-        return wanted_mb << 20
+def memory_limit_bytes(device: str) -> int:
+    """What the engine may use for weights, sessions and activations if nobody says."""
     if device.startswith("cuda"):
         return max(int(torch.cuda.mem_get_info(device)[0] * _GPU_SHARE) - _GPU_CONTEXT_BYTES, 0)
     return int(psutil.virtual_memory().available * _CPU_SHARE)
@@ -58,6 +62,34 @@ def num_blocks_that_fit(
     for_blocks = limit_bytes * (1.0 - _WORK_SHARE)
     each = _largest_block_bytes(checkpoint, dtype, quantization) + _cache_bytes(checkpoint, dtype) * limits.cache_tokens
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
+
+
+def weight_room(checkpoint: Checkpoint, span: Span, config: EngineConfig, *, folder: Path) -> Room:
+    """What weights may take: of the device, what sessions and activations leave; of RAM and disk, a polite share.
+
+    Where nobody said how much, two blocks at least: less than that cannot be served at all.
+    """
+    limits = dict(config.max_memory)
+    device = numbered(config.device)
+    wanted = limits.get(device)
+    limit = wanted or memory_limit_bytes(device)
+    for_sessions = _cache_bytes(checkpoint, config.dtype) * config.limits.cache_tokens * len(span)
+    device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
+    if wanted is None:
+        largest = _largest_block_bytes(checkpoint, config.dtype, config.quantization)
+        device_bytes = max(device_bytes, NUM_SLOTS * largest)
+    in_ram = int(psutil.virtual_memory().available * _CPU_SHARE)
+    return Room(
+        device_bytes=max(device_bytes, 0),
+        ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
+        disk_bytes=limits.get("disk", int(_free_disk_bytes(folder) * _DISK_SHARE)),
+        folder=folder,
+    )
+
+
+def _free_disk_bytes(folder: Path) -> int:
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(there).free
 
 
 def _largest_block_bytes(checkpoint: Checkpoint, dtype: str, quantization: str) -> int:

@@ -10,8 +10,10 @@ from potluck.checkpoint.adapters import Adapters
 from potluck.checkpoint.parallel import Ranks
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
+from potluck_daemon.engine import fitting
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.measure import Speed, measure_speed
+from potluck_daemon.settings.places import user_places
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -47,9 +49,13 @@ def load(checkpoint: Checkpoint, span: Span, config: EngineConfig, ranks: Ranks 
         raise UsageError(f"the device {config.device!r} cannot be used", hint="try --device cpu") from error
     torch.set_num_threads(config.threads)
     opened = [open_adapter(name, num_blocks=checkpoint.num_blocks) for name in config.adapters]
+    room = None
+    if ranks is None:
+        room = fitting.weight_room(checkpoint, span, config, folder=user_places().cache / "blocks")
     return load_span(
         checkpoint,
         span,
+        room=room,
         dtype=dtype,
         device=config.device,
         ranks=ranks,

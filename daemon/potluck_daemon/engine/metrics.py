@@ -44,6 +44,9 @@ class EngineMetrics:
     queued_steps: int = 0  # now
     queued_tokens: int = 0  # now; of steps and calls
     waiting_for_pages: int = 0  # now
+    streamed_blocks: int = 0  # now; fetched anew in each pass through the span
+    streamed_bytes: int = 0  # now; in a pass
+    fetch_seconds: float = 0.0  # now; what fetching them takes at least, which larger steps share
     pages: PageCounts = field(default_factory=PageCounts)  # now
 
     @property

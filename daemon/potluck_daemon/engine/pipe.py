@@ -30,7 +30,7 @@ from potluck.protocol.records import ServerState
 from potluck_daemon.codec import CodecError
 from potluck_daemon.engine import events, fitting
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.devices import check_devices, num_memories, threads_each
+from potluck_daemon.engine.devices import check_devices, num_memories, numbered, parse_max_memory, threads_each
 from potluck_daemon.engine.loading import open_for_swarm
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.server import Engine
@@ -156,7 +156,11 @@ class _Child:
         devices = check_devices(launch.devices)
         device = devices[0] if devices else fitting.choose_device(launch.device)
         dtype = fitting.choose_dtype(launch.dtype, device, launch.quantization)
-        self._limit_bytes = fitting.memory_limit_bytes(launch.memory_limit_mb, device) * num_memories(devices)
+        max_memory = dict(parse_max_memory(launch.max_memory))
+        if launch.memory_limit_mb:
+            max_memory.setdefault(numbered(device), launch.memory_limit_mb << 20)
+        limit_bytes = max_memory.get(numbered(device)) or fitting.memory_limit_bytes(device)
+        self._limit_bytes = limit_bytes * num_memories(devices)
         config = EngineConfig(
             swarm=decode_invite(launch.invite),
             checkpoint=launch.checkpoint,
@@ -168,6 +172,7 @@ class _Child:
             adapters=launch.adapters,
             device=device,
             devices=devices,
+            max_memory=tuple(max_memory.items()),
             threads=threads_each(fitting.choose_threads(launch.threads), devices),
             listen=launch.listen or DEFAULT_LISTEN,
             identity_path=Path(launch.identity_path),

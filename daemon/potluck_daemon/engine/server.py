@@ -36,7 +36,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck_daemon.engine.blocks import trim_memory
 from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.events import Freed, Joining, Loading, Offline, OnEvent, Online, Starting
+from potluck_daemon.engine.events import Freed, Joining, Loading, Offline, OnEvent, Online, Placed, Starting
 from potluck_daemon.engine.handlers import Handlers
 from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
 from potluck_daemon.engine.measure import Speed, combine
@@ -326,11 +326,21 @@ class Engine:
         num_bytes = sum(parameter.nbytes for parameter in blocks.decoder.parameters())
         log.info("loaded blocks %s, %.1f MiB", span, num_bytes / 2**20)
         self._on_event(Loading(num_bytes, num_bytes))
+        self._tell_placement(blocks)
         speed = await self._serve(blocks)
         await self._announced()
         record = self._record(span, blocks.digests, speed, hidden_size=blocks.hidden_size, adapters=blocks.adapters.ids)
         self._announcer.update(record=record, heartbeat=self._heartbeat())
         await self._announced()
+
+    def _tell_placement(self, blocks: BlockSpan) -> None:
+        placement = blocks.weights.placement
+        log.info("weights: %s", placement)
+        streamed = placement.num_streamed
+        resident = len(placement.homes) - streamed
+        self._on_event(
+            Placed(resident, streamed, placement.device_bytes, placement.streamed_bytes, summary=str(placement))
+        )
 
     async def _serve(self, blocks: BlockSpan) -> Speed:
         """Answer calls, and prove it: a real token through all blocks, and what rpc_info says."""

@@ -114,7 +114,7 @@ class Serving:
         return self.compute.page_counts.free * PAGE_TOKENS // self.stage.paging.pages_per_token_page
 
     def metrics(self) -> EngineMetrics:
-        counts, calls = self.compute.counts, self.calls
+        counts, calls, weights = self.compute.counts, self.calls, self.blocks.whole.weights
         return EngineMetrics(
             decode_tokens=counts.decode_tokens,
             prefill_tokens=counts.prefill_tokens,
@@ -133,6 +133,9 @@ class Serving:
             queued_steps=self.compute.queued_steps,
             queued_tokens=self.compute.queued_tokens + calls.queued_tokens,
             waiting_for_pages=self.compute.num_waiting_for_pages,
+            streamed_blocks=weights.placement.num_streamed,
+            streamed_bytes=weights.placement.streamed_bytes,
+            fetch_seconds=weights.pass_fetch_s,
             pages=self.compute.page_counts,
         )
 

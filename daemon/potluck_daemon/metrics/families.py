@@ -72,6 +72,9 @@ def _of_cache(engine: EngineMetrics) -> Iterable[Family]:
         *_by("state", counts),
     )
     yield gauge("potluck_waiting_for_pages", "Steps that wait for pages.", Sample(engine.waiting_for_pages))
+    yield gauge("potluck_streamed_blocks", "Blocks that each step has to fetch.", Sample(engine.streamed_blocks))
+    yield gauge("potluck_streamed_bytes", "What a step has to fetch.", Sample(engine.streamed_bytes))
+    yield gauge("potluck_fetch_seconds", "What that takes at least.", Sample(engine.fetch_seconds))
     moves = {"out": engine.spills, "back": engine.returns}
     yield counter("potluck_session_moves_total", "Sessions moved to another tier and back.", *_by("to", moves))
 

@@ -45,6 +45,9 @@ class ServeSettings:
     memory_limit_mb: int = _setting(
         0, "device memory the engine may use; 0: what fits", unit="MiB", low=0, high=1 << 24
     )
+    max_memory: str = _setting(
+        "", "memory of each device, e.g. cuda:0=10GiB,cpu=20GiB; blocks beyond it are streamed; empty: what fits"
+    )
     threads: int = _setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
     name: str = _setting("", "name shown to the swarm; empty: none")
     listen: tuple[str, ...] = _setting(

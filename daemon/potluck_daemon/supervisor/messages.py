@@ -37,6 +37,7 @@ class Launch:
     quantization: str = "none"
     adapters: tuple[str, ...] = ()
     memory_limit_mb: int = 0
+    max_memory: str = ""
     threads: int = 0
     public_name: str = ""
     listen: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, load, opening
+from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, load, opening, until
 from potluck_daemon.engine import parking
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.events import EngineEvent, Freed, Online
@@ -153,9 +153,7 @@ async def test_what_nobody_comes_back_to_is_let_go_with_its_memory(
     assert serving is not None
     assert len(serving.parking) == 1
     await machine.engine.restore()
-    async with asyncio.timeout(10):
-        while machine.engine.serving.stage.paging.admission.holders:
-            await asyncio.sleep(0.01)
+    await until(lambda: not serving.stage.paging.admission.holders)
     assert len(serving.parking) == 0
 
 

@@ -1,0 +1,63 @@
+"""How much memory a device may give: what a person writes, and what of it is left for weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.engine_peers import CHECKPOINT, SWARM
+from potluck_daemon.engine import fitting
+from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.devices import parse_max_memory
+
+from potluck.checkpoint import open_checkpoint
+from potluck.errors import UsageError
+from potluck.protocol.blocks import Span
+
+SPAN = Span(0, 4)
+CONFIG = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=Path("unused"), limits=Limits(cache_tokens=100))
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("", ()),
+        ("cuda:0=10GiB,cpu=20GiB", (("cuda:0", 10 << 30), ("cpu", 20 << 30))),
+        (" cuda = 1.5 gb , disk=7B", (("cuda:0", 1_500_000_000), ("disk", 7))),
+        ("cuda:1=1MiB,cuda:1=2MiB", (("cuda:1", 2 << 20),)),
+    ],
+)
+def test_limits_are_read_as_accelerate_writes_them(text: str, limits: tuple[tuple[str, int], ...]) -> None:
+    assert parse_max_memory(text) == limits
+
+
+@pytest.mark.parametrize(
+    "text", ["10GiB", "cuda:0", "cuda:0=", "cuda:0=ten", "gpu=1GiB", "cpu=-1GiB", "cpu=1", "cpu=1e9B"]
+)
+def test_what_cannot_be_read_is_quoted(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a device and its memory") as refused:
+        parse_max_memory(text)
+    assert refused.value.hint == "such as cuda:0=10GiB,cpu=20GiB"
+
+
+def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(str(CHECKPOINT))
+    config = replace(CONFIG, max_memory=(("cpu", 100 << 20), ("disk", 5)))
+    few = fitting.weight_room(checkpoint, SPAN, config, folder=tmp_path / "none")
+    many = fitting.weight_room(
+        checkpoint, SPAN, replace(config, limits=Limits(cache_tokens=10_000)), folder=tmp_path / "none"
+    )
+    kv_heads, head_size, both, fp32 = 2, 16, 2, 4
+    assert few.device_bytes - many.device_bytes == kv_heads * head_size * both * fp32 * 9_900 * len(SPAN)
+    assert many.disk_bytes == 5
+
+
+def test_a_machine_that_is_short_of_memory_streams_instead_of_refusing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting, "memory_limit_bytes", lambda device: 1000)
+    checkpoint = open_checkpoint(str(CHECKPOINT))
+    room = fitting.weight_room(checkpoint, SPAN, CONFIG, folder=tmp_path)
+    largest = fitting._largest_block_bytes(checkpoint, "float32", "none")
+    assert room.device_bytes == 2 * largest
