@@ -1,10 +1,11 @@
-"""What a daemon costs that its user has paused: `paused_cpu` and `paused_memory`.
+"""What a daemon costs that its user has paused: `paused_cpu`, `paused_memory` and `paused_wakeups`.
 
 It has served the bundled model before, so everything is imported and has been used. Probes are on and have a desktop.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,12 +27,21 @@ _SETTLE_S = 5.0
 def cpu(soak: bool) -> Measured:
     seconds = 600.0 if soak else 60.0
     with _paused() as daemon:
-        used_before, began = _cpu_seconds(daemon.pid), time.monotonic()
+        used_before, began = cpu_seconds(daemon.pid), time.monotonic()
         wakes_before = _wakes(daemon.pid)
         time.sleep(seconds)
-        percent = 100 * (_cpu_seconds(daemon.pid) - used_before) / (time.monotonic() - began)
+        percent = 100 * (cpu_seconds(daemon.pid) - used_before) / (time.monotonic() - began)
         wakes = (_wakes(daemon.pid) - wakes_before) / seconds
     return Measured(percent, {"over_s": seconds, "wakes_a_second": round(wakes, 2)})
+
+
+def wakeups(soak: bool) -> Measured:
+    """Of all threads: each wait that ends is one."""
+    seconds = 600.0 if soak else 60.0
+    with _paused() as daemon:
+        before = _wakes(daemon.pid)
+        time.sleep(seconds)
+        return Measured((_wakes(daemon.pid) - before) / seconds, {"over_s": seconds})
 
 
 def memory(soak: bool) -> Measured:
@@ -45,13 +55,13 @@ def _paused() -> Iterator[DaemonProcess]:
     with desktop() as screen, gamemoded(screen), DaemonProcess(LOOPBACK, environment=screen.environment) as daemon:
         daemon.client.call(schema.CREATE)
         daemon.wait_state(State.SERVING)
-        daemon.client.call(schema.PAUSE)
+        daemon.client.call(schema.PAUSE, schema.PauseParams(None))
         daemon.wait_for(lambda status: status.state is State.PAUSED and status.engine.pid is None)
         time.sleep(_SETTLE_S)
         yield daemon
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Of all threads, to the nanosecond where the kernel counts so (the first field of schedstat)."""
     threads = list(Path(f"/proc/{pid}/task").glob("*/schedstat"))
     if threads:
@@ -61,4 +71,10 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _wakes(pid: int) -> int:
-    return int(psutil.Process(pid).num_ctx_switches().voluntary)
+    """Voluntary switches of context of all threads."""
+    total = 0
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        with contextlib.suppress(FileNotFoundError):  # the thread has ended
+            lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+            total += int(lines["voluntary_ctxt_switches"])
+    return total

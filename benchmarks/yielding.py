@@ -1,4 +1,4 @@
-"""How fast a game gets the memory: `yield_push_announce`, `yield_push_free` and `yield_likely_free`.
+"""How fast a game gets the memory: `yield_push_announce`, `yield_push_free`, `yield_scan_free`, `yield_likely_free`.
 
 Two real daemons serve the same blocks, each on a desktop of its own. In every round a generation runs, and a game
 starts on the desktop of the daemon that serves it; the generation must end on the other one, with the local model's
@@ -8,6 +8,7 @@ An onlooker, a further node of the swarm, tells when the announcement is out; th
 
 from __future__ import annotations
 
+import json
 import statistics
 import subprocess
 import tempfile
@@ -36,6 +37,7 @@ from potluck.protocol.blocks import PeerId
 from tests.helpers.daemon_process import GAME, DaemonProcess, scripted_game
 from tests.helpers.desktop import Desktop, desktop, ended
 from tests.helpers.games import ask_gamemode, gamemoded, window
+from tests.helpers.stand_in import stand_ins
 
 NUM_BLOCKS = 8
 NUM_TOKENS = 400  # lasts longer than the slowest yield, also on a quiet machine
@@ -43,6 +45,7 @@ _STRIKE_AT = 16  # tokens
 _FREED = 0.9  # of the weights' size
 _LOOK_EVERY_S = 0.01
 _PATIENCE_S = 60.0
+_APP_ID = 504230
 _SETTINGS = """
 [serve]
 checkpoint = "{checkpoint}"
@@ -51,19 +54,23 @@ listen = ["/ip4/127.0.0.1/tcp/0"]
 threads = 1
 [yield]
 always = ["{game}"]
+never = {never}
 quiet_certain_s = 0.2
 quiet_likely_s = 0.2
 end_engine_after_s = 600
+[when]
+active_percent = 100
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A daemon and its desktop; `game` is the program that only it gives way to."""
+    """A daemon and its desktop; `game` is the program that only it gives way to: both see all processes."""
 
     screen: Desktop
     daemon: DaemonProcess
     game: str
+    app_id: int  # of the Steam game that only it gives way to
 
     @property
     def peer_id(self) -> PeerId:
@@ -92,6 +99,10 @@ def push_announce(soak: bool) -> Measured:
 
 def push_free(soak: bool) -> Measured:
     return _measured(_pushed(soak), lambda times: times.freed_s)
+
+
+def scan_free(soak: bool) -> Measured:
+    return _measured(_play({"steam": _steam}, soak), lambda times: times.freed_s)
 
 
 def likely_free(soak: bool) -> Measured:
@@ -129,6 +140,16 @@ def _listed_program(server: Server) -> Iterator[float]:
 
 
 @contextmanager
+def _steam(server: Server) -> Iterator[float]:
+    """A game with its reaper, as Steam starts it."""
+    with stand_ins() as programs:
+        reaper, game = programs.named("reaper"), programs.named("steamapps/common/Celeste/Celeste")
+        signed_at = time.monotonic()
+        with programs.running(reaper, "SteamLaunch", f"AppId={server.app_id}", "--", game):
+            yield signed_at
+
+
+@contextmanager
 def _full_screen(server: Server) -> Iterator[float]:
     with ended(window(server.screen, "full", "busy")):
         yield time.monotonic()
@@ -141,7 +162,7 @@ def _play(games: Mapping[str, Game], soak: bool) -> dict[str, Times]:
     result = {sign: Times() for sign in games}
     with ExitStack() as stack:
         swarm = stack.enter_context(LocalSwarm(folder, ()))
-        servers = [stack.enter_context(_serving(f"{GAME}-{number}", folder, swarm)) for number in range(2)]
+        servers = [stack.enter_context(_serving(number, folder, swarm)) for number in range(2)]
         onlooker = stack.enter_context(Onlooker(swarm.swarm))
         for sign in list(games) * (20 if soak else 3):
             times = result[sign]
@@ -155,8 +176,10 @@ def _play(games: Mapping[str, Game], soak: bool) -> dict[str, Times]:
 
 
 @contextmanager
-def _serving(game: str, folder: Path, swarm: LocalSwarm) -> Iterator[Server]:
-    settings = _SETTINGS.format(checkpoint=folder, num_blocks=NUM_BLOCKS, game=game)
+def _serving(number: int, folder: Path, swarm: LocalSwarm) -> Iterator[Server]:
+    game, app_id = f"{GAME}-{number}", _APP_ID + number
+    never = json.dumps([f"steam:{other}" for other in (_APP_ID, _APP_ID + 1) if other != app_id])
+    settings = _SETTINGS.format(checkpoint=folder, num_blocks=NUM_BLOCKS, game=game, never=never)
     with (
         desktop(window_manager=True) as screen,
         gamemoded(screen),
@@ -164,7 +187,7 @@ def _serving(game: str, folder: Path, swarm: LocalSwarm) -> Iterator[Server]:
     ):
         daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
         daemon.wait_state(State.SERVING)
-        yield Server(screen, daemon, game)
+        yield Server(screen, daemon, game, app_id)
 
 
 def _strike(game: Game, server: Server, onlooker: Onlooker, num_bytes: int, times: Times) -> None:

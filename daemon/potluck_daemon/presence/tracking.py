@@ -21,12 +21,20 @@ _Thing = tuple[Reason, str, str]  # reason, who, GPU
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """When a probe itself saw a thing for the first time and for the last, without a look between that did not."""
+
+    first: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
 class Track:
-    """What every probe saw last, and since when each thing has been seen without a break."""
+    """What every probe saw last, and for how long it has seen each thing."""
 
     presence: Presence = field(default_factory=Presence)
     seen: Mapping[str, tuple[Sighting, ...]] = field(default_factory=dict)  # probe -> its last report
-    first_seen: Mapping[tuple[str, Sighting], float] = field(default_factory=dict)
+    lasting: Mapping[tuple[str, Sighting], Seen] = field(default_factory=dict)
 
 
 def observe(
@@ -36,18 +44,18 @@ def observe(
     seen = {name: reported for name, reported in track.seen.items() if name != probe}
     if sightings is not None:
         seen[probe] = sightings
-    first_seen = {
-        (name, sighting): track.first_seen.get((name, sighting), now)
+    lasting = {
+        (name, sighting): _seen(track.lasting.get((name, sighting)), now, is_new=name == probe)
         for name, reported in seen.items()
         for sighting in reported
     }
-    lasting = {key for key, first in first_seen.items() if now - first >= likely_interval_s * _SLACK}
+    agreed = {key for key, span in lasting.items() if span.last - span.first >= likely_interval_s * _SLACK}
     found: dict[_Thing, Evidence] = {}
-    for key, first in first_seen.items():
-        evidence = _evidence(key, first, lasting)
+    for key, span in lasting.items():
+        evidence = _evidence(key, span.first, agreed)
         if evidence is not None:
             found[_thing(evidence)] = _stronger(found.get(_thing(evidence)), evidence)
-    return Track(_presence_after(track.presence, found, _is_away(seen), now), seen, first_seen)
+    return Track(_presence_after(track.presence, found, _is_away(seen), now), seen, lasting)
 
 
 def forget_quiet(track: Track) -> Track:
@@ -55,15 +63,22 @@ def forget_quiet(track: Track) -> Track:
     return replace(track, presence=replace(track.presence, over=()))
 
 
-def _evidence(key: tuple[str, Sighting], first: float, lasting: set[tuple[str, Sighting]]) -> Evidence | None:
+def _seen(before: Seen | None, now: float, *, is_new: bool) -> Seen:
+    """A look of another probe says nothing new about this thing."""
+    if before is None:
+        return Seen(now, now)
+    return Seen(before.first, now) if is_new else before
+
+
+def _evidence(key: tuple[str, Sighting], first: float, agreed: set[tuple[str, Sighting]]) -> Evidence | None:
     probe, sighting = key
     if sighting.reason in _USE:
         return None
     certainty = sighting.certainty
     if certainty is not Certainty.CERTAIN:
-        others = (other for name, other in lasting if name != probe and other.reason not in _USE)
-        agrees = any(other.app == sighting.app for other in others) if sighting.app else False
-        if key not in lasting or (certainty is Certainty.WEAK and not agrees):
+        others = (other for name, other in agreed if name != probe and other.reason not in _USE)
+        is_shared = any(other.app == sighting.app for other in others) if sighting.app else False
+        if key not in agreed or (certainty is Certainty.WEAK and not is_shared):
             return None
         certainty = Certainty.LIKELY
     return Evidence(sighting.reason, sighting.who, certainty, first, sighting.app, sighting.gpu, sighting.level)

@@ -45,6 +45,14 @@ def test_reports_of_other_probes_do_not_confirm_faster_than_the_interval() -> No
     assert who(track) == []
 
 
+def test_a_look_of_another_probe_is_no_second_look() -> None:
+    """A program used the GPU for a moment; the next look at the GPU comes after one at the screen."""
+    track = look(Track(), "gpu", 10.0, WINDOW)
+    track = look(track, "screen", 11.5)
+    assert who(track) == []
+    assert look(track, "gpu", 12.0).presence == Presence()
+
+
 def test_a_weak_sighting_alone_never_counts() -> None:
     track = Track()
     for second in range(100):

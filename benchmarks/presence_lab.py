@@ -1,0 +1,144 @@
+"""A desktop on which scripted people play and work, watched by the real probes and judged by the real policy.
+
+Everything that probes look at is there for real: an X server with a window manager, gamemoded, services on private
+buses, processes, a driver library under nvidia-ml-py. Two things are made: the counters of a DRM GPU, which no test
+machine has, in a folder like /proc; and the engine, which here obeys at once, because only decisions are judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from potluck_daemon.policy import Decision, EngineView, Inputs, Limits, Order, Phase, decide
+from potluck_daemon.presence.agents import AgentReports
+from potluck_daemon.presence.choose import probes_for
+from potluck_daemon.presence.drm import DrmUseProbe
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import Probe, Surroundings
+from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.watch import Level, Watch
+from potluck_daemon.settings.schema import Settings
+from potluck_daemon.states import State
+
+from tests.helpers.bus_services import Login, Logind
+from tests.helpers.desktop import Desktop, desktop
+from tests.helpers.games import gamemoded
+from tests.helpers.made_processes import MadeProcesses
+from tests.helpers.nvml_stub import Driver, nvidia_driver
+from tests.helpers.stand_in import StandIns, stand_ins
+
+GPU = "0000:01:00.0"
+GIB = 1 << 30
+IDLE_GPU = ("gpu 0 NVIDIA A", f"memory 0 {16 * GIB} {8 * GIB}")
+_AFTER = {
+    Order.START: Phase.ONLINE,
+    Order.RESTORE: Phase.ONLINE,
+    Order.OFFLOAD: Phase.OFFLOADED,
+    Order.STOP: Phase.ENDED,
+}
+
+
+class Lab:
+    """`running()` makes one. `decisions` grows by each change of state or reason."""
+
+    def __init__(self, settings: Settings, limits: Limits) -> None:
+        self._settings = settings
+        self._limits = limits
+        self._engine = EngineView(Phase.ENDED, gpu=GPU)
+        self._changed = asyncio.Event()
+        self._watch: Watch
+        self.decisions: list[Decision] = []
+        self.agents = AgentReports()
+        self.screen: Desktop
+        self.driver: Driver
+        self.logind: Logind
+        self.programs: StandIns
+        self.made: MadeProcesses
+
+    @property
+    def state(self) -> State | None:
+        return self.decisions[-1].state if self.decisions else None
+
+    @property
+    def probes(self) -> dict[str, str]:
+        return {status.name: status.state for status in self._watch.statuses()}
+
+    async def until(self, state: State, within_s: float) -> float | None:
+        """Seconds until this state was reached; None if it was not."""
+        began = time.monotonic()
+        while self.state is not state:
+            left_s = began + within_s - time.monotonic()
+            if left_s <= 0:
+                return None
+            await asyncio.sleep(min(left_s, 0.02))
+        return time.monotonic() - began
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Lab]:
+        async with AsyncExitStack() as stack:
+            self.screen = stack.enter_context(desktop(window_manager=True))
+            stack.enter_context(gamemoded(self.screen))
+            self.driver = stack.enter_context(nvidia_driver())
+            self.driver.load_here()
+            self.driver.say(*IDLE_GPU)
+            self.programs = stack.enter_context(stand_ins())
+            self.logind = Logind(self.screen.bus_address)
+            self.logind.login("c1", Login())
+            await stack.enter_async_context(self.logind)
+            self.made = MadeProcesses(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+            (self.made.sys / "class/drm/renderD128").mkdir(parents=True)
+            self._watch = self._new_watch()
+            self._watch.situation.engine_gpu = GPU
+            deciding = asyncio.create_task(self._decide())
+            try:
+                yield self
+            finally:
+                deciding.cancel()
+                await asyncio.gather(deciding, return_exceptions=True)
+                await self._watch.close()
+                self.logind.close_pipes()
+
+    def _new_watch(self) -> Watch:
+        buses = {"DBUS_SYSTEM_BUS_ADDRESS": self.screen.bus_address}
+        nobody = 1 << 30  # the scripts are our children, and must count all the same
+        at = Surroundings(environment=self.screen.environment | buses, own_pid=nobody)
+        probes, off = probes_for(self._settings, at, self.agents, NvmlReader())
+        given = self._settings.yield_
+        made = self.made.surroundings
+        drm = DrmUseProbe(made, ProcessTable(made), busy_percent=given.busy_percent)
+        here: list[Probe] = [drm if probe.name == drm.name else probe for probe in probes]
+        return Watch(
+            here,
+            self._changed.set,
+            likely_interval_s=given.likely_interval_s,
+            never=given.never,
+            switched_off=off,
+        )
+
+    async def _decide(self) -> None:
+        """What the daemon's loop does, with an engine that needs no time."""
+        self._watch.set_level(Level.URGENT)
+        while True:
+            self._changed.clear()
+            inputs = Inputs(self._limits, self._engine, self._watch.presence, is_settled=self._watch.is_settled)
+            decision = decide(inputs, time.monotonic())
+            if decision.order is not Order.NOTHING:
+                self._engine = replace(self._engine, phase=_AFTER[decision.order])
+                continue
+            if not self.decisions or _shown(self.decisions[-1]) != _shown(decision):
+                self.decisions.append(decision)
+            try:
+                async with asyncio.timeout(decision.wake_in_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+
+def _shown(decision: Decision) -> tuple[object, ...]:
+    return decision.state, decision.reason, decision.text
