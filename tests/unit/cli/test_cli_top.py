@@ -10,16 +10,33 @@ from pathlib import Path
 import pytest
 from potluck_daemon.cli import top
 from potluck_daemon.cli.main import main
-from potluck_daemon.cli.top import one_line, sparkline
-from potluck_daemon.control.schema import LoadStatus, Status, Transition
+from potluck_daemon.cli.top import Look, Temperature, one_line, sparkline
+from potluck_daemon.control.schema import METRICS as METHOD
+from potluck_daemon.control.schema import EngineStatus, LoadStatus, Metrics, Status, Transition
+from potluck_daemon.engine.metrics import EngineMetrics, PageCounts
 from potluck_daemon.states import Reason, State
 
 SERVING = Status(
-    State.SERVING, Reason.NONE, "Serving blocks 0:4", 1.0, "1", tokens_per_s=12.0, sessions=2, load=LoadStatus(40.0)
+    State.SERVING,
+    Reason.NONE,
+    "Serving blocks 0:4",
+    1.0,
+    "1",
+    tokens_per_s=12.0,
+    sessions=2,
+    engine=EngineStatus(pid=7),
+    load=LoadStatus(40.0),
 )
 
 
+METRICS = EngineMetrics(queued_steps=3, queued_tokens=120, waiting_for_pages=1, pages=PageCounts(128, 40, 80, 8))
+
+
 class Client:
+    def call(self, method: object) -> Metrics:
+        assert method is METHOD
+        return Metrics(METRICS)
+
     def events(self) -> Iterator[Status | Transition]:
         yield SERVING
         yield Transition(2.0, State.SERVING, State.PAUSED, Reason.USER, "Paused by you")
@@ -53,6 +70,8 @@ def test_a_terminal_is_painted_over_and_given_back(screen: Screen, monkeypatch: 
     assert "Serving blocks 0:4" in text
     frames = text.split("\x1b[H")[1:]
     assert len(frames) == 2
+    assert "40 of 128 used, 80 free, 8 spilled" in frames[0]
+    assert "no queue" in frames[1]
     assert all(frame.count("\n") < 10 for frame in frames)  # a page that scrolls would leave its top behind
 
 
@@ -86,8 +105,16 @@ def test_it_ends_after_as_many_as_were_asked_for(screen: Screen, monkeypatch: py
 
 
 def test_a_line_says_state_sessions_speed_load_and_why() -> None:
-    line = one_line(SERVING, 0.0)
-    for words in ("serving", "2 sessions", "12.0 tokens/s", "cpu 40 %", "Serving blocks 0:4"):
+    line = one_line(Look(SERVING, METRICS, (Temperature("the GPU", 61.0),)), 0.0)
+    for words in (
+        "3 steps of 120 tokens wait, 1 wait for pages",
+        "61 °C",
+        "serving",
+        "2 sessions",
+        "12.0 tokens/s",
+        "cpu 40 %",
+        "Serving blocks 0:4",
+    ):
         assert words in line
 
 
