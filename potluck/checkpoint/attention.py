@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+import torch.nn.functional as F  # noqa: N812 (the field's name)
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
@@ -77,6 +78,10 @@ class Scores:
     soft_cap: float | None
     sinks: Tensor | None = field(repr=False)
 
+    @property
+    def is_plain(self) -> bool:
+        return self.soft_cap is None and self.sinks is None
+
 
 def attend(
     module: nn.Module,
@@ -135,6 +140,8 @@ def window_mask(tokens: int, seen: int, window: int, like: Tensor) -> Tensor:
 def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) -> Tensor:
     """query and result [1, kv_heads, group, dim]; the heads that share keys stand in place of several queries."""
     pairs = row.pairs(view.place)
+    if view.widener is None and len(pairs) == 1 and scores.is_plain and pairs[0][0].shape[3] == pairs[0][1].shape[3]:
+        return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # the way of nearly all rows
     if view.widener is None or (query.shape[2] >= _WIDE_GROUP and query.dtype is torch.bfloat16):
         return _merge([_partial(query, keys, values, scores) for keys, values in pairs], scores.sinks)
     wide = query.float()
