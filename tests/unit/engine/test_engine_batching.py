@@ -1,0 +1,184 @@
+"""Steps of many sessions together: what they share, what they do not, and what happens when one of them cannot be done."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+import torch
+from helpers.engine_peers import Client, Server, hidden_states, load, opening, serve, until
+from potluck_daemon.engine.config import Limits
+from potluck_daemon.engine.executor import SpanExecutor
+from potluck_daemon.engine.session_memory import SessionStep
+from torch import Tensor
+
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepReply, StepRequest
+
+SPAN = Span(0, 2)
+Parts = Sequence[tuple[SessionStep, int]]
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    return load(SPAN)
+
+
+@pytest.fixture
+def network() -> FakeNetwork:
+    return FakeNetwork()
+
+
+@asynccontextmanager
+async def held(server: Server):
+    """The compute thread waits until the block is left."""
+    entered, released = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        entered.set()
+        assert released.wait(30)
+
+    task = asyncio.create_task(server.serving.compute.run(wait))
+    await asyncio.to_thread(entered.wait)
+    yield
+    released.set()
+    await task
+
+
+async def open_session(host: FakeHost, server: Server, hidden: Tensor, span: Span = SPAN) -> Client:
+    client = await Client.open(host, server)
+    await client.step(StepRequest(hidden, opening(span)))
+    return client
+
+
+def alone(prompt: Tensor, token: Tensor, span: Span = SPAN) -> Tensor:
+    local = load(span)
+    cache = local.new_cache()
+    with torch.inference_mode():
+        local.forward(prompt, cache)
+        return local.forward(token, cache)
+
+
+async def steps_at_once(server: Server, clients: list[Client], tokens: list[Tensor]) -> list[StepReply | BaseException]:
+    """All are in the queue before the first one runs."""
+    async with held(server):
+        tasks = [
+            asyncio.create_task(client.step(StepRequest(token))) for client, token in zip(clients, tokens, strict=True)
+        ]
+        await until(lambda: server.serving.compute.queued_steps == len(clients))
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def is_close(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+async def test_sessions_that_are_ready_share_a_step_and_each_gets_what_it_would_alone(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        prompts = [hidden_states(1, 3 + 9 * i, seed=i) for i in range(6)]
+        tokens = [hidden_states(1, 1 if i else 20, seed=100 + i) for i in range(6)]  # one still prefills
+        clients = [await open_session(network.start(), server, prompt) for prompt in prompts]
+        before = server.serving.metrics()
+        replies = await steps_at_once(server, clients, tokens)
+        after = server.serving.metrics()
+        for reply, prompt, token in zip(replies, prompts, tokens, strict=True):
+            assert isinstance(reply, StepReply)
+            assert is_close(reply.hidden, alone(prompt, token))
+        assert after.steps - before.steps <= 3  # the prefill may take that many
+        assert after.decode_tokens - before.decode_tokens == 5
+        assert after.prefill_tokens - before.prefill_tokens == 20
+        assert sum(after.step_times) == after.steps
+
+
+async def test_sessions_over_different_blocks_share_a_step(network, blocks):
+    spans = [SPAN, Span(0, 1), Span(1, 2)]
+    prompt = hidden_states(1, 5)
+    async with serve(network, blocks=blocks) as server:
+        clients = [await open_session(network.start(), server, prompt, span) for span in spans]
+        before = server.serving.metrics().steps
+        replies = await steps_at_once(server, clients, [hidden_states(1, 1, seed=9)] * 3)
+        assert server.serving.metrics().steps - before == 1
+        for reply, span in zip(replies, spans, strict=True):
+            assert isinstance(reply, StepReply)
+            assert is_close(reply.hidden, alone(prompt, hidden_states(1, 1, seed=9), span))
+
+
+async def test_a_session_that_fails_does_not_take_the_others_with_it(network, blocks, monkeypatch):
+    own_run = SpanExecutor.run
+
+    def run(self: SpanExecutor, parts: Parts) -> None:
+        if any(bool((step.hidden == 7.0).all()) for step, _ in parts):
+            raise ZeroDivisionError("a secret")
+        own_run(self, parts)
+
+    async with serve(network, blocks=blocks) as server:
+        clients = [await open_session(network.start(), server, hidden_states(1, 4)) for _ in range(5)]
+        monkeypatch.setattr(SpanExecutor, "run", run)
+        tokens = [hidden_states(1, 1, seed=9)] * 4 + [torch.full((1, 1, 64), 7.0)]
+        *good, bad = await steps_at_once(server, clients, tokens)
+        assert isinstance(bad, RemoteError)
+        assert bad.code is Code.INTERNAL
+        expected = alone(hidden_states(1, 4), hidden_states(1, 1, seed=9))
+        for reply in good:
+            assert isinstance(reply, StepReply)
+            assert is_close(reply.hidden, expected)
+
+
+@contextmanager
+def no_more_memory() -> Iterator[None]:
+    """This process can map nothing; what the allocator has left from before is all there is."""
+    with open("/proc/self/statm") as file:
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (mapped, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+async def test_a_step_that_memory_is_too_short_for_is_done_in_halves(network, blocks, monkeypatch, caplog):
+    rows, tokens = 512, 128
+    total = rows * tokens  # 16 MiB a tensor, more than allocators keep in reserve
+    limits = Limits(piece_tokens=total, max_batch_tokens=total, max_queued_tokens=total, cache_tokens=total)
+    own_run = SpanExecutor.run
+    sizes: list[int] = []
+
+    def run(self: SpanExecutor, parts: Parts) -> None:
+        sizes.append(sum(count for _, count in parts))
+        with no_more_memory():
+            own_run(self, parts)
+
+    hidden = hidden_states(rows, tokens)
+    async with serve(network, blocks=blocks, limits=limits) as server:
+        client = await Client.open(network.start(), server)
+        monkeypatch.setattr(SpanExecutor, "run", run)
+        reply = await client.step(StepRequest(hidden, opening(max_length=tokens)))
+        assert len(sizes) > 1
+        assert f"out of memory in a step of {total} tokens" in caplog.text
+    with torch.inference_mode():
+        assert torch.allclose(reply.hidden[:2], load(SPAN).forward(hidden[:2]), rtol=1e-4, atol=1e-4)
+
+
+async def test_a_step_that_no_memory_can_be_had_for_is_refused_and_its_pages_come_back(network, blocks, monkeypatch):
+    def run(self: SpanExecutor, parts: Parts) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        client = await open_session(host, server, hidden_states(1, 4))
+        with monkeypatch.context() as short:
+            short.setattr(SpanExecutor, "run", run)
+            await client.send(StepRequest(hidden_states(1, 40)))
+            with pytest.raises(RemoteError) as refused:
+                await client.stream.receive(timeout_s=30)
+        assert refused.value.code is Code.NO_MEMORY
+        await until(lambda: server.used_pages == 0)
+        await open_session(host, server, hidden_states(1, 3))
+        assert server.serving.metrics().refused_memory == 1
