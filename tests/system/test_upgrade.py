@@ -97,7 +97,7 @@ def test_limits_hold_for_the_engine_too(machine: Container) -> None:
     limits = machine.output("cat", f"/proc/{serving(machine)['engine']['pid']}/limits")
     rows = {line[:26].strip(): line[26:].split()[0] for line in limits.splitlines()}
     assert rows["Max core file size"] == "0"
-    assert rows["Max open files"] == "65536"
+    assert int(rows["Max open files"]) > 4096  # as many as the container itself may have
 
 
 def test_the_sandbox_lets_devices_of_gpus_through_and_no_others(machine: Container) -> None:
