@@ -1,12 +1,13 @@
 """Two ranks that hold a span of several checkpoints together, and what comes out of the first one.
 
-Run as a script in two processes: `python rank_pair.py RANK MEETING OUT SPAN FOLDER ...` writes, for rank 0, a list of
-outcomes to OUT, one a folder, made to be compared with `outcome` of a span in one process. The first checkpoint is
-loaded once more with room for two of its blocks only.
+Run as a script in two processes: `python rank_pair.py KIND RANK MEETING OUT SPAN FOLDER ...` writes, for rank 0, a
+list of outcomes to OUT, one a folder, made to be compared with `outcome` of a span in one process. The first checkpoint
+is loaded once more with room for two of its blocks only.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,11 +19,16 @@ import torch
 TIMEOUT_S = 120.0
 
 
-def run_pair(folders: Sequence[Path], span: str, scratch: Path) -> list[dict[str, Any]]:
-    """Outcomes of two ranks, one for each checkpoint; a refusal is {"refused": message, "hint": hint}."""
-    command = [sys.executable, __file__]
+def run_pair(folders: Sequence[Path], span: str, scratch: Path, kind: str = "cpu") -> list[dict[str, Any]]:
+    """Outcomes of two ranks, one for each checkpoint; a refusal is {"refused": message, "hint": hint}.
+
+    Args:
+        kind: "cpu", or "cuda" for the first two devices of that kind.
+    """
+    command = [sys.executable, __file__, kind]
     rest = [str(scratch / "meeting"), str(scratch / "out.pt"), span, *map(str, folders)]
-    ranks = [subprocess.Popen([*command, str(rank), *rest]) for rank in range(2)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ranks = [subprocess.Popen([*command, str(rank), *rest], env=environment) for rank in range(2)]
     try:
         codes = [process.wait(TIMEOUT_S) for process in ranks]
     finally:
@@ -41,8 +47,8 @@ def outcome(blocks: Any) -> dict[str, Any]:
     from potluck.protocol.blocks import Span
 
     torch.manual_seed(0)
-    hidden = torch.randn(2, 9, blocks.hidden_size) * 0.5
-    token = torch.randn(2, 1, blocks.hidden_size) * 0.5
+    hidden = (torch.randn(2, 9, blocks.hidden_size) * 0.5).to(blocks.device)
+    token = (torch.randn(2, 1, blocks.hidden_size) * 0.5).to(blocks.device)
     middle = Span(blocks.span.start + 1, blocks.span.start + 2)
     with torch.inference_mode():
         cache = blocks.new_cache()
@@ -51,14 +57,15 @@ def outcome(blocks: Any) -> dict[str, Any]:
         of_part = part.forward(hidden, part.new_cache())
     leaf = hidden.clone().requires_grad_()
     (grad,) = torch.autograd.grad(blocks.forward(leaf), [leaf], hidden + 0.1)
+    tensors = {"prefill": prefill, "decode": decode, "part": of_part, "grad": grad}
     return {
-        "tensors": {"prefill": prefill, "decode": decode, "part": of_part, "grad": grad},
+        "tensors": {name: tensor.cpu() for name, tensor in tensors.items()},
         "bytes": sum(parameter.nbytes for parameter in blocks.decoder.parameters()),
         "digests": blocks.digests,
     }
 
 
-def _main(rank: int, meeting: str, out: str, span: str, folders: list[str]) -> None:
+def _main(kind: str, rank: int, meeting: str, out: str, span: str, folders: list[str]) -> None:
     from transformers.utils import logging
 
     from potluck.checkpoint import load_span, open_checkpoint
@@ -68,14 +75,18 @@ def _main(rank: int, meeting: str, out: str, span: str, folders: list[str]) -> N
 
     torch.set_num_threads(1)
     logging.disable_progress_bar()
-    ranks = join_ranks(rank, 2, device="cpu", meeting=Path(meeting), timeout_s=60.0)
+    device = kind if kind == "cpu" else f"{kind}:{rank}"
+    ranks = join_ranks(rank, 2, device=device, meeting=Path(meeting), timeout_s=60.0)
     outcomes: list[dict[str, Any]] = []
     for folder in folders:
         try:
-            outcomes.append(outcome(load_span(open_checkpoint(folder), Span.parse(span), ranks=ranks)))
+            outcomes.append(outcome(load_span(open_checkpoint(folder), Span.parse(span), device=device, ranks=ranks)))
         except PotluckError as error:
             outcomes.append({"refused": error.message, "hint": error.hint})
-    outcomes[0]["streamed"] = outcome(_streamed(folders[0], Span.parse(span), ranks, Path(meeting).parent))["tensors"]
+    if kind == "cpu":
+        outcomes[0]["streamed"] = outcome(_streamed(folders[0], Span.parse(span), ranks, Path(meeting).parent))[
+            "tensors"
+        ]
     leave_ranks()
     if rank == 0:
         torch.save(outcomes, out)
@@ -95,4 +106,4 @@ def _streamed(folder: str, span: Any, ranks: Any, scratch: Path) -> Any:
 
 
 if __name__ == "__main__":
-    _main(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])
+    _main(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], sys.argv[5], sys.argv[6:])
