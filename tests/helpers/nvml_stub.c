@@ -94,6 +94,11 @@ const char *nvmlErrorString(int code) {
     snprintf(text, sizeof text, "stub error %d", code);
     return text;
 }
+int nvmlSystemGetDriverVersion(char *text, unsigned size) {
+    if (!initialized) return UNINITIALIZED;
+    snprintf(text, size, "580.65.06");
+    return OK;
+}
 int nvmlDeviceGetCount_v2(unsigned *count) {
     if (!initialized) return UNINITIALIZED;
     load();
@@ -116,6 +121,13 @@ int nvmlDeviceGetPciInfo_v3(Device *device, Pci *pci) {
     memset(pci, 0, sizeof *pci);
     pci->bus = (unsigned)i + 1;
     snprintf(pci->id, sizeof pci->id, "00000000:%02X:00.0", i + 1);
+    return OK;
+}
+int nvmlDeviceGetCudaComputeCapability(Device *device, int *major, int *minor) {
+    CHECK(device);
+    (void)i;
+    *major = 9;
+    *minor = 0;
     return OK;
 }
 int nvmlDeviceGetMemoryInfo(Device *device, Memory *memory) { CHECK(device); *memory = gpus[i].memory; return OK; }
