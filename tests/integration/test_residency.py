@@ -1,0 +1,179 @@
+"""Blocks that do not fit, and a device that is given back in mid-generation: real engines on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import torch
+from helpers.streamers import At
+from potluck_daemon.cli.local_swarm import Engine as EngineProcess
+from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.server import Engine
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedModel
+
+from potluck import AutoDistributedModelForCausalLM
+from potluck.protocol.blocks import Span
+from potluck.protocol.invite import decode_invite
+
+MIB = 1 << 20
+GOLDEN = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
+GREEDY = {"max_new_tokens": 16, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def heavy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve blocks of 12 MiB in float32."""
+    config = LlamaConfig(
+        vocab_size=256,
+        hidden_size=512,
+        intermediate_size=1365,
+        num_hidden_layers=12,
+        num_attention_heads=8,
+        num_key_value_heads=8,
+        initializer_range=0.06,
+    )
+    folder = tmp_path_factory.mktemp("heavy")
+    torch.manual_seed(0)
+    LlamaForCausalLM._from_config(config, dtype=torch.float32).save_pretrained(folder, max_shard_size="50MB")
+    return folder
+
+
+def prompt() -> torch.Tensor:
+    return torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(0))
+
+
+def local_model(folder: Path) -> PreTrainedModel:
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+class Memory:
+    """The highest of many looks at what a process has."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.weights_bytes = 0  # pages of shards
+        self.anonymous_bytes = 0
+
+    def look(self) -> None:
+        weights = anonymous = 0
+        is_shard = False
+        for line in Path(f"/proc/{self._pid}/smaps").read_text().splitlines():
+            key, _, rest = line.partition(" ")
+            if not key.endswith(":"):
+                is_shard = line.endswith(".safetensors")
+            elif key == "Rss:" and is_shard:
+                weights += int(rest.split()[0]) * 1024
+            elif key == "Anonymous:":
+                anonymous += int(rest.split()[0]) * 1024
+        self.weights_bytes = max(self.weights_bytes, weights)
+        self.anonymous_bytes = max(self.anonymous_bytes, anonymous)
+
+
+def generate_and_look(swarm: LocalSwarm, engine: EngineProcess, folder: Path) -> tuple[torch.Tensor, Memory]:
+    engine.wait_online()
+    memory = Memory(engine.pid)
+    looks = [At(nth, memory.look) for nth in range(1, 16)]
+    with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.invite) as model:
+        return model.generate(prompt(), streamer=_All(looks), **GREEDY), memory
+
+
+class _All(At):
+    def __init__(self, streamers: list[At]) -> None:
+        super().__init__(0, lambda: None)
+        self._streamers = streamers
+
+    def put(self, value: torch.Tensor) -> None:
+        for streamer in self._streamers:
+            streamer.put(value)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_model_four_times_the_limit_is_served_within_it(heavy: Path) -> None:
+    """144 MiB of weights, of which 36 MiB may be there at a time, in the blocks' own format and in another."""
+    expected = local_model(heavy).generate(prompt(), **GREEDY)
+    sessions_mib = 12 * 2 * 512 * 4 * 256 / MIB  # 256 tokens, keys and values
+    limit = f"cpu={(36 + sessions_mib) / 0.9:.0f}MiB"
+    options = ("--cache-tokens", "256", "--max-memory", limit)
+    with LocalSwarm(heavy, []) as swarm:
+        engine = swarm.add_engine(Span(0, 12), options=options)
+        tokens, memory = generate_and_look(swarm, engine, heavy)
+        assert torch.equal(tokens, expected)
+        assert memory.weights_bytes <= (36 + 2) * MIB
+        engine.ask_to_stop()
+        converted = swarm.add_engine(Span(0, 12), options=(*options, "--dtype", "bfloat16"))
+        _, in_half = generate_and_look(swarm, converted, heavy)
+        assert in_half.weights_bytes <= (36 + 2) * MIB
+        assert in_half.anonymous_bytes <= memory.anonymous_bytes + 36 * MIB
+
+
+@contextmanager
+def served_here(config: EngineConfig) -> Iterator[tuple[Engine, Callable[[Coroutine[Any, Any, T]], Future[T]]]]:
+    """An engine in a thread of this process, and a way to have it do something."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, loop)
+
+    async def make() -> Engine:
+        return Engine(config, lambda _: None)
+
+    engine = submit(make()).result()
+    try:
+        submit(engine.start()).result(timeout=120)
+        yield engine, submit
+    finally:
+        submit(engine.stop()).result(timeout=60)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_a_generation_through_the_only_server_survives_that_it_steps_aside(tmp_path: Path, rounds: int) -> None:
+    """The tokens are the same, and none is computed twice."""
+    expected = local_model(GOLDEN).generate(prompt(), **GREEDY)
+    with LocalSwarm(GOLDEN, [Span(0, 2)]) as swarm:
+        config = EngineConfig(
+            swarm=decode_invite(swarm.invite),
+            checkpoint=GOLDEN,
+            runtime_dir=tmp_path,
+            span=Span(2, 4),
+            listen=("/ip4/127.0.0.1/tcp/0",),
+            limits=Limits(cache_tokens=1000),
+        )
+        with served_here(config) as (engine, submit):
+            done: list[int] = []
+
+            async def step_aside() -> None:
+                done.append(engine.done_tokens)
+                await engine.offload()
+                await engine.restore()
+
+            asides = [At(nth, lambda: submit(step_aside()).result(timeout=60)) for nth in (5, 10)[:rounds]]
+            with AutoDistributedModelForCausalLM.from_pretrained(str(GOLDEN), swarm=swarm.invite) as model:
+                tokens = model.generate(prompt(), streamer=_All(asides), **GREEDY)
+                (route,) = model.last_route()
+            assert torch.equal(tokens, expected)
+            assert [hop.replayed_tokens for hop in route.hops] == [0, 0]
+            assert len(route.replaced) == rounds
+            assert sum(done) + engine.done_tokens == 7 + 15
