@@ -26,7 +26,7 @@ class DiskFacts:
 
 def gather(scene: Scene) -> DiskFacts:
     state = _existing(scene.places.state)
-    cache = _existing(Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface"))
+    cache = _existing(_hub_cache(scene))
     return DiskFacts(
         str(state),
         shutil.disk_usage(state).free,
@@ -50,6 +50,12 @@ def judge(facts: DiskFacts) -> list[Finding]:
         advice = "make room, or let HF_HOME name a folder on another disk"
         found.append(Finding(NAME, Severity.WARNING, text, advice))
     return found or [Finding(NAME, Severity.OK, text)]
+
+
+def _hub_cache(scene: Scene) -> Path:
+    """Where the engine downloads to; the system service has a folder of its own, which its unit names."""
+    own = scene.places.cache / "huggingface"
+    return own if own.exists() else Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
 
 
 def _existing(path: Path) -> Path:
