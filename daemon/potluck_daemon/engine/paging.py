@@ -163,10 +163,10 @@ class Paging:
         self._counts = counts
 
     def spill_all(self, kept: Collection[SessionMemory]) -> None:
-        """The device is given back: what is `kept` leaves the pages, all else is closed, nobody waits any more.
+        """The device is given back: what is `kept` leaves it, all else is closed, nobody waits any more.
 
-        What cannot be saved is closed as well, and caches of sessions that run alone on a device with memory of its
-        own are.
+        On a CPU pages are in RAM already, and stay there. On a device with memory of its own, what cannot be saved is
+        closed as well, and so are the caches of sessions that run alone.
         """
         for step in list(self._asking.values()):
             self.withdraw(step)
@@ -176,8 +176,8 @@ class Paging:
             memory = holder.session
             assert isinstance(memory, SessionMemory)
             holder.is_running = False
-            is_lost = memory.alone is not None and has_own_memory
-            if memory not in kept or is_lost or (memory.sequences and not self._spill(holder, 0.0)):
+            is_lost = has_own_memory and (memory.alone is not None or not self._leave_pages(holder, memory))
+            if memory not in kept or is_lost:
                 self.close(memory)
         if self._memory is not None:
             for arena in self._memory.arenas:
@@ -268,6 +268,8 @@ class Paging:
         memory.sequences = [self._memory.fork(old[row]) for row in order]
         for sequence in old:
             self._memory.free(sequence)
+        if self._prefixes is not None:
+            self._prefixes.note_change()
 
     def _pages_needed(self, step: SessionStep) -> int:
         memory, end = step.memory, step.start + step.tokens
@@ -340,6 +342,9 @@ class Paging:
         self.admission.spilled(holder)
         self._counts.spills += 1
         return True
+
+    def _leave_pages(self, holder: Holder, memory: SessionMemory) -> bool:
+        return not memory.sequences or self._spill(holder, 0.0)
 
     def _bring_back(self, memory: SessionMemory) -> None:
         assert memory.spilled is not None

@@ -153,7 +153,7 @@ def _stage(blocks: ServedBlocks, limits: Limits, compute: ComputeThread, spill_f
     on_cpu = loaded.device.type == "cpu"
     spills = None
     if memory is not None and (spill_folder is not None or not on_cpu):
-        spills = SpillStore(memory, spill_folder if on_cpu else None, max_bytes=memory.num_pages * memory.page_bytes)
+        spills = SpillStore(memory, spill_folder if on_cpu else None)
     num_pages = pages_of(limits.cache_tokens) if memory is None else memory.num_pages
     paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)
     is_streamed = loaded.weights.stream is not None  # and a stream serves one thread at a time

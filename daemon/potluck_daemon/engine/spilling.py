@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import psutil
 import torch
 
 from potluck.checkpoint.kv import KvMemory, KvSequence, SavedSequence
+
+_SPILLED_SHARE = 4  # times the memory itself: idle sessions are many, and each has a client that waits
+_RAM_SHARE = 0.25  # of what is free when the engine starts: the machine is somebody's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,18 @@ class Spilled:
 
 
 class SpillStore:
-    """Saves rows and brings them back; at most `max_bytes` at a time. Used by the compute thread only."""
+    """Saves rows and brings them back, within a limit. Used by the compute thread only.
 
-    def __init__(self, memory: KvMemory, folder: Path | None, *, max_bytes: int) -> None:
+    Args:
+        folder: for files; None keeps what is spilled in RAM.
+    """
+
+    def __init__(self, memory: KvMemory, folder: Path | None) -> None:
         self._memory = memory
         self._folder = folder
-        self._max_bytes = max_bytes
+        self._max_bytes = _SPILLED_SHARE * memory.num_pages * memory.page_bytes
+        if folder is None:
+            self._max_bytes = min(self._max_bytes, int(psutil.virtual_memory().available * _RAM_SHARE))
         self.held_bytes = 0
 
     def save(self, sequences: list[KvSequence]) -> Spilled:

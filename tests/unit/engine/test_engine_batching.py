@@ -1,4 +1,4 @@
-"""Steps of many sessions together: what they share, what they do not, and what happens when one of them cannot be done."""
+"""Steps of many sessions together: what they share, what they do not, and what if one of them cannot be done."""
 
 from __future__ import annotations
 

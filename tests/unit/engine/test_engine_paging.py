@@ -1,0 +1,184 @@
+"""Pages of sessions as they are served: shared beginnings, reordered rows, spilled sessions, full disks."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from helpers.engine_peers import Client, Server, hidden_states, load, opening, serve, until
+from potluck_daemon.engine.config import Limits
+from torch import Tensor
+
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.protocol.blocks import Span
+from potluck.protocol.messages import StepRequest
+
+SPAN = Span(0, 2)
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    return load(SPAN)
+
+
+@pytest.fixture
+def network() -> FakeNetwork:
+    return FakeNetwork()
+
+
+@pytest.fixture
+def quickly_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck_daemon.engine.page_admission.IDLE_S", 0.0)
+
+
+async def open_session(host: FakeHost, server: Server, hidden: Tensor, **options: float) -> Client:
+    client = await Client.open(host, server)
+    await client.step(StepRequest(hidden, opening(max_length=256, **options)))
+    return client
+
+
+def local(*steps: Tensor) -> list[Tensor]:
+    blocks = load(SPAN)
+    cache = blocks.new_cache()
+    with torch.inference_mode():
+        return [blocks.forward(hidden, cache) for hidden in steps]
+
+
+def is_close(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-5, atol=1e-4)
+
+
+async def test_a_session_that_begins_as_another_computes_only_what_differs(network, blocks):
+    prompt, other, token = hidden_states(1, 40), hidden_states(1, 30, seed=1), hidden_states(1, 1, seed=2)
+    longer = torch.cat([prompt[:, :32], other], dim=1)
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        first = await open_session(host, server, prompt)
+        await first.close()
+        second = await Client.open(host, server)
+        reply = await second.step(StepRequest(longer, opening(max_length=256)))
+        counted = server.serving.metrics()
+        assert (counted.prefill_tokens, counted.shared_tokens) == (40 + 30, 32)
+        expected, after = local(longer, token)
+        assert is_close(reply.hidden, expected)
+        assert is_close((await second.step(StepRequest(token))).hidden, after)
+        third = await Client.open(host, server)
+        again = await third.step(StepRequest(longer[:, :48], opening(max_length=256)))
+        assert torch.equal(again.hidden, reply.hidden[:, :48])
+        assert server.serving.metrics().prefill_tokens == counted.prefill_tokens  # nothing at all
+        assert is_close((await third.step(StepRequest(token))).hidden, local(longer[:, :48], token)[1])
+
+
+async def test_beginnings_are_not_shared_with_other_clients_spans_or_prompts(network, blocks):
+    prompt = hidden_states(1, 32)
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        await open_session(host, server, prompt)
+        await open_session(network.start(), server, prompt)
+        part = await Client.open(host, server)
+        await part.step(StepRequest(prompt, opening(Span(0, 1))))
+        tuned = await Client.open(host, server)
+        reply = await tuned.step(StepRequest(prompt, opening(), prompts=hidden_states(2, 4, seed=3)[:, None]))
+        assert server.serving.metrics().shared_tokens == 0
+        with torch.inference_mode():
+            expected = load(SPAN).forward(prompt, None, hidden_states(2, 4, seed=3)[:, None])
+        assert is_close(reply.hidden, expected)
+
+
+async def test_kept_beginnings_count_as_free_and_give_way(network, blocks):
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=160)) as server:
+        host = network.start()
+        client = await open_session(host, server, hidden_states(1, 32))
+        await client.close()
+        await until(lambda: server.used_pages == 0)
+        assert server.serving.compute.page_counts.kept == 2
+        assert server.serving.free_tokens == 160
+        await open_session(host, server, hidden_states(1, 160, seed=1))
+        assert server.serving.compute.page_counts.kept == 0
+
+
+async def test_reordered_rows_share_pages_instead_of_copying_them(network, blocks):
+    prompt, token = hidden_states(4, 33), hidden_states(4, 1, seed=1)
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=16 * 40)) as server:
+        host = network.start()
+        client = await open_session(host, server, prompt)
+        assert server.used_pages == 4 * 3
+        order = torch.tensor([1, 1, 1, 1])
+        reply = await client.step(StepRequest(token, hypo_ids=order))
+        expected = local(prompt[1:2].expand(4, -1, -1), token)[1]
+        assert is_close(reply.hidden, expected)
+        assert server.used_pages == 2 + 4  # two full ones for all, and the last one for each
+
+
+@pytest.mark.usefixtures("quickly_idle")
+async def test_an_idle_session_makes_room_and_goes_on_where_it_was(network, blocks, tmp_path):
+    prompt, token = hidden_states(2, 35), hidden_states(2, 1, seed=1)
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=128), spill_folder=tmp_path) as server:
+        host = network.start()
+        idle = await open_session(host, server, prompt)
+        busy = await open_session(network.start(), server, hidden_states(1, 60, seed=2))
+        counted = server.serving.metrics()
+        assert (counted.spills, counted.returns, counted.pages.spilled) == (1, 0, 6)
+        await busy.close()
+        reply = await idle.step(StepRequest(token))
+        assert is_close(reply.hidden, local(prompt, token)[1])
+        counted = server.serving.metrics()
+        assert (counted.returns, counted.pages.spilled, counted.pages.used) == (1, 0, 6)
+        assert list(tmp_path.iterdir()) == []
+        await idle.close()
+        await until(lambda: server.used_pages == 0)
+
+
+@pytest.mark.usefixtures("quickly_idle")
+async def test_two_sessions_that_do_not_fit_together_take_turns(network, blocks, tmp_path):
+    prompts = [hidden_states(1, 90, seed=seed) for seed in range(2)]
+    tokens = [hidden_states(1, 1, seed=10 + i) for i in range(3)]
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=128), spill_folder=tmp_path) as server:
+        clients = [await open_session(network.start(), server, prompt) for prompt in prompts]
+        expected = [local(prompt, *tokens)[1:] for prompt in prompts]
+        for index, token in enumerate(tokens):
+            for client, outputs in zip(clients, expected, strict=True):
+                assert is_close((await client.step(StepRequest(token))).hidden, outputs[index])
+        assert server.serving.metrics().spills >= 5
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can grow beyond 4 KiB."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("quickly_idle")
+async def test_a_full_disk_costs_the_newcomer_its_place_and_nobody_else_anything(network, blocks, tmp_path, caplog):
+    prompt, token = hidden_states(1, 90), hidden_states(1, 1, seed=1)
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=128), spill_folder=tmp_path) as server:
+        idle = await open_session(network.start(), server, prompt)
+        newcomer = await Client.open(network.start(), server)
+        with full_disk():
+            await newcomer.send(StepRequest(hidden_states(1, 60, seed=2), opening(max_length=256, alloc_timeout_s=60)))
+            await until(lambda: "cannot be spilled" in caplog.text)
+        reply = await idle.step(StepRequest(token))
+        assert is_close(reply.hidden, local(prompt, token)[1])
+        await idle.close()
+        await newcomer.answer((1, 60, 64))
+
+
+@pytest.mark.usefixtures("quickly_idle")
+async def test_a_session_that_runs_alone_counts_and_keeps_its_place(network, blocks, tmp_path):
+    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=128), spill_folder=tmp_path) as server:
+        host = network.start()
+        exact = await Client.open(host, server)
+        await exact.step(StepRequest(hidden_states(1, 100), opening(max_length=256, exact=True)))
+        assert server.used_pages == 7
+        await exact.step(StepRequest(hidden_states(1, 1), start_from_position=20))
+        assert server.used_pages == 2
+        await exact.close()
+        await until(lambda: server.used_pages == 0)
