@@ -37,6 +37,7 @@ GPU = "0000:01:00.0"
 GIB = 1 << 30
 IDLE_GPU = ("gpu 0 NVIDIA A", f"memory 0 {16 * GIB} {8 * GIB}")
 _AFTER = {
+    Order.PREPARE: Phase.PREPARING,
     Order.START: Phase.ONLINE,
     Order.RESTORE: Phase.ONLINE,
     Order.OFFLOAD: Phase.OFFLOADED,

@@ -128,6 +128,7 @@ class Life:
 
     def obey(self, order: Order) -> None:
         moves = {
+            Order.PREPARE: (Phase.PREPARING, 0.0),
             Order.START: (Phase.STARTING, 6.0),
             Order.RESTORE: (Phase.RESTORING, 2.0),
             Order.OFFLOAD: (Phase.OFFLOADING, 1.0),

@@ -12,7 +12,7 @@ The first row that applies wins. "Rung" is how far down the ladder the engine sh
     outside of the schedule, a day's cap     idle       schedule, cost_cap, ...      ended
     battery, metered network, far too hot    idle       battery, metered, heat       offloaded, later ended
     only when idle, and somebody is there    yielded    user_active                  offloaded, later ended
-    it ended less than the quiet time ago    yielded    quiet_time                   as it stands
+    it ended less than the quiet time ago    yielded    quiet_time                   as it stands, then prepared
     the engine failed and waits              error      engine_failed                ended
     the probes have not looked yet           starting   none                         as it stands
     otherwise                                starting, joining, serving              online
@@ -26,13 +26,14 @@ clock.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
 from potluck_daemon.states import Certainty, Reason, State
 
 MIN_DUTY = 0.1
 CHECK_INTERVAL_S = 30.0  # of bars whose end is not known
+PREPARE_S = 12.0  # before the quiet time is over: what importing takes on a slow machine
 SETTLE_S = 2.0  # how long the first looks of all probes may take
 
 
@@ -40,6 +41,7 @@ class Phase(StrEnum):
     """Where the engine is, as its supervisor knows it."""
 
     ENDED = "ended"
+    PREPARING = "preparing"  # the process starts and imports; it holds no device and has not been told what to serve
     STARTING = "starting"  # the process runs, it has not reached the swarm yet
     JOINING = "joining"  # it has; the blocks are being read
     ONLINE = "online"
@@ -61,6 +63,7 @@ class Order(Enum):
     """What the supervisor is told."""
 
     NOTHING = "nothing"
+    PREPARE = "prepare"
     START = "start"
     DRAIN = "drain"
     OFFLOAD = "offload"
@@ -174,6 +177,7 @@ class _Wish:
     duty: float = 1.0
     left_s: float | None = None
     wake_in_s: float | None = None
+    prepares: bool = False  # a process that has ended may be started, because it will be wanted soon
 
 
 _NEEDS_DEVICE = {
@@ -203,6 +207,7 @@ _OVER = {
     Reason.HEAT: "It has cooled down",
 }
 _RESTED = "when keyboard and mouse have rested for a while"
+_BEFORE_START = (Phase.ENDED, Phase.PREPARING, Phase.STARTING, Phase.JOINING, Phase.STOPPING)
 _PRESSURE = (Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE)
 
 
@@ -210,12 +215,12 @@ def decide(inputs: Inputs, now: float) -> Decision:
     """The state to show and the one order that leads towards it."""
     wish = _wish(inputs, now)
     phase = inputs.engine.phase
-    is_draining = wish.rung is not Rung.ONLINE and phase not in (Phase.OFFLOADED, Phase.ENDED)
+    is_draining = wish.rung is not Rung.ONLINE and phase not in (Phase.OFFLOADED, Phase.ENDED, Phase.PREPARING)
     return Decision(
         state=State.DRAINING if is_draining else wish.state,
         reason=wish.reason,
         text=wish.text,
-        order=_order(wish.rung, inputs.engine),
+        order=_order(wish, inputs.engine),
         ends=wish.ends,
         app=wish.app,
         duty=wish.duty,
@@ -322,7 +327,7 @@ def _words(evidence: Evidence, limits: Limits) -> tuple[str, str]:
 
 
 def _barred(inputs: Inputs) -> _Wish | None:
-    is_before_start = inputs.engine.phase in (Phase.ENDED, Phase.STARTING, Phase.JOINING, Phase.STOPPING)
+    is_before_start = inputs.engine.phase in _BEFORE_START
     bar = next((item for item in inputs.bars if is_before_start or not item.only_before_start), None)
     if bar is None:
         return None
@@ -371,10 +376,14 @@ def _quiet(inputs: Inputs, now: float) -> _Wish | None:
     if left_s <= 0 or evidence is None:
         return None
     text = f"{_OVER.get(evidence.reason, '{who} is over').format(who=evidence.who)}; waiting a moment"
-    is_gone = inputs.engine.phase in (Phase.ENDED, Phase.STOPPING)
-    rung = Rung.ENDED if is_gone else Rung.OFFLOADED
     ends = "when the moment is over, or when you resume"
-    return _Wish(State.YIELDED, Reason.QUIET_TIME, text, rung, ends, evidence.app, left_s=left_s)
+    wish = _Wish(State.YIELDED, Reason.QUIET_TIME, text, Rung.OFFLOADED, ends, evidence.app, left_s=left_s)
+    if inputs.engine.phase not in (Phase.ENDED, Phase.PREPARING, Phase.STOPPING):
+        return wish
+    may_prepare = not inputs.is_memory_short and (inputs.engine.retry_at or now) <= now
+    wake_in_s = left_s - PREPARE_S if left_s > PREPARE_S else left_s
+    prepares = may_prepare and left_s <= PREPARE_S
+    return replace(wish, rung=Rung.ENDED, wake_in_s=wake_in_s, prepares=prepares)
 
 
 def _working(inputs: Inputs, now: float) -> _Wish:
@@ -387,7 +396,7 @@ def _working(inputs: Inputs, now: float) -> _Wish:
             return _Wish(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
         case Phase.ONLINE:
             return _serving(inputs)
-        case Phase.ENDED | Phase.STARTING | Phase.STOPPING:
+        case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
             return _Wish(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
         case _:
             return _Wish(State.JOINING, Reason.NONE, "Loading blocks", Rung.ONLINE)
@@ -412,8 +421,8 @@ def _spared(evidence: Evidence) -> tuple[str, str]:
     return how.format(who=evidence.who), ends
 
 
-def _order(rung: Rung, engine: EngineView) -> Order:
-    match rung, engine.phase:
+def _order(wish: _Wish, engine: EngineView) -> Order:
+    match wish.rung, engine.phase:
         case _, Phase.STOPPING:
             return Order.NOTHING  # whatever is wanted, it begins with the end of this process
         case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
@@ -424,15 +433,17 @@ def _order(rung: Rung, engine: EngineView) -> Order:
             return Order.DRAIN
         case Rung.FINISHING, _:
             return Order.NOTHING
-        case Rung.ONLINE, Phase.ENDED:
+        case Rung.ONLINE, Phase.ENDED | Phase.PREPARING:
             return Order.START
         case Rung.ONLINE, Phase.OFFLOADED:
             return Order.RESTORE
         case Rung.OFFLOADED, Phase.ONLINE | Phase.FINISHING:
             return Order.OFFLOAD
-        case Rung.OFFLOADED, Phase.STARTING | Phase.JOINING | Phase.RESTORING:
+        case Rung.OFFLOADED, Phase.PREPARING | Phase.STARTING | Phase.JOINING | Phase.RESTORING:
             return Order.STOP  # nobody uses it yet, and ending is the surest way to free what it has taken so far
         case Rung.ENDED, Phase.ENDED:
+            return Order.PREPARE if wish.prepares else Order.NOTHING
+        case Rung.ENDED, Phase.PREPARING if wish.prepares:
             return Order.NOTHING
         case Rung.ENDED, _:
             return Order.STOP

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 from potluck_daemon.cli.connect import daemon
@@ -12,7 +13,7 @@ from potluck_daemon.cli.durations import clock, duration
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import STRIP_LEGEND, Style, Terminal, strip
 from potluck_daemon.control import schema
-from potluck_daemon.control.schema import ProbeState, Status, SwarmStatus
+from potluck_daemon.control.schema import ProbeState, ProbeStatus, Status, SwarmStatus
 from potluck_daemon.states import State
 
 DESCRIPTION = """\
@@ -52,7 +53,8 @@ def page(status: Status, terminal: Terminal, now: float) -> list[str]:
     """Lines for people."""
     head = terminal.styled(f"● {status.text}", *_STYLES.get(status.state, (Style.BOLD,)))
     when = f"until {clock(status.until, now)}" if status.until else f"for {duration(now - status.since)}"
-    lines = [f"{head}  {terminal.styled(when, Style.FAINT)}", ""]
+    ends = [terminal.styled(f"  It ends {status.ends}.", Style.FAINT)] if status.ends else []
+    lines = [f"{head}  {terminal.styled(when, Style.FAINT)}", *ends, ""]
     for name, text in _rows(status, terminal, now):
         lines.append(f"  {terminal.styled(name.ljust(8), Style.FAINT)}  {text}".rstrip())
     lines += [terminal.styled(f"  ! {notice}", Style.YELLOW) for notice in status.notices]
@@ -73,13 +75,28 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
         share = load.memory_used_bytes / ceiling
         yield "memory", f"{_bar(share)}  {_gib(load.memory_used_bytes)} of {_gib(ceiling)} GiB"
     yield "engine", _engine(status)
-    for index, probe in enumerate(status.probes):
-        detail = f" ({probe.detail})" if probe.detail else ""
-        text = f"{probe.name}: {probe.state}{detail}"
-        yield (
-            "watches" if index == 0 else "",
-            (terminal.styled(text, Style.YELLOW) if probe.state is ProbeState.SEEN else text),
-        )
+    for index, text in enumerate(_watches(status.probes, terminal)):
+        yield "watches" if index == 0 else "", text
+    use = status.use
+    spent = f", {use.cost:.2f} of electricity" if use.cost is not None else f", {use.energy_wh:.0f} Wh"
+    yield "today", f"{use.sent_bytes / 1e6:.0f} MB sent, {use.received_bytes / 1e6:.0f} MB received{spent}"
+
+
+def _watches(probes: tuple[ProbeStatus, ...], terminal: Terminal) -> Iterator[str]:
+    """What sees something and what does not work by name, the rest in numbers; `--json` has them all."""
+    for probe in probes:
+        if probe.state in (ProbeState.SEEN, ProbeState.FAILED):
+            yield terminal.styled(f"{probe.name}: {probe.state} ({probe.detail})", Style.YELLOW)
+    counts = Counter(probe.state for probe in probes)
+    words = {
+        ProbeState.WATCHING: "see nothing",
+        ProbeState.ASLEEP: "asleep",
+        ProbeState.UNAVAILABLE: "not on this computer",
+        ProbeState.OFF: "switched off",
+    }
+    texts = [f"{counts[state]} {text}" for state, text in words.items() if counts[state]]
+    if texts:
+        yield f"sources of evidence: {', '.join(texts)}"
 
 
 def _swarm_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
     phase        on                                 to
     ended        START                              starting
+    ended        PREPARE                            preparing    (it imports, and waits to be told what to serve)
+    preparing    START                              starting
     starting     Joining                            joining
     joining      Online                             online
     online       DRAIN                              finishing    (its sessions go on)
@@ -38,6 +40,7 @@ SILENCE_S = 30.0
 OFFLOAD_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 8.0
 TERM_TIMEOUT_S = 3.0
+_LOADED = (Phase.STARTING, Phase.JOINING, Phase.ONLINE, Phase.FINISHING, Phase.RESTORING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ class Supervisor:
         self._clock = clock
         self._engine: EngineProcess | None = None
         self._phase = Phase.ENDED
-        self._launch: messages.Launch | None = None
+        self._launch: messages.Launch | None = None  # None: no engine, or one that is prepared
+        self._is_greeted = False
         self._task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._started_at = 0.0
@@ -80,7 +84,7 @@ class Supervisor:
         """What the policy has to know."""
         span = self.facts.span
         serving = f"blocks {span[0]}:{span[1]} of {model}" if span else model
-        is_outdated = self._task is not None and self._launch != wanted
+        is_outdated = self._task is not None and self._launch not in (None, wanted)
         sessions = self.facts.report.sessions
         gpu = self.facts.report.gpu
         return EngineView(self._phase, serving, self._failure, self._retry_at, is_outdated, sessions, gpu)
@@ -117,7 +121,7 @@ class Supervisor:
     @property
     def needed_bytes(self) -> int:
         """Device memory that the engine lacks to serve as it did before."""
-        if self._phase not in (Phase.OFFLOADING, Phase.OFFLOADED, Phase.STOPPING, Phase.ENDED):
+        if self._phase in _LOADED:
             return 0
         return max(self._online_bytes - self.facts.report.memory_used_bytes, 0)
 
@@ -132,9 +136,10 @@ class Supervisor:
         if self._task is not None:
             await asyncio.wait({self._task})
 
-    def _start(self, launch: messages.Launch, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def _start(self, launch: messages.Launch | None, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._launch = launch
-        self._phase = Phase.STARTING
+        self._is_greeted = False
+        self._phase = Phase.STARTING if launch is not None else Phase.PREPARING
         self._started_at = self._clock()
         self._online_at = None
         self._retry_at = None
@@ -202,7 +207,13 @@ class Supervisor:
     def _greet(self, hello: messages.Hello) -> None:
         if hello.version != messages.PIPE_VERSION:
             self._kill(f"it speaks pipe version {hello.version}, the daemon {messages.PIPE_VERSION}")
-        elif self._engine is not None and self._launch is not None:
+        else:
+            self._is_greeted = True
+            self._tell_launch()
+
+    def _tell_launch(self) -> None:
+        """Once it has said hello and something is to be served."""
+        if self._is_greeted and self._engine is not None and self._launch is not None:
             self._engine.send(self._launch)
 
     def _advance(self, moves: Mapping[Phase, Phase]) -> None:

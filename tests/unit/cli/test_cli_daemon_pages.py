@@ -109,7 +109,7 @@ def test_the_page_of_a_serving_machine_has_everything_on_it() -> None:
             tokens_per_s=12.34,
             sessions=1,
             tokens_today=10_234,
-            probes=(ProbeStatus("GameMode", ProbeState.WATCHING),),
+            probes=(ProbeStatus("GameMode", ProbeState.WATCHING), ProbeStatus("Sleep", ProbeState.FAILED, "no answer")),
         )
     )
     for words in ("● Serving blocks 2:4 of tiny  for 12 min", "friends", "▒▒██·▒", "  ^^", "12.3 tokens/s, 1 session"):
@@ -118,7 +118,9 @@ def test_the_page_of_a_serving_machine_has_everything_on_it() -> None:
         "10,234",
         "1.00 of 2.00 GiB",
         "process 7",
-        "GameMode: watching",
+        "1 see nothing",
+        "Sleep: failed (no answer)",
+        "0 MB sent",
         "1 of 6 blocks are served by nobody",
     ):
         assert words in text

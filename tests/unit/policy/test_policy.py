@@ -90,7 +90,18 @@ def test_serving_resumes_only_after_the_quiet_time(evidence: Evidence, quiet_s: 
 def test_an_ended_engine_stays_ended_through_the_quiet_time_and_starts_after() -> None:
     given = inputs(Phase.ENDED, presence=Presence(over=(Over(GAME, 200.0),)))
     assert decide(given, 201.0).order is Order.NOTHING
+    assert decide(given, 201.0).wake_in_s == pytest.approx(2.0)
     assert decide(given, 216.0).order is Order.START
+
+
+def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_the_game_is_back() -> None:
+    over = Presence(over=(Over(GAME, 200.0),))
+    assert decide(inputs(Phase.ENDED, presence=over), 204.0).order is Order.PREPARE
+    assert decide(inputs(Phase.PREPARING, presence=over), 204.0).order is Order.NOTHING
+    assert decide(inputs(Phase.PREPARING, presence=over), 216.0).order is Order.START
+    assert decide(inputs(Phase.PREPARING, presence=PLAYING), 204.0).order is Order.STOP
+    assert decide(inputs(Phase.PREPARING, is_paused=True), 204.0).order is Order.STOP
+    assert decide(inputs(Phase.ENDED, presence=over, is_memory_short=True), 204.0).order is Order.NOTHING
 
 
 def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
@@ -123,6 +134,7 @@ def test_nothing_is_started_or_restored_while_anything_speaks_against_it() -> No
 def test_every_situation_leads_to_rest() -> None:
     """Obeying the orders, whatever the situation, ends in a state that asks for nothing more."""
     after = {
+        Order.PREPARE: Phase.PREPARING,
         Order.START: Phase.ONLINE,
         Order.RESTORE: Phase.ONLINE,
         Order.OFFLOAD: Phase.OFFLOADED,
