@@ -2,7 +2,8 @@
 
 A block's own code takes some 45 launches, most of them over a few kilobytes; one decode step of it is mostly launches
 even in a CUDA graph. Here norms take one kernel each (with the sum before it), the rotation one, silu and product one.
-Matrices are multiplied by the block's own modules, so adapters, quantised and sharded matrices work as ever.
+Matrices are multiplied by the block's own modules, so adapters, quantised and sharded matrices work as ever; plain ones
+that lie side by side in memory are multiplied as one.
 
 A block is taken only if its code is, word for word, code that is written here again; and whoever uses it compares its
 results with the block's own. Never run on a GPU so far; see docs/decisions/0011-cuda.md.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 import torch
 import triton
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers import AttentionInterface
 
 from potluck.checkpoint import kernels
@@ -48,17 +50,16 @@ class FusedBlock:
         _, normed = add_and_norm(hidden, None, layer.input_layernorm)
         attended = self._attention(layer.self_attn, normed, *position_embeddings, past_key_values)
         hidden, normed = add_and_norm(hidden, attended, layer.post_attention_layernorm)
-        active = silu_times(layer.mlp.gate_proj(normed), layer.mlp.up_proj(normed))
+        active = silu_times(*project(normed, layer.mlp.gate_proj, layer.mlp.up_proj))
         result: Tensor = hidden + layer.mlp.down_proj(active)
         return result
 
     def _attention(self, attention: Any, normed: Tensor, cosines: Tensor, sines: Tensor, cache: Any) -> Tensor:
         tokens, head_dim = normed.shape[1], attention.head_dim
-        query, key, value = (
-            project(normed).view(tokens, -1, head_dim)
-            for project in (attention.q_proj, attention.k_proj, attention.v_proj)
-        )
+        projected = project(normed, attention.q_proj, attention.k_proj, attention.v_proj)
+        query, key, value = (tensor.view(tokens, -1, head_dim) for tensor in projected)
         if hasattr(attention, "q_norm"):
+            query, key = query.contiguous(), key.contiguous()
             query, key = add_and_norm(query, None, attention.q_norm)[1], add_and_norm(key, None, attention.k_norm)[1]
         rotate(query, key, cosines[0], sines[0])
         by_head = (tensor.transpose(0, 1)[None] for tensor in (query, key, value))
@@ -126,13 +127,50 @@ def rotate(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> None:
 
 
 def silu_times(gate: Tensor, up: Tensor) -> Tensor:
-    """silu(gate) * up. Shapes: the same for all, dense."""
-    output = torch.empty_like(gate)
-    numel = gate.numel()
-    kernels.silu_times[(triton.cdiv(numel, _ELEMENTS_A_PROGRAM),)](
-        gate, up, output, numel, BLOCK=_ELEMENTS_A_PROGRAM, num_warps=4
+    """silu(gate) * up. Shapes: [1, tokens, width] for all; the last dimension is dense."""
+    tokens, width = gate.shape[1:]
+    output = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
+    kernels.silu_times[(tokens, triton.cdiv(width, _ELEMENTS_A_PROGRAM))](
+        gate, up, output, gate.stride(1), up.stride(1), width, BLOCK=_ELEMENTS_A_PROGRAM, num_warps=4
     )
     return output
+
+
+def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
+    """What each of the modules makes of the same input, by one product where their weights lie side by side.
+
+    They do in blocks that came to the device as one piece. Modules that do more than multiply are called as ever.
+    """
+    weight = joined_weight(linears)
+    if weight is None:
+        return tuple(linear(hidden) for linear in linears)
+    return torch.split(functional.linear(hidden, weight), [linear.out_features for linear in linears], dim=-1)
+
+
+def joined_weight(linears: Sequence[Any]) -> Tensor | None:
+    """One matrix over those of plain linear modules without bias, if they follow each other in memory."""
+    if any(type(linear) is not nn.Linear or not _is_bare(linear) for linear in linears):
+        return None
+    weights = [linear.weight for linear in linears]
+    end = weights[0].data_ptr()
+    for weight in weights:
+        if weight.data_ptr() != end or not weight.is_contiguous():
+            return None
+        end += weight.nbytes
+    if end - weights[0].data_ptr() > _bytes_behind(weights[0]):  # neighbours by chance, in memory of their own
+        return None
+    first: Tensor = weights[0]
+    return first.as_strided((sum(weight.shape[0] for weight in weights), first.shape[1]), first.stride())
+
+
+def _is_bare(linear: nn.Linear) -> bool:
+    is_hooked = bool(linear._forward_hooks or linear._forward_pre_hooks) or "forward" in vars(linear)
+    return linear.bias is None and not is_hooked
+
+
+def _bytes_behind(tensor: Tensor) -> int:
+    """Of its storage, from its first element on."""
+    return tensor.untyped_storage().nbytes() - int(tensor.storage_offset()) * tensor.element_size()
 
 
 def code_of(function: Callable[..., Any]) -> str:

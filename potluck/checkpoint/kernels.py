@@ -231,11 +231,13 @@ def rotate(
 
 
 @triton.jit
-def silu_times(gate, up, output, numel, BLOCK: tl.constexpr):
-    """output = silu(gate) * up, element by element; rounded after silu, as two operations would be."""
-    index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    is_inside = index < numel
-    x = tl.load(gate + index, mask=is_inside, other=0.0)
+def silu_times(gate, up, output, gate_stride, up_stride, width, BLOCK: tl.constexpr):
+    """A part of one token: output = silu(gate) * up; rounded after silu, as two operations would be."""
+    token = tl.program_id(0).to(tl.int64)
+    index = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    is_inside = index < width
+    x = tl.load(gate + token * gate_stride + index, mask=is_inside, other=0.0)
+    y = tl.load(up + token * up_stride + index, mask=is_inside, other=0.0).to(tl.float32)
     wide = x.to(tl.float32)
     active = (wide * tl.sigmoid(wide)).to(x.dtype).to(tl.float32)
-    tl.store(output + index, active * tl.load(up + index, mask=is_inside, other=0.0).to(tl.float32), mask=is_inside)
+    tl.store(output + token * width + index, active * y, mask=is_inside)

@@ -16,7 +16,15 @@ from torch import Tensor, nn
 from potluck.checkpoint.mapping import MappedRange, mapped_ranges, trim_heap
 from potluck.checkpoint.prepared import PreparedBlocks
 from potluck.checkpoint.residency import NUM_SLOTS, Home, Placement, Room, Tier, place
-from potluck.checkpoint.streaming import BlockStream, PageStream, SlotStream, StreamedBlock, in_arena, views_in
+from potluck.checkpoint.streaming import (
+    BlockStream,
+    PageStream,
+    SlotStream,
+    StreamedBlock,
+    in_arena,
+    slot_offsets,
+    views_in,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +182,14 @@ def _all_resident(sizes: Sequence[int]) -> Placement:
 def _bring(
     parameters: Iterable[nn.Parameter], sources: Sequence[Tensor], arena: Tensor | None, device: torch.device
 ) -> None:
-    """Resident weights to the device; from an arena as one piece, which takes one copy and is freed at once."""
+    """Resident weights to the device, as one piece of its memory: freed at once, and neighbours can be read as one."""
+    memory = torch.empty(slot_offsets(sources)[1], dtype=torch.uint8, device=device)
+    here = views_in(memory, sources)
     if arena is not None:
-        here: Sequence[Tensor] = views_in(arena.to(device, non_blocking=True), sources)
+        memory.copy_(arena, non_blocking=True)
     else:
-        here = [source.to(device, non_blocking=True) for source in sources]
+        for tensor, source in zip(here, sources, strict=True):
+            tensor.copy_(source, non_blocking=True)
     for parameter, tensor in zip(parameters, here, strict=True):
         parameter.data = tensor
 

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 pytest.importorskip("triton")
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 if not (torch.cuda.is_available() or IS_INTERPRETED):
     pytest.skip("needs a GPU, or TRITON_INTERPRET=1", allow_module_level=True)
 
+from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_pos_emb  # noqa: E402
+
+from potluck.checkpoint.fused import add_and_norm, joined_weight, project, rotate, silu_times  # noqa: E402
 from potluck.checkpoint.paged_attention import paged_attention  # noqa: E402
 from potluck.checkpoint.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)
 from potluck.checkpoint.step_tensors import PagedRows, StepMemory, TensorRow, num_pages_of  # noqa: E402
@@ -134,3 +137,68 @@ def test_a_row_that_only_fills_a_bucket_gets_zeros_and_changes_no_other() -> Non
     assert not output[2].any()
     alone = paged_attention(query[:2], keys, values, paged(rows), scale=0.2)
     torch.testing.assert_close(output[:2], alone, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("is_added", [True, False])
+def test_sum_and_norm_are_the_familys(is_added: bool, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    norm = LlamaRMSNorm(48).to(DEVICE, dtype)
+    norm.weight.data.normal_()
+    hidden, added = (torch.randn(1, 5, 48, device=DEVICE).to(dtype) for _ in range(2))
+
+    total, output = add_and_norm(hidden, added if is_added else None, norm)
+
+    expected = hidden + added if is_added else hidden
+    torch.testing.assert_close(total, expected)
+    torch.testing.assert_close(output, norm(expected))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rotation_is_the_familys_also_within_a_joined_product(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    joined = torch.randn(5, (4 + 2 + 2) * 24, device=DEVICE).to(dtype)
+    query, key, _ = (part.unflatten(-1, (-1, 24)) for part in joined.split([96, 48, 48], dim=-1))
+    angles = torch.randn(5, 12, device=DEVICE).repeat(1, 2)
+    cosines, sines = angles.cos().to(dtype), angles.sin().to(dtype)
+    by_head = (query.transpose(0, 1)[None].clone(), key.transpose(0, 1)[None].clone())
+    expected = apply_rotary_pos_emb(*by_head, cosines[None], sines[None])
+
+    rotate(query, key, cosines, sines)
+
+    for tensor, wanted in zip((query, key), expected, strict=True):
+        torch.testing.assert_close(tensor, wanted[0].transpose(0, 1), rtol=4 * TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_silu_times_reads_halves_of_a_joined_product(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    gate, up = torch.randn(1, 3, 2 * 1100, device=DEVICE).to(dtype).chunk(2, dim=-1)
+    expected = nn.functional.silu(gate) * up
+    torch.testing.assert_close(silu_times(gate, up), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+def linears_in_one_piece() -> list[nn.Linear]:
+    memory = torch.randn(96, 32, device=DEVICE)
+    linears = []
+    for start, end in ((0, 64), (64, 80), (80, 96)):
+        linears.append(nn.Linear(32, end - start, bias=False))
+        linears[-1].weight = nn.Parameter(memory[start:end], requires_grad=False)
+    return linears
+
+
+def test_matrices_that_lie_side_by_side_are_multiplied_as_one() -> None:
+    linears = linears_in_one_piece()
+    hidden = torch.randn(1, 3, 32, device=DEVICE)
+    assert joined_weight(linears) is not None
+    for output, linear in zip(project(hidden, *linears), linears, strict=True):
+        torch.testing.assert_close(output, linear(hidden))
+
+
+def test_matrices_elsewhere_with_a_bias_or_with_a_hook_are_multiplied_by_their_modules() -> None:
+    apart, biased, hooked, reordered = (linears_in_one_piece() for _ in range(4))
+    apart[1].weight = nn.Parameter(apart[1].weight.clone(), requires_grad=False)
+    biased[2].bias = nn.Parameter(torch.zeros(16, device=DEVICE))
+    hooked[0].register_forward_hook(lambda *call: None)
+    for linears in (apart, biased, hooked, reordered[::-1]):
+        assert joined_weight(linears) is None

@@ -79,8 +79,9 @@ def compile_block(dtype: torch.dtype) -> None:
     """The kernels of `potluck.checkpoint.fused`, as a block of Llama 8B has them compiled."""
     kind = TYPES[dtype]
     types = dict.fromkeys(("hidden", "added", "weight", "total", "output", "gate", "up", "query", "keys"), kind)
-    types |= {"cosines": kind, "sines": kind, "epsilon": "fp32", "width": "i32", "numel": "i32", "query_heads": "i32"}
-    types |= {name: "i32" for name in kernels.rotate.arg_names if name.endswith("_stride")}
+    types |= {"cosines": kind, "sines": kind, "epsilon": "fp32", "width": "i32", "query_heads": "i32"}
+    names = (*kernels.rotate.arg_names, *kernels.silu_times.arg_names)
+    types |= {name: "i32" for name in names if name.endswith("_stride")}
     for has_added in (True, False):
         compile_one(kernels.add_and_norm, types, {"HAS_ADDED": has_added, "PAD": 4096}, num_warps=8)
     compile_one(kernels.rotate, types, {"HALF": 64, "PAD": 64}, num_warps=2)

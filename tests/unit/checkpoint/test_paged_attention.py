@@ -28,5 +28,5 @@ def test_each_kernel_compiles_for_hopper() -> None:
 
 def succeed(*arguments: str, **environment: str) -> None:
     command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=TESTS, env=os.environ | environment, capture_output=True, text=True, timeout=250)
+    done = subprocess.run(command, cwd=TESTS, env=os.environ | environment, capture_output=True, text=True, timeout=290)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
