@@ -180,6 +180,15 @@ def test_an_upgrade_under_a_running_service_drains_the_old_one(machine: Containe
     assert "daemon ended" in said
 
 
+def test_stop_and_start_of_root_mean_the_service(machine: Container) -> None:
+    serving(machine)
+    machine.output(POTLUCK, "stop")
+    wait_until(lambda: machine.run("systemctl", "is-active", "potluckd").stdout.strip() == "inactive", machine)
+    assert "service" in machine.output(POTLUCK, "start")
+    serving(machine)
+    assert machine.run("pgrep", "-u", "root", "-f", "potluckd|potluck_daemon").stdout == ""
+
+
 def test_stopped_nothing_runs_and_nothing_listens(machine: Container) -> None:
     serving(machine)
     machine.output("systemctl", "stop", "potluckd")

@@ -74,14 +74,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def is_installed() -> bool:
-    """Whether this user's service is."""
-    return unit_path(is_system=False).exists()
+def installed() -> Path | None:
+    """The unit that `potluck start` means: for root the system's, else this user's; None without one."""
+    unit = unit_path(is_system=os.geteuid() == 0)
+    return next((path for path in (unit, unit_path(is_system=False)) if path.exists()), None)
 
 
-def start_service() -> None:
+def start_service(unit: Path) -> None:
     """Raises PotluckError."""
-    _systemctl(False, "start", UNIT)
+    _systemctl(unit == unit_path(is_system=True), "start", UNIT)
 
 
 def unit_path(*, is_system: bool) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from potluck_daemon.cli.connect import daemon, hello_or_none, start_daemon
 from potluck_daemon.cli.options import add_json, print_json
-from potluck_daemon.cli.service import is_installed, start_service
+from potluck_daemon.cli.service import installed, start_service
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
 
@@ -61,7 +61,7 @@ def _start() -> str:
     hello = hello_or_none()
     if hello is not None:
         return f"The daemon runs already as process {hello.pid}."
-    if is_installed():
-        start_service()
+    if (unit := installed()) is not None:
+        start_service(unit)
         return "Started the service potluckd."
     return f"Started the daemon as process {start_daemon().pid}. See: potluck status"
