@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a LoRA adapter in peft's format that callers may use; repeatable",
     )
     parser.add_argument("--threads", type=positive, default=max(1, (os.cpu_count() or 2) // 2), help="CPU threads")
-    parser.add_argument("--cache-tokens", type=positive, default=Limits().cache_tokens, help="room for sessions")
+    parser.add_argument("--cache-tokens", type=positive, help="room for sessions (default: what is free)")
     parser.add_argument("--json", action="store_true", help="print one JSON object an event, for scripts")
 
 
@@ -116,7 +116,8 @@ def engine_config(args: argparse.Namespace) -> EngineConfig:
         identity_path=args.identity,
         public_name=args.name,
         parent_pid=args.parent_pid,
-        limits=Limits(cache_tokens=args.cache_tokens),
+        limits=Limits(cache_tokens=args.cache_tokens) if args.cache_tokens else Limits(),
+        grows_cache=args.cache_tokens is None,
     )
 
 

@@ -15,7 +15,7 @@ class Limits:
 
     max_batch_tokens: int = 2048  # in one call or step
     max_length: int = 8192  # tokens of a session
-    cache_tokens: int = 16384  # KV cache of all sessions, tokens through the whole span
+    cache_tokens: int = 16384  # KV cache of all sessions, tokens through the whole span; see `grows_cache`
     max_sessions: int = 256
     piece_tokens: int = 512  # tokens through the span that run before a waiting decode step gets its turn
     max_queued_jobs: int = 256  # of one priority
@@ -47,6 +47,7 @@ class EngineConfig:
     announce: tuple[str, ...] = ()
     identity_path: Path | None = None  # None: a new identity each time
     public_name: str | None = None
+    grows_cache: bool = True  # sessions may have more than `limits.cache_tokens` where memory is free
     link_mbps: float = 100.0  # of the network link, until it is measured; the value stock servers assume
     heartbeat_s: float = 10.0
     stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import psutil
 import torch
 
-from potluck.checkpoint import Checkpoint
+from potluck.checkpoint import BlockSpan, Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
 from potluck.checkpoint.formats import block_nbytes
 from potluck.checkpoint.residency import NUM_SLOTS, Room
@@ -17,11 +18,15 @@ from potluck.protocol.blocks import Span
 from potluck_daemon.engine.config import EngineConfig, Limits
 from potluck_daemon.engine.devices import numbered
 
+log = logging.getLogger(__name__)
+
 _CPU_SHARE = 0.5  # of the memory that is free now: the machine is somebody's own
 _GPU_SHARE = 0.8
 _GPU_CONTEXT_BYTES = 700 << 20  # what a CUDA context takes besides tensors
 _DISK_SHARE = 0.5  # of what is free, for converted blocks
 _WORK_SHARE = 0.1  # of the limit, for activations
+_SESSIONS_SHARE = 0.8  # of what weights and activations leave
+_LEAST_CACHE_TOKENS = 256  # one short session
 
 
 def choose_device(wanted: str) -> str:
@@ -84,6 +89,32 @@ def weight_room(checkpoint: Checkpoint, span: Span, config: EngineConfig, *, fol
         ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
         disk_bytes=limits.get("disk", int(_free_disk_bytes(folder) * _DISK_SHARE)),
         folder=folder,
+    )
+
+
+def cache_tokens(blocks: BlockSpan, config: EngineConfig) -> int:
+    """Room for sessions once the weights are loaded: from what is really free then, less a reserve for the desktop.
+
+    Less than was planned if memory is short; more if it is plenty and nobody said how much. On a CPU it is only taken
+    as sessions need it.
+    """
+    limits, device = config.limits, numbered(config.device)
+    wanted = dict(config.max_memory).get(device)
+    left = memory_limit_bytes(device) if wanted is None else wanted - blocks.weights.placement.device_bytes
+    fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // max(blocks.bytes_per_token, 1)
+    most = limits.max_sessions * limits.max_length if config.grows_cache else limits.cache_tokens
+    if fits < limits.cache_tokens:
+        log.warning("memory is short: %d tokens for sessions instead of %d", fits, limits.cache_tokens)
+    return max(min(fits, most), _LEAST_CACHE_TOKENS)
+
+
+def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
+    """What one of `size` ranks may take; `is_shared`: they compute in the same memory."""
+    return Room(
+        device_bytes=room.device_bytes // (size if is_shared else 1),
+        ram_bytes=room.ram_bytes // size,
+        disk_bytes=room.disk_bytes // size,
+        folder=room.folder / f"rank-{rank}-of-{size}",
     )
 
 

@@ -19,6 +19,7 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from typing import Protocol, TypeVar
@@ -37,6 +38,7 @@ from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, Serv
 from potluck_daemon.engine.blocks import trim_memory
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.events import Freed, Joining, Loading, Offline, OnEvent, Online, Placed, Starting
+from potluck_daemon.engine.fitting import cache_tokens
 from potluck_daemon.engine.handlers import Handlers
 from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
 from potluck_daemon.engine.measure import Speed, combine
@@ -353,8 +355,9 @@ class Engine:
         if self.serving is not None and self.serving.blocks.whole is blocks:
             serving = self.serving.again(config.swarm, self._host.peer_id, self._threads)
         else:
+            limits = replace(config.limits, cache_tokens=await asyncio.to_thread(cache_tokens, blocks, config))
             serving = Serving.of(
-                blocks, config.swarm, self._host.peer_id, config.limits, self._threads, spill_folder=default_folder()
+                blocks, config.swarm, self._host.peer_id, limits, self._threads, spill_folder=default_folder()
             )
         await compute.perform(serving.stage)
         handlers = await self._handlers_of(serving)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import transformers as hf
-from potluck_daemon.engine.config import Limits
-from potluck_daemon.engine.fitting import choose_dtype, num_blocks_that_fit
+from helpers.engine_peers import CHECKPOINT, SWARM, load
+from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.fitting import cache_tokens, choose_dtype, num_blocks_that_fit
 
-from potluck.checkpoint import Checkpoint, open_checkpoint
+from potluck.checkpoint import BlockSpan, Checkpoint, open_checkpoint
+from potluck.protocol.blocks import Span
 
 MIB = 1 << 20
 
@@ -49,3 +53,31 @@ def test_quantised_weights_are_computed_in_bfloat16_unless_told_otherwise(
     wanted: str, device: str, quantization: str, chosen: str
 ) -> None:
     assert choose_dtype(wanted, device, quantization) == chosen
+
+
+@pytest.fixture(scope="module")
+def blocks() -> BlockSpan:
+    return load(Span(0, 2))
+
+
+def room_for_sessions(blocks: BlockSpan, device_bytes: int, limits: Limits, *, grows: bool) -> int:
+    weights = blocks.weights.placement.device_bytes
+    limit = (("cpu", weights + device_bytes),)
+    return cache_tokens(
+        blocks, EngineConfig(SWARM, CHECKPOINT, Path(), limits=limits, max_memory=limit, grows_cache=grows)
+    )
+
+
+def test_sessions_get_what_weights_leave_unless_somebody_said_how_much(blocks: BlockSpan) -> None:
+    limits = Limits(cache_tokens=1000)
+    plenty = 100_000 * blocks.bytes_per_token
+    assert 50_000 < room_for_sessions(blocks, plenty, limits, grows=True) < 100_000
+    assert room_for_sessions(blocks, plenty, limits, grows=False) == 1000
+
+
+def test_sessions_get_less_than_was_planned_when_memory_is_short(
+    blocks: BlockSpan, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert 500 < room_for_sessions(blocks, 1000 * blocks.bytes_per_token, Limits(), grows=True) < 1000
+    assert "memory is short" in caplog.text
+    assert room_for_sessions(blocks, 0, Limits(), grows=True) > 0

@@ -57,7 +57,7 @@ async def test_engine_is_announced_while_it_serves_and_gone_afterwards(swarm):
         assert server.record.public_name == "me"
         assert server.record.block_digests == engine.serving.blocks.whole.digests
         assert server.record.inference_tps > 0
-        assert server.heartbeat.cache_tokens_left == CONFIG.limits.cache_tokens
+        assert server.heartbeat.cache_tokens_left >= CONFIG.limits.cache_tokens
     assert await swarm.seen() == {}
     assert [type(event) for event in swarm.events] == [Starting, Joining, Loading, Placed, Online, Offline]
     assert swarm.host.is_dead
