@@ -378,5 +378,29 @@ FIGURES = {
             "streaming:accelerate_32",
             "the same with 32 rows",
         ),
+        Figure(
+            "offload_free",
+            "s/GB",
+            "lower",
+            0.05,
+            "offloading:free",
+            "time to give one GB of weights back",
+        ),
+        Figure(
+            "offload_kv",
+            "ratio",
+            "higher",
+            0.8,
+            "offloading:kv_out",
+            "keys and values out of their pages: share of memcpy's speed",
+        ),
+        Figure(
+            "restore",
+            "ratio",
+            "higher",
+            0.8,
+            "offloading:restore",
+            "weights, warm, and keys and values back: share of memcpy's speed",
+        ),
     )
 }

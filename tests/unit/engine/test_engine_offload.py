@@ -167,13 +167,25 @@ async def test_one_client_keeps_no_more_than_its_share(machine: Machine, monkeyp
     assert len(machine.engine.serving.stage.paging.admission.holders) == 2
 
 
-async def test_pages_are_empty_while_the_device_belongs_to_others(machine: Machine) -> None:
+async def test_sessions_leave_a_device_with_memory_of_its_own(machine: Machine) -> None:
+    await machine.begin()
+    await machine.begin("lost", exact=True)
+    assert machine.engine.serving is not None
+    paging, whole = machine.engine.serving.stage.paging, machine.engine.serving.blocks.whole
+    whole.device, there = torch.device("cuda"), whole.device
+    paging.spill_all({holder.session for holder in paging.admission.holders.values()})
+    whole.device = there
+    counts = paging.counts()
+    assert counts.free == counts.total
+    assert counts.spilled > 0
+    assert [holder.session.is_alone for holder in paging.admission.holders.values()] == [False]
+
+
+async def test_pages_in_ram_stay_where_they_are(machine: Machine) -> None:
     await machine.begin()
     await machine.engine.offload()
     assert machine.engine.serving is not None
-    counts = machine.engine.serving.stage.paging.counts()
-    assert counts.free == counts.total
-    assert counts.spilled > 0
+    assert machine.engine.serving.stage.paging.counts().spilled == 0
 
 
 async def test_weights_without_an_origin_are_loaded_anew_and_sessions_replayed(tmp_path: Path) -> None:
