@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -124,6 +125,8 @@ def try_ragged(span: BlockSpan, cache: KvCache, heard: list[tuple[Tensor, Tensor
 def _try_ragged(span: BlockSpan, cache: KvCache, heard: list[tuple[Tensor, Tensor]]) -> RaggedRunner:
     if not all(type(layer) in (GrowingLayer, GrowingWindowLayer) for layer in cache.layers):
         raise NotRaggedError("not all layers keep keys and values")
+    if not all(torch.equal(output, hidden) for (_, output), (hidden, _) in pairwise(heard)):
+        raise NotRaggedError("its loop changes the hidden state between layers")
     switch = AttentionSwitch(span.decoder)
     farthest = _farthest_position(span)
     with switch.use(_MASKS):

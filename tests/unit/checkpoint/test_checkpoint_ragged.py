@@ -14,6 +14,7 @@ from torch import Tensor
 from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
 from potluck.checkpoint.kv import KvMemory, KvSequence
 from potluck.checkpoint.ragged import StepRow, plan_step
+from potluck.checkpoint.trial import try_alone, try_ragged
 from potluck.protocol.blocks import Span
 
 SPAN = Span(1, 5)
@@ -209,3 +210,40 @@ def test_a_step_leaves_the_familys_own_way_as_it_was(family_folder: FolderOf) ->
     with pytest.raises(RuntimeError):
         step(blocks, memory, [(memory.new_sequence(), torch.zeros(2, 63))])
     assert torch.equal(alone(blocks, hidden_of(20, 1)), alone(untouched, hidden_of(20, 1)))
+
+
+def test_a_step_that_failed_half_way_can_be_done_again(
+    family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = load(family_folder("gemma3"))
+    memory = blocks.new_memory(100)
+    row, other = memory.new_sequence(), memory.new_sequence()
+    first, then = hidden_of(12, 0), hidden_of(9, 1)
+    step(blocks, memory, [(row, first), (other, then)])
+    memory.reserve(row, 21)
+    used = memory.used_pages
+
+    def without_memory(*args: object, **kwargs: object) -> None:
+        raise torch.OutOfMemoryError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks.layers[2].mlp, "forward", without_memory)
+        with pytest.raises(torch.OutOfMemoryError):
+            step(blocks, memory, [(row, then)])
+    assert (memory.used_pages, row.length, other.length) == (used, 12, 9)
+    found = step(blocks, memory, [(row, then), (other, first)])
+    assert_close(found[0], alone(blocks, torch.cat([first, then]))[12:])
+    assert_close(found[1], alone(blocks, torch.cat([then, first]))[9:])
+
+
+@pytest.mark.parametrize(("span", "layer", "what"), [(SPAN, 1, 0), (Span(1, 2), 0, 1)])
+def test_a_family_that_does_something_else_for_packed_rows_runs_alone(
+    span: Span, layer: int, what: int, family_folder: FolderOf
+) -> None:
+    """Its loop changed what goes into a layer, or a layer gives something else than for rows alone."""
+    blocks = load(family_folder("llama"), span)
+    cache, heard = try_alone(blocks)
+    assert try_ragged(blocks, cache, heard) is not None
+    with torch.inference_mode():
+        heard[layer][what][1, 2] += 0.01
+    assert try_ragged(blocks, cache, heard) is None
