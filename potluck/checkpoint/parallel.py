@@ -48,9 +48,15 @@ _ONE_DEVICE = "serve it on one device"
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """This process among those that hold a span together; made by `join_ranks`."""
+    """This process among those that hold a span together; made by `join_ranks`.
+
+    Attributes:
+        mesh: over which hidden states are exchanged, on the devices.
+        host_mesh: of the same ranks on the CPU, where weights are cut while they are read.
+    """
 
     mesh: DeviceMesh
+    host_mesh: DeviceMesh
 
     @property
     def rank(self) -> int:
@@ -62,11 +68,12 @@ class Ranks:
 
     def meet(self) -> None:
         """Wait until all ranks are here."""
-        dist.barrier(self.mesh.get_group())
+        dist.all_reduce(torch.zeros(1), group=self.host_mesh.get_group())
 
     def expect_within(self, timeout_s: float) -> None:
         """From now on an exchange that takes longer is an error."""
-        dist.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout_s), self.mesh.get_group())
+        for mesh in (self.mesh, self.host_mesh):
+            dist.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout_s), mesh.get_group())
 
 
 def join_ranks(rank: int, size: int, *, device: str, meeting: Path, timeout_s: float) -> Ranks:
@@ -83,13 +90,14 @@ def join_ranks(rank: int, size: int, *, device: str, meeting: Path, timeout_s: f
     # Ranks are on one machine: gloo shall listen for the others on nothing else.
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
     dist.init_process_group(
-        "nccl" if is_cuda else "gloo",
+        "cpu:gloo,cuda:nccl" if is_cuda else "gloo",
         store=dist.FileStore(str(meeting), size),  # type: ignore[attr-defined]
         rank=rank,
         world_size=size,
         timeout=timedelta(seconds=timeout_s),
     )
-    return Ranks(init_device_mesh("cuda" if is_cuda else "cpu", (size,), mesh_dim_names=("tp",)))
+    host_mesh = init_device_mesh("cpu", (size,), mesh_dim_names=("tp",))
+    return Ranks(init_device_mesh("cuda", (size,), mesh_dim_names=("tp",)) if is_cuda else host_mesh, host_mesh)
 
 
 def leave_ranks() -> None:
@@ -99,9 +107,9 @@ def leave_ranks() -> None:
             dist.destroy_process_group()
 
 
-def abort_ranks() -> None:
+def abort_ranks(ranks: Ranks) -> None:
     """Let an exchange that waits for a lost rank fail, from another thread; gloo's fail by themselves."""
-    if dist.is_initialized() and dist.get_backend() == "nccl":
+    if dist.is_initialized() and ranks.mesh.device_type == "cuda":
         dist.distributed_c10d._abort_process_group()
 
 
@@ -143,10 +151,10 @@ def keep_local(block: nn.Module) -> None:
 
 def shared_digests(count: int, digest: Callable[[int], str], ranks: Ranks) -> list[str]:
     """`digest(index)` for each of `count` blocks; each rank reads its share of the blocks and tells the others."""
-    digits = torch.zeros((count, 8), dtype=torch.int32, device=ranks.mesh.device_type)  # 16 hex digits are 8 bytes
+    digits = torch.zeros((count, 8), dtype=torch.int32)  # 16 hex digits are 8 bytes
     for index in range(ranks.rank, count, ranks.size):
         digits[index] = torch.tensor(list(bytes.fromhex(digest(index))), dtype=torch.int32)
-    dist.all_reduce(digits, group=ranks.mesh.get_group())
+    dist.all_reduce(digits, group=ranks.host_mesh.get_group())
     return [bytes(row).hex() for row in digits.tolist()]
 
 
@@ -211,7 +219,7 @@ def _refuse_uneven(config: Any, plan: dict[str, str], size: int) -> None:
 
 def _shard_parameter(style: Any, module: nn.Module, name: str, ranks: Ranks) -> None:
     try:
-        style.shard_param(module, name, ranks.mesh)
+        style.shard_param(module, name, ranks.host_mesh)
     except ValueError as error:  # experts are counted here
         raise _uneven("experts", ranks.size) from error
 

@@ -233,7 +233,7 @@ def load_span(
     rebuild_buffers(decoder, checkpoint.text_config, device)
     names = _names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
-    filler = Filler(decoder, dtype, device if ranks is not None else "cpu", stored)
+    filler = Filler(decoder, dtype, "cpu", stored)
     shared: list[str] | None = None
     if ranks is None:
         sizes = [block_nbytes(layer, quantization) for layer in layers]

@@ -49,9 +49,9 @@ def load(checkpoint: Checkpoint, span: Span, config: EngineConfig, ranks: Ranks 
         raise UsageError(f"the device {config.device!r} cannot be used", hint="try --device cpu") from error
     torch.set_num_threads(config.threads)
     opened = [open_adapter(name, num_blocks=checkpoint.num_blocks) for name in config.adapters]
-    room = None
-    if ranks is None:
-        room = fitting.weight_room(checkpoint, span, config, folder=user_places().cache / "blocks")
+    room = fitting.weight_room(checkpoint, span, config, folder=user_places().cache / "blocks")
+    if ranks is not None:
+        room = fitting.share_of_room(room, ranks.rank, ranks.size, is_shared=config.device == "cpu")
     return load_span(
         checkpoint,
         span,

@@ -140,7 +140,8 @@ class RankProcesses:
             for task in watching:
                 task.cancel()
         self._lose()
-        await asyncio.to_thread(abort_ranks)  # what rank 0 waits for will not come
+        if self._group is not None:
+            await asyncio.to_thread(abort_ranks, self._group)  # what rank 0 waits for will not come
 
     async def close(self) -> None:
         """End the other ranks and leave their group; nothing computes any more. Idempotent."""
