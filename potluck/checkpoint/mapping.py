@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +20,9 @@ from torch import Tensor
 
 PAGE = mmap.PAGESIZE
 _MAPS = Path("/proc/self/maps")
+_DRIVERS = ("/dev/nvidia", "/dev/zero", "/dev/dri")  # what they map is no file: pinned memory for one
 _PAGEOUT, _POPULATE_READ = 21, 22  # madvise(2); newer than Python's own constants
+_SIDE_BY_SIDE = min(4, os.cpu_count() or 1)
 _CHUNK_BYTES = 8 << 20  # one call of the kernel; between two, a reader notices that nobody wants the pages any more
 
 
@@ -49,8 +53,27 @@ class MappedRange:
         _madvise(self, mmap.MADV_DONTNEED)
 
 
+def ask_all(ranges: Iterable[MappedRange]) -> None:
+    """Ask for all of them, several at a time: that is what it takes to keep a disk busy, and mapping costs time too."""
+    _side_by_side(MappedRange.ask, ranges)
+
+
+def drop_all(ranges: Iterable[MappedRange]) -> None:
+    """Drop all of them from this process's memory, several at a time."""
+    _side_by_side(lambda pages: pages.drop(evict=False), ranges)
+
+
+def _side_by_side(work: Callable[[MappedRange], None], ranges: Iterable[MappedRange]) -> None:
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        for _ in pool.map(work, (chunk for pages in ranges for chunk in pages.chunks())):
+            pass
+
+
 def mapped_ranges(tensors: Iterable[Tensor]) -> tuple[MappedRange, ...] | None:
     """The pages that hold just these tensors, neighbours joined; None if one of them is not mapped from a file."""
+    tensors = list(tensors)
+    if any(tensor.device.type != "cpu" for tensor in tensors):
+        return None  # a device's addresses lie among those that its driver mapped, which nobody else may touch
     files = _file_mappings()
     wanted = sorted((tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes) for tensor in tensors if tensor.nbytes)
     joined: list[tuple[int, int]] = []
@@ -78,8 +101,8 @@ def _file_mappings() -> list[MappedRange]:
         return []
     found = []
     for line in _MAPS.read_text().splitlines():
-        addresses, _, _, _, inode, *_ = line.split(maxsplit=5)
-        if inode != "0":
+        addresses, _, _, _, inode, *path = line.split(maxsplit=5)
+        if inode != "0" and not (path and path[0].startswith(_DRIVERS)):
             start, _, end = addresses.partition("-")
             found.append(MappedRange(int(start, 16), int(end, 16)))
     return found
