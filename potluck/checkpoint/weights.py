@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from potluck.checkpoint.mapping import MappedRange, mapped_ranges, trim_heap
+from potluck.checkpoint.mapping import MappedRange, ask_all, drop_all, mapped_ranges, trim_heap
 from potluck.checkpoint.prepared import PreparedBlocks
 from potluck.checkpoint.residency import NUM_SLOTS, Home, Placement, Room, Tier, place
 from potluck.checkpoint.streaming import (
@@ -117,22 +117,21 @@ class SpanWeights:
             prepare()
         if self.stream is not None:
             self.stream.free()
+        drop_all(pages for kept in self._kept for pages in kept.pages or ())
         for kept in self._kept:
-            for pages in kept.pages or ():
-                pages.drop(evict=False)
             if not self._is_paged or kept.pages is None:
                 for parameter in kept.parameters:
                     parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
 
     def restore(self) -> None:
         """Take the weights again, which must be restorable. Raises torch.OutOfMemoryError."""
-        for home, kept in zip(self.placement.homes, self._kept, strict=True):
-            if not home.is_resident:
-                continue
-            for pages in (kept.pages or ()) if self._is_paged else ():
-                pages.ask()
-            if not self._is_paged:
-                _bring(kept.parameters, kept.sources or (), kept.arena, self._device)
+        homes = zip(self.placement.homes, self._kept, strict=True)
+        resident = [kept for home, kept in homes if home.is_resident]
+        if self._is_paged:
+            ask_all(pages for kept in resident for pages in kept.pages or ())
+            return
+        for kept in resident:
+            _bring(kept.parameters, kept.sources or (), kept.arena, self._device)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
 
