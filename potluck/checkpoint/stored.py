@@ -42,7 +42,10 @@ def stored_format(config: Any) -> HfQuantizer | None:
         why = f"which needs {_NEEDS[method]}" if method in _NEEDS else "which blocks are not built from"
         raise CheckpointError(f"this checkpoint is stored quantised ({method or '?'}), {why}", hint=_HINT)
     try:
-        return AutoHfQuantizer.from_config({**said, "dequantize": True}, pre_quantized=True)
+        quantizer: HfQuantizer = AutoHfQuantizer.from_config({**said, "dequantize": True}, pre_quantized=True)
+        if method == "compressed-tensors":
+            quantizer.validate_environment()  # decides what its conversions look at; others ask for more than they need
+        return quantizer
     except ImportError as error:
         raise CheckpointError(
             f"this checkpoint is stored quantised ({method}), and the package that reads it is not installed",

@@ -6,6 +6,7 @@ import argparse
 import sys
 from dataclasses import dataclass
 
+from potluck.protocol.records import QUANTIZATIONS
 from potluck_daemon.cli.connect import with_own_daemon
 from potluck_daemon.cli.options import add_swarm, model_of, positive, print_json
 from potluck_daemon.cli.overview import short_id
@@ -52,6 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-new-tokens", type=positive, default=64, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0: greedy (default)")
     parser.add_argument("--seed", type=int, help="of sampling, to get the same text again")
+    parser.add_argument("--adapter", metavar="NAME|HASH", help="compute with this LoRA adapter of the servers")
+    parser.add_argument(
+        "--quantization", choices=QUANTIZATIONS, help="only servers that hold their weights so (default: what most do)"
+    )
     parser.add_argument(
         "--stream",
         action=argparse.BooleanOptionalAction,
@@ -73,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
 
     quiet()
     text = Text(open_checkpoint(name, revision=swarm.revision, progress=True).folder)
-    with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=swarm) as model:
+    demands = {"adapter": args.adapter, "quantization": args.quantization}
+    with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=swarm, **demands) as model:
         shown = ""
 
         def show(completion: Completion) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,19 @@ from potluck.protocol.blocks import Span
 BLOCK = 32
 FP8: dict[str, Any] = {"quant_method": "fp8", "weight_block_size": [BLOCK, BLOCK], "activation_scheme": "dynamic"}
 MXFP4: dict[str, Any] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}
+
+COMPRESSED: dict[str, Any] = {
+    "quant_method": "compressed-tensors",
+    "format": "float-quantized",
+    "quantization_status": "compressed",
+    "ignore": ["lm_head"],
+    "config_groups": {
+        "group_0": {
+            "targets": ["Linear"],
+            "weights": {"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True, "dynamic": False},
+        }
+    },
+}
 
 
 def rewrite(folder: Path, quantization: dict[str, Any], change: Callable[[str, Tensor], dict[str, Tensor]]) -> Path:
@@ -58,10 +72,19 @@ def to_mxfp4(name: str, tensor: Tensor) -> dict[str, Tensor]:
     return {f"{name}_blocks": blocks, f"{name}_scales": scales}
 
 
+def to_channels(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    """As llm-compressor stores FP8: a factor for each row."""
+    if tensor.dim() != 2 or ".layers." not in name:
+        return {name: tensor}
+    factors = tensor.abs().amax(dim=1, keepdim=True) / 448
+    return {name: (tensor / factors).to(torch.float8_e4m3fn), f"{name}_scale": factors}
+
+
 STORED = {
     "fp8 llama": ("llama", FP8, to_fp8),
     "fp8 qwen3_moe": ("qwen3_moe", FP8, to_fp8),
     "mxfp4 gpt_oss": ("gpt_oss", MXFP4, to_mxfp4),
+    "compressed llama": ("llama", COMPRESSED, to_channels),
 }
 
 
@@ -73,6 +96,8 @@ def save_stored(kind: str, folder: Path) -> Path:
 @pytest.mark.parametrize("kind", STORED)
 @torch.inference_mode()
 def test_two_spans_and_the_ends_give_the_logits_of_the_whole_model(kind: str, tmp_path: Path) -> None:
+    if kind.startswith("compressed"):
+        pytest.importorskip("compressed_tensors")
     folder = save_stored(kind, tmp_path)
     whole = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     checkpoint = open_checkpoint(str(folder))
@@ -117,3 +142,12 @@ def test_a_quantised_head_is_refused(tmp_path: Path) -> None:
     folder = rewrite(save_random("llama", tmp_path), FP8, change)
     with pytest.raises(CheckpointError, match=r"lm_head.weight is stored quantised, which is read for blocks only"):
         load_ends(open_checkpoint(str(folder)), nn.Identity())
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = open_checkpoint(str(save_stored("compressed llama", tmp_path)))
+    monkeypatch.setitem(sys.modules, "compressed_tensors", None)
+    monkeypatch.delitem(sys.modules, "compressed_tensors.compressors", raising=False)
+    with pytest.raises(CheckpointError, match="the package that reads it is not installed") as refusal:
+        load_span(checkpoint, Span(0, 1))
+    assert refusal.value.hint == "pip install compressed-tensors"
