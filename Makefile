@@ -16,7 +16,7 @@ TESTS ?= tests --ignore=tests/system
 PYTEST := $(PY) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system check bench soak screenshots manual setup clean system-packages
+.PHONY: help demo test test-system check bench gpu soak screenshots manual setup clean system-packages
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ check: $(VENV)/.dev ## style, types and which package may import which
 
 bench: $(VENV)/.dev system-packages ## measure all figures, or one: FIGURE=hop_first (at most five minutes each)
 	@$(PY) -m benchmarks $(FIGURE)
+
+gpu: $(VENV)/.dev ## tests and figures that need a GPU; results in benchmarks/results/
+	@PYTHON=$(PY) benchmarks/gpu/run
 
 soak: $(VENV)/.dev system-packages ## all figures, or one, with full counts; writes benchmarks/results/
 	@$(PY) -m benchmarks --soak $(FIGURE)

@@ -30,6 +30,12 @@ def test_every_gpu_figure_has_a_function_that_measures_it(figure: Figure) -> Non
     assert callable(getattr(import_module(f"benchmarks.{module}"), function))
 
 
+@pytest.mark.parametrize("figure", GPU_FIGURES.values(), ids=list(GPU_FIGURES))
+def test_the_readme_names_every_gpu_figure_with_its_goal(figure: Figure) -> None:
+    rows = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith(f"| `{figure.name}` |")]
+    assert [row.split("|")[3].strip() for row in rows] == [f"{figure.reach:g} {figure.unit}"]
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_decode_is_measured_as_a_share_of_a_copy(rows: int) -> None:
     measured = share_of_copy(TINY, CPU, rows=rows, rounds=3, context=40, copied=1 << 20)
