@@ -32,12 +32,14 @@ class Room:
         ram_bytes: of copies in RAM, where the device has memory of its own; page cache, where it has not.
         disk_bytes: of files that are made because the checkpoint's own cannot be mapped as they are.
         folder: where these files go.
+        is_guess: nobody set `device_bytes`; if it is too little to stream with, two slots are taken all the same.
     """
 
     device_bytes: int
     ram_bytes: int
     disk_bytes: int
     folder: Path
+    is_guess: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def place(sizes: Sequence[int], room: Room) -> Placement:
     Raises:
         UsageError: the device cannot hold even the slots.
     """
-    resident = _residents(sizes, room.device_bytes)
+    resident = _residents(sizes, room)
     homes = [Home(index in resident, Tier.DISK) for index in range(len(sizes))]
     left = room.ram_bytes
     for index in sorted(range(len(sizes)), key=lambda index: homes[index].is_resident):
@@ -116,19 +118,19 @@ def place(sizes: Sequence[int], room: Room) -> Placement:
     return Placement(tuple(homes), tuple(sizes))
 
 
-def _residents(sizes: Sequence[int], device_bytes: int) -> frozenset[int]:
+def _residents(sizes: Sequence[int], room: Room) -> frozenset[int]:
     """As many as fit, spread evenly: while one of them computes, a streamed one can be fetched."""
-    if sum(sizes) <= device_bytes:
+    if sum(sizes) <= room.device_bytes:
         return frozenset(range(len(sizes)))
-    room = device_bytes - NUM_SLOTS * max(sizes)
-    if room < 0:
+    left = room.device_bytes - NUM_SLOTS * max(sizes)
+    if left < 0 and not room.is_guess:
         raise UsageError(
             f"streaming needs room for {NUM_SLOTS} blocks, {NUM_SLOTS * max(sizes) >> 20} MiB; "
-            f"weights may take {device_bytes >> 20} MiB of the device",
+            f"weights may take {room.device_bytes >> 20} MiB of the device",
             hint="allow more memory, or keep less of it for sessions",
         )
     for count in range(len(sizes) - 1, 0, -1):
         chosen = {(2 * place + 1) * len(sizes) // (2 * count) for place in range(count)}
-        if sum(sizes[index] for index in chosen) <= room:
+        if sum(sizes[index] for index in chosen) <= left:
             return frozenset(chosen)
     return frozenset()

@@ -13,7 +13,7 @@ import torch
 from potluck.checkpoint import BlockSpan, Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
 from potluck.checkpoint.formats import block_nbytes
-from potluck.checkpoint.residency import NUM_SLOTS, Room
+from potluck.checkpoint.residency import Room
 from potluck.protocol.blocks import Span
 from potluck_daemon.engine.config import EngineConfig, Limits
 from potluck_daemon.engine.devices import numbered
@@ -70,25 +70,20 @@ def num_blocks_that_fit(
 
 
 def weight_room(checkpoint: Checkpoint, span: Span, config: EngineConfig, *, folder: Path) -> Room:
-    """What weights may take: of the device, what sessions and activations leave; of RAM and disk, a polite share.
-
-    Where nobody said how much, two blocks at least: less than that cannot be served at all.
-    """
+    """What weights may take: of the device, what sessions and activations leave; of RAM and disk, a polite share."""
     limits = dict(config.max_memory)
     device = numbered(config.device)
     wanted = limits.get(device)
     limit = wanted or memory_limit_bytes(device)
     for_sessions = _cache_bytes(checkpoint, config.dtype) * config.limits.cache_tokens * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
-    if wanted is None:
-        largest = _largest_block_bytes(checkpoint, config.dtype, config.quantization)
-        device_bytes = max(device_bytes, NUM_SLOTS * largest)
     in_ram = int(psutil.virtual_memory().available * _CPU_SHARE)
     return Room(
         device_bytes=max(device_bytes, 0),
         ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
         disk_bytes=limits.get("disk", int(_free_disk_bytes(folder) * _DISK_SHARE)),
         folder=folder,
+        is_guess=wanted is None,
     )
 
 

@@ -12,6 +12,7 @@ from potluck_daemon.engine.config import EngineConfig, Limits
 from potluck_daemon.engine.devices import parse_max_memory
 
 from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.residency import place
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
@@ -59,5 +60,9 @@ def test_a_machine_that_is_short_of_memory_streams_instead_of_refusing(
     monkeypatch.setattr(fitting, "memory_limit_bytes", lambda device: 1000)
     checkpoint = open_checkpoint(str(CHECKPOINT))
     room = fitting.weight_room(checkpoint, SPAN, CONFIG, folder=tmp_path)
-    largest = fitting._largest_block_bytes(checkpoint, "float32", "none")
-    assert room.device_bytes == 2 * largest
+    assert place([1 << 20] * 4, room).num_streamed == 4
+    with pytest.raises(UsageError):
+        place(
+            [1 << 20] * 4,
+            fitting.weight_room(checkpoint, SPAN, replace(CONFIG, max_memory=(("cpu", 1000),)), folder=tmp_path),
+        )
