@@ -9,7 +9,7 @@ from potluck_daemon.presence.probe import Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name, watch_programs
 from potluck_daemon.states import Reason
 
-INTERVAL_S = 0.25
+INTERVAL_S = 0.5
 _SESSION_OPTIONS = frozenset(("-e", "--steam", "--xwayland-count"))
 
 

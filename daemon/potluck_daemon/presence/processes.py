@@ -9,6 +9,7 @@ Linux only.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
 
+FRESH_S = 0.05  # a look that another probe took is as good
 YOUNG_S = 1.5  # a process this young may still execute another program
 REREAD_S = 5.0
 RELAXED_INTERVAL_S = 1.0
@@ -56,12 +58,13 @@ class ProcessTable:
     """All foreign processes. `version` changes when one of them does."""
 
     def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
-        self._proc = surroundings.proc
+        self._proc = str(surroundings.proc)
         self._own_pid = surroundings.own_pid
         self._clock = clock
         self._first_seen: dict[int, float] = {}
         self._all: dict[int, Program] = {}  # ours too: they tell what is below us
         self._reread_at = 0.0
+        self._looked_at = -math.inf
         self._last_pid = b""
         self.programs: Mapping[int, Program] = {}
         self.version = 0
@@ -69,13 +72,18 @@ class ProcessTable:
     def look(self, found: frozenset[int] = frozenset()) -> Mapping[int, Program]:
         """The foreign processes by their id; `found`: those whose end matters at once."""
         now = self._clock()
-        last_pid = (self._proc / "loadavg").read_bytes().rsplit(b" ", 1)[-1]
+        if now - self._looked_at < FRESH_S:
+            return self.programs
+        self._looked_at = now
+        with open(f"{self._proc}/loadavg", "rb", buffering=0) as file:
+            last_pid = file.read(100).rsplit(b" ", 1)[-1]
         is_due = now >= self._reread_at
-        has_young = any(now - first < YOUNG_S for first in self._first_seen.values())
-        if last_pid != self._last_pid or is_due or has_young:
+        if last_pid != self._last_pid or is_due:
             self._last_pid = last_pid
             self._scan(now, reread=is_due)
-        elif any(_read(self._proc, pid) != self._all.get(pid) for pid in found):
+            return self.programs
+        young = [pid for pid, first in self._first_seen.items() if now - first < YOUNG_S]
+        if any(_read(self._proc, pid) != self._all.get(pid) for pid in found.union(young)):
             self._scan(now, reread=True)
         return self.programs
 
@@ -95,7 +103,8 @@ class ProcessTable:
         for pid, first in first_seen.items():
             known = self._all.get(pid)
             if reread or known is None or now - first < YOUNG_S:
-                known = _read(self._proc, pid)
+                read = _read(self._proc, pid)
+                known = known if read == known else read  # the same one stays the same: judgements are kept by it
             if known is not None:
                 found[pid] = known
         if reread:
@@ -118,6 +127,7 @@ async def watch_programs(
 ) -> None:
     """Report what `judge` says of every program, until cancelled."""
     version, found, seen = -1, frozenset[int](), tuple[Sighting, ...]()
+    judged: dict[int, tuple[Program, Sighting | None]] = {}
     while True:
         try:
             programs = table.look(found)
@@ -125,16 +135,19 @@ async def watch_programs(
             raise ProbeUnavailableError(f"the list of processes cannot be read ({error.strerror})") from error
         if table.version != version:
             version = table.version
-            judged = [(pid, judge(program)) for pid, program in programs.items()]
-            found = frozenset(pid for pid, sighting in judged if sighting is not None)
-            seen = tuple(dict.fromkeys(sighting for _, sighting in judged if sighting is not None))
+            before, judged = judged, {}
+            for pid, program in programs.items():
+                known = before.get(pid)
+                judged[pid] = known if known and known[0] is program else (program, judge(program))
+            found = frozenset(pid for pid, (_, sighting) in judged.items() if sighting is not None)
+            seen = tuple(dict.fromkeys(sighting for _, sighting in judged.values() if sighting is not None))
         report(seen)
         await asyncio.sleep(RELAXED_INTERVAL_S if situation.is_relaxed else interval_s)
 
 
 def program_of(proc: Path, pid: int) -> Program | None:
     """One process; None when it is gone."""
-    return _read(proc, pid)
+    return _read(str(proc), pid)
 
 
 def base_name(path: str) -> str:
@@ -142,12 +155,12 @@ def base_name(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1].lower()
 
 
-def _read(proc: Path, pid: int) -> Program | None:
+def _read(proc: str, pid: int) -> Program | None:
     folder = f"{proc}/{pid}"
     try:
-        with open(f"{folder}/stat", "rb") as file:
-            head, _, rest = file.read().rpartition(b")")
-        with open(f"{folder}/cmdline", "rb") as file:
+        with open(f"{folder}/stat", "rb", buffering=0) as file:
+            head, _, rest = file.read(1024).rpartition(b")")
+        with open(f"{folder}/cmdline", "rb", buffering=0) as file:
             arguments = file.read(_MAX_CMDLINE_BYTES).decode(errors="replace").split("\0")
     except OSError:  # it ended while we looked
         return None
