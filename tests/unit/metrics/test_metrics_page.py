@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import fields
 
 import pytest
 from potluck_daemon.control.schema import EngineStatus, Status, SwarmStatus
@@ -63,6 +64,17 @@ def test_what_the_engine_counts_is_on_the_page() -> None:
     assert page["potluck_engine_restarts_total"][()] == 3
     assert page["potluck_state"][(("state", "serving"),)] == 1
     assert sum(page["potluck_state"].values()) == 1
+
+
+def test_nothing_that_the_engine_counts_is_left_out() -> None:
+    plain = [field.name for field in fields(EngineMetrics) if field.name not in ("steps", "step_times", "pages")]
+    pages = [field.name for field in fields(PageCounts)]
+    numbers = {name: 1000 + index for index, name in enumerate((*plain, *pages))}
+    counts = PageCounts(**{name: numbers[name] for name in pages})
+    engine = EngineMetrics(**{name: numbers[name] for name in plain}, pages=counts)
+    page = _read(render(families(STATUS, engine)))
+    shown = {value for samples in page.values() for value in samples.values()}
+    assert [name for name, number in numbers.items() if number not in shown] == []
 
 
 def test_buckets_of_step_times_are_cumulative_and_end_with_all() -> None:
