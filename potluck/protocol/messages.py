@@ -92,9 +92,9 @@ class SessionOpening:
     max_length: int  # tokens; a ceiling, not a reservation
     session_id: str | None = None
     alloc_timeout_s: float = 0.0
+    caller: Caller = field(default_factory=Caller)
     exact: bool = False  # never batched with other sessions: the numbers are those of a session alone
     resume: bool = False  # go on with what this server kept of `session_id`; ROLLBACK if it kept nothing
-    caller: Caller = field(default_factory=Caller)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, hidden_states, load, opening, serve, until
+from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
 from potluck_daemon.engine.config import Limits
 from potluck_daemon.engine.executor import SpanExecutor
 from potluck_daemon.engine.session_memory import SessionStep
@@ -73,10 +73,6 @@ async def steps_at_once(server: Server, clients: list[Client], tokens: list[Tens
         ]
         await until(lambda: server.serving.compute.queued_steps == len(clients))
     return await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def is_close(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 async def test_sessions_that_are_ready_share_a_step_and_each_gets_what_it_would_alone(network, blocks):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, hidden_states, load, opening, serve, until
+from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
 from potluck_daemon.engine.config import Limits
 from torch import Tensor
 
@@ -45,10 +45,6 @@ def local(*steps: Tensor) -> list[Tensor]:
     cache = blocks.new_cache()
     with torch.inference_mode():
         return [blocks.forward(hidden, cache) for hidden in steps]
-
-
-def is_close(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one, other, rtol=1e-5, atol=1e-4)
 
 
 async def test_a_session_that_begins_as_another_computes_only_what_differs(network, blocks):

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, hidden_states, load, opening, serve, settle, until
+from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, settle, until
 from potluck_daemon.engine.config import Limits
-from torch import Tensor
 
 from potluck import wire
 from potluck.p2p.fake import FakeHost, FakeNetwork
@@ -60,11 +59,6 @@ class Held:
     async def __aexit__(self, *_: object) -> None:
         self._open.set()
         await self._task
-
-
-def is_close(one: Tensor, other: Tensor) -> bool:
-    """As close as batched numbers are promised to be to those of a session alone."""
-    return torch.allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 async def test_session_gives_what_the_local_blocks_give(network, blocks):
