@@ -17,7 +17,6 @@ def families(status: Status, engine: EngineMetrics) -> Iterable[Family]:
     yield from _of_daemon(status)
     yield from _of_work(engine)
     yield from _of_cache(engine)
-    yield from _of_weights(engine)
 
 
 def _of_daemon(status: Status) -> Iterable[Family]:
@@ -78,12 +77,6 @@ def _of_cache(engine: EngineMetrics) -> Iterable[Family]:
     yield gauge("potluck_fetch_seconds", "What that takes at least.", Sample(engine.fetch_seconds))
     moves = {"out": engine.spills, "back": engine.returns}
     yield counter("potluck_session_moves_total", "Sessions moved to another tier and back.", *_by("to", moves))
-
-
-def _of_weights(engine: EngineMetrics) -> Iterable[Family]:
-    yield gauge("potluck_streamed_blocks", "Blocks fetched anew in each pass.", Sample(engine.streamed_blocks))
-    yield gauge("potluck_streamed_bytes", "Bytes of weights fetched in a pass.", Sample(engine.streamed_bytes))
-    yield gauge("potluck_fetch_seconds", "What fetching them takes at least.", Sample(engine.fetch_seconds))
 
 
 def _blocks(status: Status) -> Iterable[Sample]:
