@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from helpers.hub_server import HubRepo, HubServer
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from tiny_models import NUM_BLOCKS, save_random, whole_model
@@ -318,3 +319,20 @@ def test_a_model_of_another_depth_is_told_apart(tmp_path: Path) -> None:
     folder = save_adapter(base, tmp_path / "adapter", target_modules=ATTENTION)
     with pytest.raises(CheckpointError, match="or the model does not have"):
         open_adapter(str(folder), num_blocks=NUM_BLOCKS - 1)
+
+
+def test_an_adapter_comes_from_the_hub_by_its_name(
+    tmp_path: Path, family_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = save_adapter(family_folder("llama"), tmp_path / "poet", target_modules=ATTENTION)
+    (folder / "README.md").write_text("not fetched")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    with HubServer({"someone/poet": HubRepo(folder)}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        file = open_adapter("someone/poet", num_blocks=NUM_BLOCKS)
+        assert hub.fetched() == {"adapter_config.json", "adapter_model.safetensors"}
+        with pytest.raises(CheckpointError, match="no model someone/else"):
+            open_adapter("someone/else", num_blocks=NUM_BLOCKS)
+    assert file.id == f"someone/poet@{opened(folder).id.partition('@')[2]}"
+    with pytest.raises(CheckpointError, match="neither a folder nor a hub name"):
+        open_adapter("../not/there", num_blocks=NUM_BLOCKS)
