@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ from potluck_daemon.settings.schema import LimitSettings, Settings
 from potluck_daemon.terms import Disk, bars, cost
 from potluck_daemon.usage import DayUse
 
+INTERVAL_S = 15.0  # of samples: looking at the processes and their sockets takes some milliseconds
+
 
 class Budget:
     """Owned by the daemon. `use` is kept in its state."""
@@ -24,14 +27,19 @@ class Budget:
         self._reader = reader
         self._meter = UseMeter()
         self._disk = DiskMeter(download_folder(environment))
+        self._sampled_at = -INTERVAL_S
+        self._sampled_pid: int | None = None
         self.use = DayUse()
 
     async def sample(self, engine_pid: int | None, gpu: str, limits: LimitSettings) -> None:
-        """Count what was used since the last sample.
+        """Count what was used since the last sample, if that was not just now.
 
         Raises:
             PotluckError: the engine takes more memory than it may.
         """
+        if time.monotonic() < self._sampled_at + INTERVAL_S and engine_pid == self._sampled_pid:
+            return
+        self._sampled_at, self._sampled_pid = time.monotonic(), engine_pid
         gpu_w = await self._gpu_power_w(gpu) if gpu and engine_pid is not None else 0.0
         day = datetime.now().strftime("%Y-%m-%d")
         sample = self._meter.sample(self.use, engine_pid, day, core_w=limits.cpu_core_w, gpu_w=gpu_w)

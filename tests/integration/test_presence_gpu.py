@@ -36,6 +36,7 @@ def loaded() -> Iterator[Driver]:
 def driver(loaded: Driver, monkeypatch: pytest.MonkeyPatch) -> Driver:
     for module in (heat, memory, nvidia):
         monkeypatch.setattr(module, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(memory, "VRAM_INTERVAL_S", 0.02)
     monkeypatch.setattr(nvml, "MAX_AGE_S", 0.0)
     loaded.say()
     return loaded

@@ -13,7 +13,7 @@ from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
 from potluck_daemon.states import Certainty, Reason
 
-INTERVAL_S = 1.0
+INTERVAL_S, VRAM_INTERVAL_S = 1.0, 2.0  # asking a driver costs more
 MIN_SHARE, MAX_SHARE = 0.08, 0.15  # of a GPU's memory, between which the reserve lies; the engine leaves a fifth
 
 
@@ -40,7 +40,7 @@ class VramPressureProbe:
                 if pci == situation.engine_gpu and free < self._reserve(total) + situation.needed_bytes
             ]
             report(tuple(needed))
-            await asyncio.sleep(INTERVAL_S)
+            await asyncio.sleep(VRAM_INTERVAL_S)
 
     def _reserve(self, total_bytes: int) -> float:
         return min(max(self._reserve_bytes, MIN_SHARE * total_bytes), MAX_SHARE * total_bytes)

@@ -119,7 +119,8 @@ def test_energy_follows_the_processor_time_of_the_engine() -> None:
     assert meter.sample(use, None, TODAY, core_w=10, gpu_w=500).use == use, "no engine uses nothing"
 
 
-async def test_an_engine_that_takes_more_memory_than_it_may_is_refused() -> None:
+async def test_an_engine_that_takes_more_memory_than_it_may_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck_daemon.budget.INTERVAL_S", 0.0)
     budget = Budget({}, NvmlReader())
     await budget.sample(os.getpid(), "", LimitSettings())
     with pytest.raises(Exception, match=r"limits.ram_mb = 1"):
