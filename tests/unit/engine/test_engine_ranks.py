@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
@@ -59,6 +62,13 @@ async def test_all_that_an_engine_does_comes_out_as_from_one_process(tmp_path: P
     assert not any(_lives(pid) for pid in ranks.pids)
 
 
+async def test_ranks_listen_to_this_machine_only(tmp_path: Path) -> None:
+    async with two_ranks(tmp_path) as (ranks, _):
+        heard = [psutil.Process(pid).net_connections("inet") for pid in (os.getpid(), *ranks.pids)]
+        addresses = {item.laddr.ip for each in heard for item in each}
+    assert addresses == {"127.0.0.1"}
+
+
 async def test_a_killed_rank_is_noticed_and_every_call_is_refused_with_a_code(tmp_path: Path) -> None:
     async with two_ranks(tmp_path) as (ranks, blocks):
         os.kill(ranks.pids[0], signal.SIGKILL)
@@ -85,6 +95,36 @@ async def test_a_rank_that_hangs_is_killed_when_an_exchange_takes_too_long(
         async with asyncio.timeout(20):
             await ranks.wait_lost()
     assert not _lives(ranks.pids[0])
+
+
+def test_ranks_end_with_an_engine_that_was_killed(tmp_path: Path) -> None:
+    engine = subprocess.Popen(
+        [sys.executable, "-c", _START_RANKS, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert engine.stdout is not None
+    rank = psutil.Process(int(engine.stdout.readline()))
+    engine.kill()
+    engine.communicate()
+    _, alive = psutil.wait_procs([rank], timeout=60)
+    assert not alive
+
+
+_START_RANKS = """
+import asyncio, sys
+from pathlib import Path
+from helpers.engine_peers import CHECKPOINT, SWARM
+from potluck_daemon.engine.config import EngineConfig
+from potluck_daemon.engine.ranks import RankProcesses
+
+async def main():
+    ranks = await RankProcesses.start(EngineConfig(SWARM, CHECKPOINT, Path(sys.argv[1]), devices=("cpu", "cpu")))
+    print(ranks.pids[0], flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
 
 
 @pytest.mark.parametrize(
