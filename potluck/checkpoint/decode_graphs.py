@@ -99,6 +99,7 @@ class DecodeGraphs:
         self._record = record
         self._buckets: dict[int, _Bucket] = {}
         self._memory: weakref.ref[KvMemory] | None = None
+        self._addresses: list[int] = []
         self._spare: Run | None = None
 
     def run(self, rows: list[TensorRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
@@ -130,8 +131,9 @@ class DecodeGraphs:
         self._memory = self._spare = None
 
     def _has_spare_page(self, memory: KvMemory) -> bool:
-        """Whether there is a page for rows that only fill up; graphs of another memory are forgotten."""
-        if self._memory is not None and self._memory() is memory:
+        """Whether there is a page for rows that only fill up; graphs of memory elsewhere are forgotten."""
+        addresses = [tensor.data_ptr() for arena in memory.arenas for tensor in (arena.keys, arena.values)]
+        if self._memory is not None and self._memory() is memory and self._addresses == addresses:
             return True
         self.forget()
         try:
@@ -140,7 +142,7 @@ class DecodeGraphs:
             if error.code is not Code.NO_MEMORY:
                 raise
             return False
-        self._memory = weakref.ref(memory)
+        self._memory, self._addresses = weakref.ref(memory), addresses
         return True
 
     def _new_bucket(self, size: int, memory: KvMemory, like: Tensor) -> _Bucket | None:

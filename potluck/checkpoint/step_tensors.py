@@ -95,6 +95,8 @@ class StepMemory:
         self._device = torch.zeros(self._fixed + num_pages, dtype=torch.int64, device=device)
         self._numbers: Any = self._host.numpy()
         self._copied = torch.cuda.Event() if is_cuda else None  # type: ignore[no-untyped-call]
+        tiles = np.array(self._tiles).ravel()
+        self._numbers[self._num_tokens : self._num_tokens + len(tiles)] = tiles
         self.tensors = self._view()
 
     def write(self, rows: Sequence[TensorRow]) -> None:
@@ -103,8 +105,7 @@ class StepMemory:
             self._copied.synchronize()  # the copy of the step before reads the same memory
         numbers = self._numbers
         positions, at = numbers[: self._num_tokens], self._num_tokens
-        numbers[at : at + 2 * len(self._tiles)] = [number for tile in self._tiles for number in tile]
-        at += 2 * len(self._tiles)
+        at += 2 * len(self._tiles)  # which never change
         start = 0
         for row in rows:
             positions[start : start + row.tokens] = np.arange(row.position, row.position + row.tokens)

@@ -104,6 +104,12 @@ def test_graphs_are_recorded_again_after_weights_or_memory_moved() -> None:
     assert recorder.recorded == [1, 1, 1]
     assert (memory.used_pages, other.used_pages) == (0, 1)
 
+    (arena,) = other.arenas  # given back and taken again, elsewhere
+    arena.keys = arena.keys.clone()
+    graphs.run([row(0, page=2)], hidden(1.0), other)
+    assert recorder.recorded == [1, 1, 1, 1]
+    assert other.used_pages == 1
+
 
 def test_a_step_runs_without_a_graph_while_no_page_is_spare_or_its_tables_are_too_long() -> None:
     recorder, memory = FakeRecorder(), new_memory(num_tokens=64)

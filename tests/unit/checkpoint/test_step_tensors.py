@@ -60,7 +60,10 @@ def test_the_same_memory_is_written_again_for_the_next_step() -> None:
 def test_prefill_is_cut_into_tiles_and_decode_takes_one_a_row() -> None:
     assert tiles_of([20, 1], 16) == [(0, 0), (0, 16), (1, 0)]
     rows = [TensorRow(position, 1, {0: (0, ((position, 1),))}) for position in range(3)]
-    assert memory_for(rows, {0: None}).tensors.paged[0].tile_tokens == 1
+    memory = memory_for(rows, {0: None})
+    memory.write(rows)
+    assert memory.tensors.paged[0].tile_tokens == 1
+    assert memory.tensors.paged[0].tiles.tolist() == [[0, 0], [1, 0], [2, 0]]
 
 
 @pytest.mark.parametrize(("rows", "bucket"), [(1, 1), (2, 2), (3, 4), (17, 32), (MAX_BUCKET, MAX_BUCKET)])
