@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from potluck.protocol.records import QUANTIZATIONS
 from potluck_daemon.settings.hours import parse_hours
 
 SETTINGS_VERSION: Final = 2
@@ -26,6 +27,11 @@ def _setting(
     return field(default=default, metadata={"help": help, "unit": unit, "low": low, "high": high, "check": check})
 
 
+def _check_quantization(value: str) -> None:
+    if value not in QUANTIZATIONS:
+        raise ValueError(f"{value!r} is none of {', '.join(QUANTIZATIONS)}")
+
+
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
     """What is served, and from where."""
@@ -38,7 +44,9 @@ class ServeSettings:
     device: str = _setting("auto", "auto, cpu, cuda, cuda:1, ...")
     devices: tuple[str, ...] = _setting((), "devices that hold the blocks together: cuda:0,cuda:1; empty: one alone")
     dtype: str = _setting("auto", "number format of the computation: auto, float32, bfloat16, float16")
-    quantization: str = _setting("none", "how weights are held: none (as computed), int8, int4")
+    quantization: str = _setting(
+        "none", "how weights are held: none (as computed), int8, int4", check=_check_quantization
+    )
     adapters: tuple[str, ...] = _setting(
         (), "LoRA adapters in peft's format that callers may use: folders or hub names"
     )

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from potluck_daemon.settings.accepted import AcceptedSettings
-from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.schema import Settings, entries
+from potluck_daemon.settings.values import convert
 
 
 @pytest.fixture
@@ -54,3 +55,10 @@ def test_a_file_that_is_mended_or_removed_is_obeyed(path: Path) -> None:
     path.unlink()
     assert file.read().settings == Settings()
     assert accepted(path).read().settings == Settings()
+
+
+def test_a_quantization_that_does_not_exist_is_refused_where_it_is_set() -> None:
+    entry = next(item for item in entries() if item.key == "serve.quantization")
+    assert convert(entry, "int8") == "int8"
+    with pytest.raises(ValueError, match="'int3' is none of none, int8, int4"):
+        convert(entry, "int3")
