@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import enum
-import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -204,4 +204,6 @@ def write(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("folder", metavar="FOLDER", type=Path, help="top of the source tree")
+    write(arguments.parse_args().folder)
