@@ -12,7 +12,7 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sightin
 
 FRESH_S = 0.05  # a look that another probe took is as good
 YOUNG_S = 1.5  # a process this young may still execute another program
-REREAD_S = 5.0
+REREAD_S = 10.0  # all of them take 20 ms
 RELAXED_INTERVAL_S = 1.0
 _MAX_CMDLINE_BYTES = 8192
 _INTERPRETERS = ("python", "perl", "ruby", "java", "mono", "node", "bash", "sh", "dash", "wine")
@@ -77,14 +77,13 @@ class ProcessTable:
         self._looked_at = now
         with open(f"{self._proc}/loadavg", "rb", buffering=0) as file:
             last_pid = file.read(100).rsplit(b" ", 1)[-1]
-        is_due = now >= self._reread_at
-        if last_pid != self._last_pid or is_due:
-            self._last_pid = last_pid
-            self._scan(now, reread=is_due)
-            return self.programs
-        young = [pid for pid, first in self._first_seen.items() if now - first < YOUNG_S]
-        if any(_read(self._proc, pid) != self._all.get(pid) for pid in found.union(young)):
-            self._scan(now, reread=True)
+        young = {pid for pid, first in self._first_seen.items() if now - first < YOUNG_S}
+        if now >= self._reread_at:
+            self._reread_at = now + REREAD_S
+            self._scan(now, again=self._all.keys())
+        elif last_pid != self._last_pid or any(self._is_changed(pid) for pid in found | young):
+            self._scan(now, again=found | young)
+        self._last_pid = last_pid
         return self.programs
 
     def ancestors(self, program: Program) -> Iterator[Program]:
@@ -96,19 +95,21 @@ class ProcessTable:
             yield parent
             program = parent
 
-    def _scan(self, now: float, *, reread: bool) -> None:
+    def _is_changed(self, pid: int) -> bool:
+        return _read(self._proc, pid) != self._all.get(pid)
+
+    def _scan(self, now: float, *, again: Collection[int]) -> None:
+        """List all processes, read those that are new and those of `again`."""
         pids = {int(entry) for entry in os.listdir(self._proc) if entry.isdigit()}
         first_seen = {pid: self._first_seen.get(pid, now) for pid in pids}
         found: dict[int, Program] = {}
-        for pid, first in first_seen.items():
+        for pid in first_seen:
             known = self._all.get(pid)
-            if reread or known is None or now - first < YOUNG_S:
+            if known is None or pid in again:
                 read = _read(self._proc, pid)
                 known = known if read == known else read  # the same one stays the same: judgements are kept by it
             if known is not None:
                 found[pid] = known
-        if reread:
-            self._reread_at = now + REREAD_S
         self._first_seen = first_seen
         if found != self._all:
             self._all = found
