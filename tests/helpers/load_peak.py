@@ -1,8 +1,8 @@
 """Measure, in a process of its own, how much anonymous memory loading a span takes at its peak.
 
-Run as a script: `python load_peak.py FOLDER START:END DTYPE [RANK MEETING]` prints {"peak_bytes", "span_bytes"} as
-JSON, of one process or of one of two ranks. Mapped files do not count: the kernel takes those pages back whenever it
-likes. The imports and one load of another block come first.
+Run as a script: `python load_peak.py FOLDER START:END DTYPE QUANTIZATION [RANK MEETING]` prints {"peak_bytes",
+"span_bytes"} as JSON, of one process or of one of two ranks. Mapped files do not count: the kernel takes those pages
+back whenever it likes. The imports and one load of another block come first.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class LoadPeak:
         return self.peak_bytes / self.span_bytes
 
 
-def measure_load_peak(folder: Path, span: str, dtype: str) -> LoadPeak:
+def measure_load_peak(folder: Path, span: str, dtype: str, quantization: str = "none") -> LoadPeak:
     """Raises CalledProcessError if the span cannot be loaded."""
-    command = [sys.executable, __file__, str(folder), span, dtype]
+    command = [sys.executable, __file__, str(folder), span, dtype, quantization]
     return LoadPeak(**json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
 
 
 def measure_rank_peaks(folder: Path, span: str, dtype: str, meeting: Path) -> list[LoadPeak]:
     """The same of two ranks that load the span together."""
-    command = [sys.executable, __file__, str(folder), span, dtype]
+    command = [sys.executable, __file__, str(folder), span, dtype, "none"]
     ranks = [
         subprocess.Popen([*command, str(rank), str(meeting)], stdout=subprocess.PIPE, text=True) for rank in range(2)
     ]
@@ -49,7 +49,7 @@ def _anonymous_bytes() -> int:
     raise OSError("/proc/self/status does not tell RssAnon")
 
 
-def main(folder: str, span_text: str, dtype_name: str, rank: str = "", meeting: str = "") -> None:
+def main(folder: str, span_text: str, dtype_name: str, quantization: str, rank: str = "", meeting: str = "") -> None:
     import torch
 
     from potluck.checkpoint import load_span, open_checkpoint
@@ -60,7 +60,7 @@ def main(folder: str, span_text: str, dtype_name: str, rank: str = "", meeting: 
     span, dtype = Span.parse(span_text), getattr(torch, dtype_name)
     checkpoint = open_checkpoint(folder)
     ranks = join_ranks(int(rank), 2, device="cpu", meeting=Path(meeting), timeout_s=60.0) if meeting else None
-    load_span(checkpoint, Span(0, 1), dtype=dtype, ranks=ranks)
+    load_span(checkpoint, Span(0, 1), dtype=dtype, ranks=ranks, quantization=quantization)
     before = peak = _anonymous_bytes()
     done = threading.Event()
 
@@ -71,7 +71,7 @@ def main(folder: str, span_text: str, dtype_name: str, rank: str = "", meeting: 
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    blocks = load_span(checkpoint, span, dtype=dtype, ranks=ranks)
+    blocks = load_span(checkpoint, span, dtype=dtype, ranks=ranks, quantization=quantization)
     done.set()
     watcher.join()
     peak = max(peak, _anonymous_bytes())
