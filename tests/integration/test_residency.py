@@ -143,9 +143,18 @@ def served_here(config: EngineConfig) -> Iterator[tuple[Engine, Callable[[Corout
         yield engine, submit
     finally:
         submit(engine.stop()).result(timeout=60)
+        submit(_cancel_the_rest()).result(timeout=60)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+async def _cancel_the_rest() -> None:
+    """As `asyncio.run` does before it closes its loop."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
