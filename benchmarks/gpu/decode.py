@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.figures import Measured
 from benchmarks.gpu.blocks import LLAMA_8B, Shape, random_blocks
-from benchmarks.gpu.speeds import copy_bps, median_s
+from benchmarks.gpu.speeds import copy_bps, median_s, name_of
 from potluck.checkpoint import BlockSpan
 from potluck.checkpoint.kv import KvMemory, KvSequence
 from potluck.checkpoint.ragged import StepRow, plan_step
@@ -47,6 +47,7 @@ def share_of_copy(
         "copy_gbps": round(speed / 1e9, 1),
         "read_gb_a_step": round((weight_bytes + kv_bytes) / 1e9, 3),
         "ways": blocks.step_ways,
+        "device": name_of(device),
         "context_tokens": context,
         "steps": rounds,
     }

@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.figures import Measured
 from benchmarks.gpu.blocks import LLAMA_8B, ample_room, random_blocks
-from benchmarks.gpu.speeds import pinned_bps, synchronize
+from benchmarks.gpu.speeds import name_of, pinned_bps, synchronize
 from potluck.checkpoint import BlockSpan
 from potluck.checkpoint.residency import Room
 
@@ -89,6 +89,7 @@ def _measure_8b(soak: bool) -> tuple[Moves, dict[str, Any]]:
         "restore_s": [round(seconds, 4) for seconds in moves.restore_s],
         "gb": round(moves.num_bytes / 1e9, 2),
         "freed_and_same_results": moves.holds,
+        "device": name_of(blocks.device),
     }
     return moves, detail
 
