@@ -30,19 +30,14 @@ _MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module
 
 
 class ServedBlocks:
-    """A loaded span, its parts, and forward and backward in pieces. Used by one thread.
+    """A loaded span, its parts, and forward and backward in pieces. Used by one thread."""
 
-    Args:
-        only_parts: never hand out `whole` itself, because another thread uses it.
-    """
-
-    def __init__(self, whole: BlockSpan, *, piece_tokens: int, only_parts: bool = False) -> None:
+    def __init__(self, whole: BlockSpan, *, piece_tokens: int) -> None:
         self.whole = whole
         self.span = whole.span
         self.hidden_size = whole.hidden_size
         self.dtype = whole.dtype
         self._piece_tokens = piece_tokens
-        self._only_parts = only_parts
         self._stream: torch.cuda.Stream | None = None
         if whole.device.type == "cuda":
             self._stream = torch.cuda.Stream(whole.device)  # type: ignore[no-untyped-call]
@@ -68,7 +63,7 @@ class ServedBlocks:
 
     def part(self, span: Span) -> BlockSpan:
         """The blocks `span`, which lie within the served ones."""
-        if span == self.span and not self._only_parts:
+        if span == self.span:
             return self.whole
         part = self._parts.get(span)
         if part is None:

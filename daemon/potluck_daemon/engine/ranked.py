@@ -133,8 +133,8 @@ class _RankedArena(KvArena):
 class RankedBlocks(ServedBlocks):
     """The served blocks of a `RankedSpan`."""
 
-    def __init__(self, whole: RankedSpan, *, piece_tokens: int, only_parts: bool = False) -> None:
-        super().__init__(whole, piece_tokens=piece_tokens, only_parts=only_parts)
+    def __init__(self, whole: RankedSpan, *, piece_tokens: int) -> None:
+        super().__init__(whole, piece_tokens=piece_tokens)
         self._ranks = whole.ranks
 
     def new_part(self, span: Span) -> BlockSpan:
@@ -158,8 +158,8 @@ class RankedBlocks(ServedBlocks):
         return False  # the ranks end with their work; new ones load their parts
 
 
-def served(whole: BlockSpan, *, piece_tokens: int, only_parts: bool = False) -> ServedBlocks:
+def served(whole: BlockSpan, *, piece_tokens: int) -> ServedBlocks:
     """The blocks of a loaded span, on however many devices."""
     if isinstance(whole, RankedSpan):
-        return RankedBlocks(whole, piece_tokens=piece_tokens, only_parts=only_parts)
-    return ServedBlocks(whole, piece_tokens=piece_tokens, only_parts=only_parts)
+        return RankedBlocks(whole, piece_tokens=piece_tokens)
+    return ServedBlocks(whole, piece_tokens=piece_tokens)

@@ -83,7 +83,7 @@ class Serving:
         return cls(
             admission=Admission(swarm, peer_id, span, loaded.digests, loaded.adapters.ids),
             blocks=blocks,
-            call_blocks=served(loaded, piece_tokens=limits.piece_tokens, only_parts=True),
+            call_blocks=served(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # now: no step runs yet
             compute=threads.compute,
             calls=threads.calls,
             stage=stage,
