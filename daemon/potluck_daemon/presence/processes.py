@@ -21,7 +21,7 @@ from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sightin
 FRESH_S = 0.05  # a look that another probe took is as good
 YOUNG_S = 1.5  # a process this young may still execute another program
 REREAD_S = 10.0  # all of them take 20 ms
-RELAXED_INTERVAL_S = 1.0
+RELAXED_INTERVAL_S = 0.5
 _MAX_CMDLINE_BYTES = 8192
 _INTERPRETERS = ("python", "perl", "ruby", "java", "mono", "node", "bash", "sh", "dash", "wine")
 

@@ -13,7 +13,7 @@ from potluck_daemon.presence.probe import Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name, watch_programs
 from potluck_daemon.states import Reason
 
-INTERVAL_S = 0.25
+INTERVAL_S = 0.5
 _APP_ID = re.compile(r"AppId=(\d+)")
 _FOLDER = re.compile(r"steamapps/common/([^/]+)/")
 _TOOLS = re.compile(r"Proton|SteamLinuxRuntime|Steamworks")

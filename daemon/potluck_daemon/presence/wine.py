@@ -10,7 +10,7 @@ from potluck_daemon.presence.probe import Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name, watch_programs
 from potluck_daemon.states import Certainty, Reason
 
-INTERVAL_S = 0.5
+INTERVAL_S = 1.0
 
 _WRAPPERS = """
     gogdl heroic-run legendary lutris-wrapper nile pressure-vessel-adverb proton pv-adverb pv-bwrap umu-launcher
