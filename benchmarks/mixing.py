@@ -60,7 +60,7 @@ def under_backward(soak: bool) -> Measured:
 
 def _decode_beside(other: Other, soak: bool) -> Measured:
     """95th percentile of a decode step while another client keeps the server busy, over the median without."""
-    rounds, num_tokens = (8, 600) if soak else (3, 500)
+    rounds, num_tokens = (6, 600) if soak else (3, 300)
     folder = checkpoint(HIDDEN_SIZE, NUM_BLOCKS)
     idle: list[float] = []
     busy: list[float] = []

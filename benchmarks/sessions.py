@@ -16,7 +16,7 @@ from potluck.client.config import ClientConfig
 from potluck.client.session import InferenceSession
 from potluck.client.swarm_client import SwarmClient
 
-_MAX_LENGTH = 2048
+_MAX_LENGTH = 8192
 
 
 @contextmanager
