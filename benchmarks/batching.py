@@ -15,8 +15,9 @@ from potluck_daemon.cli.local_swarm import LocalSwarm
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, client_of, decode_together, random_states
-from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
-from potluck.checkpoint.ragged import StepRow, plan_step
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.ragged import StepRow, plan_step
+from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 
 NUM_BLOCKS = 4

@@ -12,10 +12,11 @@ from potluck_daemon.cli.completion import quiet
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
-from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
-from potluck.checkpoint.arenas import KvShape
-from potluck.checkpoint.kv import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.checkpoint.ragged import StepRow, plan_step
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.arenas import KvShape
+from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
+from potluck.blocks.ragged import StepRow, plan_step
+from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 

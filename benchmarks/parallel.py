@@ -17,13 +17,14 @@ from pathlib import Path
 import psutil
 import torch
 from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.ranked import RankedSpan
-from potluck_daemon.engine.ranks import RankProcesses
+from potluck_daemon.engine.ranks.processes import RankProcesses
+from potluck_daemon.engine.ranks.ranked import RankedSpan
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
-from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
-from potluck.checkpoint.ragged import StepRow, plan_step
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.ragged import StepRow, plan_step
+from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 

@@ -39,7 +39,7 @@ def engine_modules() -> tuple[str, ...]:
         "potluck_daemon.cli.serve",
         "potluck_daemon.engine.main",
         "potluck.p2p.libp2p",
-        "potluck.checkpoint.span",
+        "potluck.blocks.span",
         "transformers.models.llama.modeling_llama",
         "uvloop",
     )

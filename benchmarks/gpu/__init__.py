@@ -1,1 +1,1 @@
-"""What Potluck promises of a GPU: `python -m benchmarks.gpu` measures it, with nothing but `potluck.checkpoint`."""
+"""What Potluck promises of a GPU: `python -m benchmarks.gpu` measures it, with nothing but `potluck.blocks`."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaModel
 
+from potluck.blocks.residency import Room
+from potluck.blocks.span import BlockSpan
+from potluck.blocks.weights import SpanWeights
 from potluck.checkpoint.building import Passthrough
-from potluck.checkpoint.residency import Room
-from potluck.checkpoint.span import BlockSpan
-from potluck.checkpoint.weights import SpanWeights
 from potluck.protocol.blocks import Span
 
 

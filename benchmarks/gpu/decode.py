@@ -13,9 +13,9 @@ import torch
 from benchmarks.figures import Measured
 from benchmarks.gpu.blocks import LLAMA_8B, Shape, random_blocks
 from benchmarks.gpu.speeds import copy_bps, median_s, name_of
-from potluck.checkpoint import BlockSpan
-from potluck.checkpoint.kv import KvMemory, KvSequence
-from potluck.checkpoint.ragged import StepRow, plan_step
+from potluck.blocks import BlockSpan
+from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.ragged import StepRow, plan_step
 
 CONTEXT_TOKENS = 1024
 

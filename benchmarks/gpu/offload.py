@@ -18,8 +18,8 @@ import torch
 from benchmarks.figures import Measured
 from benchmarks.gpu.blocks import LLAMA_8B, ample_room, random_blocks
 from benchmarks.gpu.speeds import name_of, pinned_bps, synchronize
-from potluck.checkpoint import BlockSpan
-from potluck.checkpoint.residency import Room
+from potluck.blocks import BlockSpan
+from potluck.blocks.residency import Room
 
 NUM_BLOCKS = 92  # of 436 MB
 _LEAST_FREED = 0.99

@@ -1,4 +1,4 @@
-"""Hugging Face checkpoints: which file holds which tensor, downloading those, building a span or the ends.
+"""Hugging Face checkpoints: which file holds which tensor, downloading those, building models of a part of them.
 
 Names are resolved on first use, so that importing this package costs nothing and the converter's child process never
 loads transformers.
@@ -10,29 +10,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from potluck.checkpoint.cache import KvCache
     from potluck.checkpoint.convert import convert_checkpoint
     from potluck.checkpoint.ends import load_ends
     from potluck.checkpoint.source import Checkpoint, open_checkpoint
-    from potluck.checkpoint.span import BlockSpan, load_span
 
 _HOMES = {
-    "BlockSpan": "span",
     "Checkpoint": "source",
-    "KvCache": "cache",
     "convert_checkpoint": "convert",
     "load_ends": "ends",
-    "load_span": "span",
     "open_checkpoint": "source",
 }
 
 __all__ = [
-    "BlockSpan",
     "Checkpoint",
-    "KvCache",
     "convert_checkpoint",
     "load_ends",
-    "load_span",
     "open_checkpoint",
 ]
 

@@ -1,6 +1,6 @@
 """What differs between model families: which cannot be split and why, which class is the decoder, where its layers are.
 
-There is no forward code here: a span runs the family's own (see `potluck.checkpoint.span`).
+There is no forward code here: a span runs the family's own (see `potluck.blocks.span`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where the tests of a GPU run: on the GPU, or with TRITON_INTERPRET=1 on the CPU with interpreted kernels.
 
-Imports nothing of the project but `potluck.checkpoint`, and no plugin: a machine with a GPU may have neither hivemind
-nor what the other tests need.
+Imports nothing of the project but `potluck.blocks` and `potluck.checkpoint`, and no plugin: a machine with a GPU may
+have neither hivemind nor what the other tests need.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def gpu(device: torch.device) -> torch.device:
 def _interpreted_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under the interpreter, the CPU counts as a device with kernels."""
     if IS_INTERPRETED:
-        monkeypatch.setattr("potluck.checkpoint.trial.has_kernels", lambda device: True)
+        monkeypatch.setattr("potluck.blocks.trial.has_kernels", lambda device: True)
 
 
 @pytest.fixture(scope="session")
 def family_folder(device: torch.device, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A random checkpoint of a family, made once."""
-    from tiny_models import save_random  # after `device`: without one, nothing heavy is imported
+    from helpers.tiny_models import save_random  # after `device`: without one, nothing heavy is imported
 
     made: dict[str, Path] = {}
 

@@ -17,10 +17,10 @@ if not (torch.cuda.is_available() or IS_INTERPRETED):
 
 from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_pos_emb  # noqa: E402
 
-from potluck.checkpoint.fused import add_and_norm, joined_weight, project, rotate, silu_times  # noqa: E402
-from potluck.checkpoint.paged_attention import paged_attention  # noqa: E402
-from potluck.checkpoint.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)
-from potluck.checkpoint.step_tensors import PagedRows, StepMemory, TensorRow, num_pages_of  # noqa: E402
+from potluck.blocks.fused import add_and_norm, joined_weight, project, rotate, silu_times  # noqa: E402
+from potluck.blocks.paged_attention import paged_attention  # noqa: E402
+from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)
+from potluck.blocks.step_tensors import PagedRows, StepMemory, TensorRow, num_pages_of  # noqa: E402
 
 # The interpreter computes with numpy, which warns of infinities that are meant.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -9,8 +9,9 @@ import pytest
 import torch
 from test_gpu_steps import SPAN, TOLERANCE, eager, error_of, random_rows, step
 
-from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
-from potluck.checkpoint.residency import Room
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.residency import Room
+from potluck.checkpoint import open_checkpoint
 
 FamilyFolder = Callable[[str], Path]
 

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
-from potluck.checkpoint.kv import KvMemory, KvSequence
-from potluck.checkpoint.ragged import StepRow, plan_step
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.ragged import StepRow, plan_step
+from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 
 SPAN = Span(0, 5)  # not the last block: what comes out of it is not normalised yet

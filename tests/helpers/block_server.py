@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from potluck import wire
-from potluck.checkpoint import BlockSpan, KvCache, load_span, open_checkpoint
+from potluck.blocks import BlockSpan, KvCache, load_span
+from potluck.checkpoint import open_checkpoint
 from potluck.directory import Directory
 from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.network import Stream

@@ -19,9 +19,9 @@ from triton.compiler import ASTSource
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from potluck.checkpoint import kernels
-from potluck.checkpoint.paged_attention import shape_options
-from potluck.checkpoint.step_tensors import DECODE_TILE_TOKENS, PREFILL_TILE_TOKENS
+from potluck.blocks import kernels
+from potluck.blocks.paged_attention import shape_options
+from potluck.blocks.step_tensors import DECODE_TILE_TOKENS, PREFILL_TILE_TOKENS
 
 TARGET = GPUTarget("cuda", 90, 32)
 SHARED_BYTES = 99 << 10
@@ -76,7 +76,7 @@ def compile_merge(dtype: torch.dtype, *, splits: int, has_sinks: bool) -> None:
 
 
 def compile_block(dtype: torch.dtype) -> None:
-    """The kernels of `potluck.checkpoint.fused`, as a block of Llama 8B has them compiled."""
+    """The kernels of `potluck.blocks.fused`, as a block of Llama 8B has them compiled."""
     kind = TYPES[dtype]
     types = dict.fromkeys(("hidden", "added", "weight", "total", "output", "gate", "up", "query", "keys"), kind)
     types |= {"cosines": kind, "sines": kind, "epsilon": "fp32", "width": "i32", "query_heads": "i32"}

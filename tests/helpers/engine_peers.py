@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from potluck_daemon.engine.compute.threads import Threads
 from potluck_daemon.engine.config import Limits
 from potluck_daemon.engine.handlers import Handlers
 from potluck_daemon.engine.serving import Serving
-from potluck_daemon.engine.threads import Threads
 
 from potluck import wire
-from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
+from potluck.blocks import BlockSpan, load_span
+from potluck.checkpoint import open_checkpoint
 from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import Span

@@ -10,7 +10,8 @@ from pathlib import Path
 import torch
 
 from potluck import wire
-from potluck.checkpoint import load_span, open_checkpoint
+from potluck.blocks import load_span
+from potluck.checkpoint import open_checkpoint
 from potluck.directory import Directory
 from potluck.p2p.frames import MESSAGE, FrameStream
 from potluck.p2p.libp2p import Libp2pHost

@@ -52,8 +52,9 @@ def _anonymous_bytes() -> int:
 def main(folder: str, span_text: str, dtype_name: str, quantization: str, rank: str = "", meeting: str = "") -> None:
     import torch
 
-    from potluck.checkpoint import load_span, open_checkpoint
-    from potluck.checkpoint.parallel import join_ranks
+    from potluck.blocks import load_span
+    from potluck.blocks.parallel import join_ranks
+    from potluck.checkpoint import open_checkpoint
     from potluck.protocol.blocks import Span
 
     torch.set_num_threads(1)

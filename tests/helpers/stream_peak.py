@@ -36,8 +36,9 @@ def measure_stream_peak(folder: Path, blocks_folder: Path, way: str, dtype: str)
 def main(folder: str, blocks_folder: str, way: str, dtype_name: str) -> None:
     import torch
 
-    from potluck.checkpoint import load_span, open_checkpoint, weights
-    from potluck.checkpoint.residency import Room
+    from potluck.blocks import load_span, weights
+    from potluck.blocks.residency import Room
+    from potluck.checkpoint import open_checkpoint
     from potluck.protocol.blocks import Span
 
     if way == "slots":

@@ -20,7 +20,7 @@ import torch
 from helpers.engine_peers import CHECKPOINT, hidden_states, load
 
 from potluck import wire
-from potluck.checkpoint.pages import PAGE_TOKENS
+from potluck.blocks.pages import PAGE_TOKENS
 from potluck.directory import Directory, record_checks
 from potluck.p2p.config import HostConfig
 from potluck.p2p.identity import Identity

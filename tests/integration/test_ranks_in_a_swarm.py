@@ -53,7 +53,7 @@ def prompt(batch: int = 1) -> torch.Tensor:
 
 
 def other_rank(engine: Engine) -> psutil.Process:
-    return next(process for process in engine.processes() if "potluck_daemon.engine.rank" in process.cmdline())
+    return next(process for process in engine.processes() if "potluck_daemon.engine.ranks.rank" in process.cmdline())
 
 
 def test_tokens_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:

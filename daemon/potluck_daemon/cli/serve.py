@@ -23,8 +23,8 @@ from potluck_daemon.cli.options import (
 from potluck_daemon.cli.terminal import Style, Terminal
 from potluck_daemon.codec import to_json
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.devices import check_devices, parse_max_memory, threads_each
 from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Offline, Online, Placed, Starting
+from potluck_daemon.engine.ranks.devices import check_devices, parse_max_memory, threads_each
 from potluck_daemon.joined import JoinedSwarms
 
 DESCRIPTION = """\

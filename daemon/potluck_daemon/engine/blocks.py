@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from potluck.checkpoint import BlockSpan
+from potluck.blocks import BlockSpan
 from potluck.checkpoint.families import slice_config
 from potluck.protocol.blocks import Span
 

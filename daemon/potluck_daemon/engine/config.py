@@ -37,7 +37,7 @@ class EngineConfig:
     span: Span | None = None
     num_blocks: int | None = None
     dtype: str = "float32"
-    quantization: str = "none"  # of the weights, see potluck.checkpoint.formats
+    quantization: str = "none"  # of the weights, see potluck.blocks.formats
     adapters: tuple[str, ...] = ()  # LoRA: folders or hub names
     device: str = "cpu"
     devices: tuple[str, ...] = ()  # that hold the span together, `device` first; empty: that one alone

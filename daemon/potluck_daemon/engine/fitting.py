@@ -10,13 +10,14 @@ from pathlib import Path
 import psutil
 import torch
 
-from potluck.checkpoint import BlockSpan, Checkpoint
+from potluck.blocks import BlockSpan
+from potluck.blocks.formats import block_nbytes
+from potluck.blocks.residency import Room
+from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
-from potluck.checkpoint.formats import block_nbytes
-from potluck.checkpoint.residency import Room
 from potluck.protocol.blocks import Span
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.devices import numbered
+from potluck_daemon.engine.ranks.devices import numbered
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply
-from potluck_daemon.engine.call_scheduler import Pieces, Priority
+from potluck_daemon.engine.compute.call_scheduler import Pieces, Priority
 from potluck_daemon.engine.inference import InferenceHandler
 from potluck_daemon.engine.serving import Serving
 

@@ -22,8 +22,8 @@ from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
 from potluck.wire import decode_step, encode_step_reply
+from potluck_daemon.engine.memory.session_memory import SessionMemory, SessionStep
 from potluck_daemon.engine.serving import Serving
-from potluck_daemon.engine.session_memory import SessionMemory, SessionStep
 from potluck_daemon.engine.sessions import MAX_WAITING, Session, StepPlan
 
 log = logging.getLogger(__name__)

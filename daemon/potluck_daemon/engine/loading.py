@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from potluck.checkpoint import BlockSpan, Checkpoint, load_span, open_checkpoint
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.adapters import Adapters
+from potluck.blocks.parallel import Ranks
+from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.checkpoint.adapter_files import open_adapter
-from potluck.checkpoint.adapters import Adapters
-from potluck.checkpoint.parallel import Ranks
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 from potluck_daemon.engine import fitting

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
-from potluck.checkpoint import BlockSpan
-from potluck.checkpoint.ragged import StepRow, plan_step
+from potluck.blocks import BlockSpan
+from potluck.blocks.ragged import StepRow, plan_step
 
 _MEASURE_S = 0.05  # for each of the two measurements; at least one run each
 _FORWARD_TOKENS = 64

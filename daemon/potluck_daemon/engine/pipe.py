@@ -30,9 +30,9 @@ from potluck.protocol.records import ServerState
 from potluck_daemon.codec import CodecError
 from potluck_daemon.engine import events, fitting
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.devices import check_devices, num_memories, numbered, parse_max_memory, threads_each
 from potluck_daemon.engine.loading import open_for_swarm
 from potluck_daemon.engine.metrics import EngineMetrics
+from potluck_daemon.engine.ranks.devices import check_devices, num_memories, numbered, parse_max_memory, threads_each
 from potluck_daemon.engine.server import Engine
 from potluck_daemon.policy import MIN_DUTY
 from potluck_daemon.supervisor import messages

@@ -27,7 +27,8 @@ from typing import Protocol, TypeVar
 import torch
 
 from potluck import wire
-from potluck.checkpoint import BlockSpan, Checkpoint
+from potluck.blocks import BlockSpan
+from potluck.checkpoint import Checkpoint
 from potluck.directory import Announcer, Directory, record_checks
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.p2p.config import HostConfig
@@ -36,18 +37,18 @@ from potluck.p2p.network import Host
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck_daemon.engine.blocks import trim_memory
+from potluck_daemon.engine.compute.threads import Threads
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.events import Freed, Joining, Loading, Offline, OnEvent, Online, Placed, Starting
 from potluck_daemon.engine.fitting import cache_tokens
 from potluck_daemon.engine.handlers import Handlers
 from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
 from potluck_daemon.engine.measure import Speed, combine
+from potluck_daemon.engine.memory.spilling import default_folder
 from potluck_daemon.engine.metrics import EngineMetrics
-from potluck_daemon.engine.ranked import RankedSpan
-from potluck_daemon.engine.ranks import BACK_S, RankProcesses
+from potluck_daemon.engine.ranks.processes import BACK_S, RankProcesses
+from potluck_daemon.engine.ranks.ranked import RankedSpan
 from potluck_daemon.engine.serving import Serving
-from potluck_daemon.engine.spilling import default_folder
-from potluck_daemon.engine.threads import Threads
 from potluck_daemon.placement.choose import choose_span
 
 log = logging.getLogger(__name__)

@@ -11,25 +11,25 @@ from pathlib import Path
 from typing import TypeVar
 
 from potluck import wire
-from potluck.checkpoint import BlockSpan
-from potluck.checkpoint.pages import PAGE_TOKENS, pages_of
+from potluck.blocks import BlockSpan
+from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.engine.admission import Admission
 from potluck_daemon.engine.blocks import ServedBlocks
-from potluck_daemon.engine.call_thread import CallThread
-from potluck_daemon.engine.compute import ComputeThread, Stage
+from potluck_daemon.engine.compute.call_thread import CallThread
+from potluck_daemon.engine.compute.executor import SpanExecutor
+from potluck_daemon.engine.compute.step_thread import ComputeThread, Stage
+from potluck_daemon.engine.compute.threads import Threads
 from potluck_daemon.engine.config import Limits
-from potluck_daemon.engine.executor import SpanExecutor
 from potluck_daemon.engine.measure import StepMeter
+from potluck_daemon.engine.memory.paging import Paging
+from potluck_daemon.engine.memory.parking import Parking
+from potluck_daemon.engine.memory.spilling import SpillStore
 from potluck_daemon.engine.metrics import EngineMetrics
-from potluck_daemon.engine.paging import Paging
-from potluck_daemon.engine.parking import Parking
-from potluck_daemon.engine.ranked import served
+from potluck_daemon.engine.ranks.ranked import served
 from potluck_daemon.engine.sessions import SessionTable
-from potluck_daemon.engine.spilling import SpillStore
-from potluck_daemon.engine.threads import Threads
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
-from potluck_daemon.engine.session_memory import SessionMemory
+from potluck_daemon.engine.memory.session_memory import SessionMemory
 
 _REMEMBERED_STEPS = 1024  # step ids; a pushed and a direct copy of one step arrive within a few steps of each other
 MAX_WAITING = 4  # steps not begun; a client that pipelines more waits, a server that pushes more is not heard

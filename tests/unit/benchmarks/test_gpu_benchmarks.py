@@ -17,7 +17,7 @@ from benchmarks.gpu.blocks import Shape, random_blocks
 from benchmarks.gpu.decode import share_of_copy
 from benchmarks.gpu.figures import GPU_FIGURES
 from benchmarks.gpu.offload import measure_moves, share_of_pinned
-from potluck.checkpoint.residency import Room
+from potluck.blocks.residency import Room
 
 ROOT = Path(__file__).parents[3]
 CPU = torch.device("cpu")
@@ -31,8 +31,12 @@ def test_every_gpu_figure_has_a_function_that_measures_it(figure: Figure) -> Non
 
 
 @pytest.mark.parametrize("figure", GPU_FIGURES.values(), ids=list(GPU_FIGURES))
-def test_the_readme_names_every_gpu_figure_with_its_goal(figure: Figure) -> None:
-    rows = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith(f"| `{figure.name}` |")]
+def test_the_list_of_figures_names_every_gpu_figure_with_its_goal(figure: Figure) -> None:
+    rows = [
+        line
+        for line in (ROOT / "benchmarks" / "README.md").read_text().splitlines()
+        if line.startswith(f"| `{figure.name}` |")
+    ]
     assert [row.split("|")[3].strip() for row in rows] == [f"{figure.reach:g} {figure.unit}"]
 
 

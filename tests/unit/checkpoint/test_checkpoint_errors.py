@@ -15,7 +15,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from potluck.checkpoint import building, convert_checkpoint, load_ends, load_span, open_checkpoint, source, span
+from potluck.blocks import load_span, span
+from potluck.checkpoint import building, convert_checkpoint, load_ends, open_checkpoint, source
 from potluck.checkpoint.families import NOT_SPLITTABLE
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span

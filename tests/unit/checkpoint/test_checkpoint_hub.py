@@ -14,8 +14,9 @@ from helpers.hub_server import HubRepo, HubServer
 from torch import nn
 from transformers.utils import logging
 
+from potluck.blocks import load_span
 from potluck.checkpoint import hub as hub_module
-from potluck.checkpoint import load_ends, load_span, open_checkpoint
+from potluck.checkpoint import load_ends, open_checkpoint
 from potluck.checkpoint.source import default_prefix
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span

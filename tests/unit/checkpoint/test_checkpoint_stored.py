@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 import torch
+from helpers.tiny_models import NUM_BLOCKS, save_random
 from safetensors.torch import load_file, save_file
-from tiny_models import NUM_BLOCKS, save_random
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
-from potluck.checkpoint import load_ends, load_span, open_checkpoint
+from potluck.blocks import load_span
+from potluck.checkpoint import load_ends, open_checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 

@@ -11,9 +11,10 @@ from helpers.engine_peers import CHECKPOINT, Client, hidden_states, opening, ser
 from torch import Tensor
 
 from potluck import wire
-from potluck.checkpoint import BlockSpan, load_span, open_checkpoint
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.adapters import Adapters
+from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.adapter_files import AdapterFile, open_adapter
-from potluck.checkpoint.adapters import Adapters
 from potluck.p2p.fake import FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError

@@ -12,7 +12,7 @@ from potluck_daemon.engine.config import Limits
 from torch import Tensor
 
 from potluck import wire
-from potluck.checkpoint import BlockSpan
+from potluck.blocks import BlockSpan
 from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError

@@ -9,10 +9,10 @@ import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM
 from potluck_daemon.engine import fitting
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.devices import parse_max_memory
+from potluck_daemon.engine.ranks.devices import parse_max_memory
 
+from potluck.blocks.residency import place
 from potluck.checkpoint import open_checkpoint
-from potluck.checkpoint.residency import place
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 

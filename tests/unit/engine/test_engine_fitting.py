@@ -10,7 +10,8 @@ from helpers.engine_peers import CHECKPOINT, SWARM, load
 from potluck_daemon.engine.config import EngineConfig, Limits
 from potluck_daemon.engine.fitting import cache_tokens, choose_dtype, num_blocks_that_fit
 
-from potluck.checkpoint import BlockSpan, Checkpoint, open_checkpoint
+from potluck.blocks import BlockSpan
+from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.protocol.blocks import Span
 
 MIB = 1 << 20

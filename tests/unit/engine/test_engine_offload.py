@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, load, opening, until
-from potluck_daemon.engine import parking
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.events import EngineEvent, Freed, Online
+from potluck_daemon.engine.memory import parking
 from potluck_daemon.engine.server import Engine
 from torch import Tensor
 

@@ -31,7 +31,7 @@ def network() -> FakeNetwork:
 
 @pytest.fixture
 def quickly_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_daemon.engine.page_admission.IDLE_S", 0.0)
+    monkeypatch.setattr("potluck_daemon.engine.memory.page_admission.IDLE_S", 0.0)
 
 
 async def open_session(host: FakeHost, server: Server, hidden: Tensor, **options: float) -> Client:

@@ -17,17 +17,17 @@ import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
 from potluck_daemon.engine.blocks import ServedBlocks
 from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.devices import check_devices
 from potluck_daemon.engine.events import EngineEvent, Freed, Joining, Loading, Offline, Online, Placed, Starting
-from potluck_daemon.engine.ranked import RankedSpan, served
-from potluck_daemon.engine.ranks import RankProcesses
+from potluck_daemon.engine.ranks.devices import check_devices
+from potluck_daemon.engine.ranks.processes import RankProcesses
+from potluck_daemon.engine.ranks.ranked import RankedSpan, served
 from potluck_daemon.engine.server import Engine
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.ragged import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
-from potluck.checkpoint.kv import KvMemory, KvSequence
-from potluck.checkpoint.ragged import StepRow, plan_step
 from potluck.errors import CheckpointError, UsageError
 from potluck.p2p.config import HostConfig
 from potluck.p2p.fake import FakeHost, FakeNetwork
@@ -87,7 +87,7 @@ async def test_a_killed_rank_is_noticed_and_every_call_is_refused_with_a_code(tm
 async def test_a_rank_that_hangs_is_killed_when_an_exchange_takes_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck_daemon.engine.ranks.EXCHANGE_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("potluck_daemon.engine.ranks.processes.EXCHANGE_TIMEOUT_S", 0.5)
     async with two_ranks(tmp_path) as (ranks, blocks):
         os.kill(ranks.pids[0], signal.SIGSTOP)
         with pytest.raises(RemoteError):
@@ -116,7 +116,7 @@ import asyncio, sys
 from pathlib import Path
 from helpers.engine_peers import CHECKPOINT, SWARM
 from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.ranks import RankProcesses
+from potluck_daemon.engine.ranks.processes import RankProcesses
 
 async def main():
     ranks = await RankProcesses.start(EngineConfig(SWARM, CHECKPOINT, Path(sys.argv[1]), devices=("cpu", "cpu")))

@@ -1,8 +1,8 @@
 import time
 
 import pytest
-from potluck_daemon.engine import throttle
-from potluck_daemon.engine.throttle import Throttle
+from potluck_daemon.engine.compute import throttle
+from potluck_daemon.engine.compute.throttle import Throttle
 
 
 @pytest.mark.parametrize(

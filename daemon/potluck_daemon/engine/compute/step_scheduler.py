@@ -1,0 +1,274 @@
+"""Which steps run next. Pure: no lock, no clock, no torch; the compute thread acts on what it says.
+
+One step of the engine is one forward over the span for the decode rows of all sessions that are ready, and pieces of
+prefills up to a budget of tokens. While others decode, a step with prefill may cost only `PREFILL_STRETCH` times what
+the decode rows alone would; while nobody does, the budget is full. Steps that have to run alone take turns with the
+batches.
+
+Clients (peers), not sessions, get equal shares of a prefill budget, so that opening more sessions gains nothing.
+
+Rows that were just answered tend to come back together: if the rows of other sessions are expected within the time that
+one step less saves, a step waits for them. Without that, sixteen sessions fall into two convoys that wait for each
+other. What is expected follows from the time that each session took lately between an answer and its next step; a
+session is never held for anybody but others.
+
+Sources: continuous batching as in Orca and vLLM, chunked prefill as in Sarathi.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+from potluck_daemon.engine.compute.steps import Action, Alone, Batch, Hold, Part, StepCost, StepJob
+
+PREFILL_STRETCH = 2.0  # prefill costs a decoding session this much at most, and gets half of the time at least
+MIN_PIECE_TOKENS = 8  # a client gets this many or waits for its turn: smaller pieces cost a step each
+_PACE_SMOOTHING = 0.25
+_LATE_DEVIATIONS = 2.0
+_DECODING_S = 0.5  # a session that was answered this long ago no longer counts as decoding, unless it is that slow
+_SLOW_RETURNS = 3.0  # times its usual pause
+_RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
+
+
+@dataclass(slots=True)
+class _Pace:
+    """How a session that decodes comes back."""
+
+    rows: int
+    answered_at: float
+    think_s: float = 0.0
+    deviation_s: float = 0.0
+    times: int = 0  # measured
+    is_away: bool = True  # answered, and not back yet
+
+    def came_back(self, now: float) -> None:
+        self.is_away = False
+        took_s = now - self.answered_at
+        weight = _PACE_SMOOTHING if self.times else 1.0
+        self.deviation_s += _PACE_SMOOTHING * (abs(took_s - self.think_s) - self.deviation_s) if self.times else 0.0
+        self.think_s += weight * (took_s - self.think_s)
+        self.times += 1
+
+    @property
+    def likely_at(self) -> float:
+        return self.answered_at + self.think_s
+
+    @property
+    def latest_at(self) -> float:
+        """Who is not back by then is not waited for."""
+        return self.likely_at + _LATE_DEVIATIONS * self.deviation_s
+
+
+class StepScheduler:
+    """Steps from their arrival to their answer: `add`, `arrived`, `make_ready`, `next`, `advance` until it says done.
+
+    A step that arrived is not ready before it has its memory, which is somebody else's business.
+    """
+
+    def __init__(self, *, max_queued_jobs: int, max_queued_tokens: int, max_step_tokens: int) -> None:
+        self._max_jobs = max_queued_jobs
+        self._max_tokens = max_queued_tokens
+        self._max_step_tokens = max_step_tokens
+        self._jobs: dict[StepJob, None] = {}  # all, in the order they came
+        self._arrived: list[StepJob] = []
+        self._ready: OrderedDict[PeerId, list[StepJob]] = OrderedDict()  # the client whose turn it is comes first
+        self._ready_alone: list[StepJob] = []
+        self._is_turn_of_alone = False
+        self._paces: dict[Hashable, _Pace] = {}
+        self._ended_at = 0.0  # the last step
+        self.queued_tokens = 0
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def add(self, job: StepJob, now: float, cost: StepCost) -> None:
+        """Take a step in; always if none waits.
+
+        Raises:
+            RemoteError: BUSY, with when to come back.
+        """
+        tokens = job.rows * job.tokens
+        if self._jobs and (len(self._jobs) >= self._max_jobs or self.queued_tokens + tokens > self._max_tokens):
+            text = f"{len(self._jobs)} steps are waiting"
+            raise RemoteError(Code.BUSY, text, retry_after_s=self.retry_after_s(cost))
+        self._jobs[job] = None
+        self._arrived.append(job)
+        self.queued_tokens += tokens
+        pace = self._paces.get(job.session)
+        if pace is not None and pace.is_away:
+            pace.came_back(now)
+
+    def retry_after_s(self, cost: StepCost) -> float:
+        """When what waits now is likely to be done."""
+        return min(max(cost.of(self.queued_tokens), _RETRY_AFTER_MIN_S), _RETRY_AFTER_MAX_S)
+
+    def arrived(self) -> list[StepJob]:
+        """Steps that nobody has looked at; given once."""
+        fresh, self._arrived = self._arrived, []
+        return fresh
+
+    def make_ready(self, job: StepJob) -> None:
+        """The step has its memory. Nothing happens if it was discarded meanwhile."""
+        if job not in self._jobs:
+            return
+        if job.is_alone:
+            self._ready_alone.append(job)
+        else:
+            self._ready.setdefault(job.client, []).append(job)
+
+    def next(self, now: float, cost: StepCost) -> Action | None:
+        """What to do now; None: nothing is ready."""
+        if self._ready_alone and (self._is_turn_of_alone or not self._ready):
+            self._is_turn_of_alone = False
+            return Alone(self._piece_alone())
+        if not self._ready:
+            return None
+        until = self._worth_waiting_until(now, cost)
+        if until > now:
+            return Hold(until)
+        self._is_turn_of_alone = True
+        return Batch(tuple(self._form(now, cost)))
+
+    def advance(self, part: Part, now: float) -> bool:
+        """The part has been through; whether the step is done with that."""
+        job = part.job
+        job.done += part.count
+        self._ended_at = now
+        if job.left > 0:
+            return False
+        self.discard(job)
+        if job.is_decode and not job.is_alone:
+            pace = self._paces.setdefault(job.session, _Pace(job.rows, now))
+            pace.answered_at, pace.is_away = now, True
+        else:
+            self._paces.pop(job.session, None)
+        return True
+
+    def discard(self, job: StepJob) -> None:
+        """Forget a step, wherever it is. Idempotent."""
+        if job not in self._jobs:
+            return
+        del self._jobs[job]
+        self.queued_tokens -= job.rows * job.tokens
+        if job in self._arrived:
+            self._arrived.remove(job)
+        if job in self._ready_alone:
+            self._ready_alone.remove(job)
+        waiting = self._ready.get(job.client, [])
+        if job in waiting:
+            waiting.remove(job)
+            if not waiting:
+                del self._ready[job.client]
+
+    def forget(self, session: Hashable) -> None:
+        """A session ended: nothing more is expected of it."""
+        self._paces.pop(session, None)
+
+    def expired(self, now: float) -> list[StepJob]:
+        """Steps whose deadline is over; they are discarded."""
+        late = [job for job in self._jobs if job.deadline <= now]
+        for job in late:
+            self.discard(job)
+        return late
+
+    @property
+    def earliest_deadline(self) -> float | None:
+        return min((job.deadline for job in self._jobs), default=None)
+
+    def _piece_alone(self) -> Part:
+        """Of the step that has waited longest; it goes to the end of its line."""
+        job = self._ready_alone.pop(0)
+        self._ready_alone.append(job)
+        return Part(job, min(job.left, max(self._max_step_tokens // job.rows, 1)))
+
+    def _worth_waiting_until(self, now: float, cost: StepCost) -> float:
+        """`now` if not at all. No row is held longer than what one step less saves."""
+        arrived_at = min(job.submitted_at for jobs in self._ready.values() for job in jobs)
+        horizon = max(arrived_at, self._ended_at) + cost.step_s
+        away = [pace for pace in self._paces.values() if pace.is_away and pace.times]
+        return max((min(pace.latest_at, horizon) for pace in away if pace.likely_at <= horizon), default=now)
+
+    def _form(self, now: float, cost: StepCost) -> list[Part]:
+        """At least one part."""
+        decode = self._decode_parts()
+        prefills = OrderedDict(
+            (client, wanted)
+            for client, jobs in self._ready.items()
+            if (wanted := [job for job in jobs if not job.is_decode])
+        )
+        if not prefills:
+            return decode
+        budget = self._prefill_budget(sum(part.total for part in decode), now, cost)
+        return decode + self._prefill_parts(prefills, budget)
+
+    def _decode_parts(self) -> list[Part]:
+        """Every client's next one in turn, so that what does not fit is nobody's in particular."""
+        lines = [[job for job in jobs if job.is_decode] for jobs in self._ready.values()]
+        parts: list[Part] = []
+        room = self._max_step_tokens
+        for job in _in_turns(lines):
+            if parts and job.rows > room:
+                continue
+            parts.append(Part(job, 1))
+            room -= job.rows
+        return parts
+
+    def _prefill_budget(self, decode_tokens: int, now: float, cost: StepCost) -> int:
+        if not decode_tokens:
+            decode_tokens = sum(pace.rows for pace in self._paces.values() if _is_decoding(pace, now))
+            if not decode_tokens:
+                return self._max_step_tokens
+        allowed_s = PREFILL_STRETCH * cost.of(decode_tokens)
+        return max(cost.tokens_within(allowed_s, self._max_step_tokens) - decode_tokens, MIN_PIECE_TOKENS)
+
+    def _prefill_parts(self, prefills: OrderedDict[PeerId, list[StepJob]], budget: int) -> list[Part]:
+        """Equal shares of `budget` for as many clients as can have `MIN_PIECE_TOKENS`; the others are next."""
+        served = list(prefills)[: max(budget // MIN_PIECE_TOKENS, 1)]
+        wanted = {client: sum(job.left * job.rows for job in prefills[client]) for client in served}
+        parts = []
+        for client, share in _equal_shares(wanted, budget).items():
+            parts += _first_tokens(prefills[client], share)
+        for client in served:
+            self._ready.move_to_end(client)
+        return parts
+
+
+def _is_decoding(pace: _Pace, now: float) -> bool:
+    return not pace.is_away or now - pace.answered_at < max(_DECODING_S, _SLOW_RETURNS * pace.think_s)
+
+
+def _in_turns(lines: list[list[StepJob]]) -> Iterable[StepJob]:
+    """The first of each line, then the second of each, and so on."""
+    for place in range(max(map(len, lines), default=0)):
+        for line in lines:
+            if place < len(line):
+                yield line[place]
+
+
+def _equal_shares(wanted: dict[PeerId, int], budget: int) -> dict[PeerId, int]:
+    """Nobody gets more than what is wanted, nor more than another who wants more."""
+    shares: dict[PeerId, int] = {}
+    left = len(wanted)
+    for client, tokens in sorted(wanted.items(), key=lambda item: item[1]):
+        shares[client] = min(tokens, -(-budget // left))
+        budget -= shares[client]
+        left -= 1
+    return shares
+
+
+def _first_tokens(jobs: list[StepJob], budget: int) -> list[Part]:
+    """Of the oldest step first; at least one token of each of its rows."""
+    parts: list[Part] = []
+    for job in jobs:
+        count = min(job.left, budget // job.rows)
+        if not count and not parts:
+            count = 1
+        if count <= 0:
+            break
+        parts.append(Part(job, count))
+        budget -= count * job.rows
+    return parts

@@ -1,0 +1,34 @@
+"""The two threads of an engine that compute: one for the steps of sessions, one for stateless calls."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from potluck_daemon.engine.compute.call_thread import CallThread
+from potluck_daemon.engine.compute.step_thread import ComputeThread
+from potluck_daemon.engine.config import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    compute: ComputeThread
+    calls: CallThread
+
+    @classmethod
+    def of(cls, limits: Limits, *, threads: int) -> Threads:
+        """Not started."""
+        compute = ComputeThread(limits, threads=threads)
+        return cls(compute, CallThread(limits, threads=threads, is_shared=lambda: compute.has_sessions))
+
+    def start(self) -> None:
+        self.compute.start()
+        self.calls.start()
+
+    def throttle(self, duty: float) -> None:
+        """Compute in this share of the time."""
+        self.compute.throttle.duty = self.calls.throttle.duty = duty
+
+    async def stop(self) -> None:
+        """Refuse what waits, let what runs end, join both."""
+        await asyncio.gather(self.compute.stop(), self.calls.stop())

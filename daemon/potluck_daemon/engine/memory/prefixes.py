@@ -1,0 +1,144 @@
+"""Beginnings of sessions that are kept, so that another session with the same beginning computes nothing for it.
+
+What is known of a session's tokens here is their hidden states. Pages are keyed by a hash over all inputs up to their
+end, the span, the adapter and the deep prompts; the outputs of the tokens are kept with them, because the client wants
+them too. Only full pages count. A kept beginning holds its pages until somebody needs them.
+
+Shared within one client (peer) only: an answer that comes sooner would tell a stranger what others have asked.
+
+Source: vLLM's automatic prefix caching (a chain of hashes a page).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import torch
+from torch import Tensor
+
+from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.pages import PAGE_TOKENS
+from potluck.protocol.codes import RemoteError
+
+_KEPT_SHARE = 0.25  # of the memory: what sessions use now is worth more than what they may use again
+_KEY_BYTES = 16
+
+Chain = tuple[bytes, ...]
+"""A key for each full page of a row's input."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    chain: Chain
+    sequence: KvSequence
+    outputs: Tensor  # [tokens, hidden_size]
+
+
+def chain_of(owner: str, hidden: Tensor) -> Chain:
+    """Keys of the full pages of one row.
+
+    Args:
+        owner: whatever else must be equal: client, span, adapter, prompts.
+
+    Shapes: hidden [tokens, hidden_size].
+    """
+    keys = []
+    key = owner.encode()
+    for start in range(0, hidden.shape[0] - PAGE_TOKENS + 1, PAGE_TOKENS):
+        page = hidden[start : start + PAGE_TOKENS].contiguous().view(torch.uint8).numpy().data
+        key = blake2b(page, key=blake2b(key, digest_size=_KEY_BYTES).digest(), digest_size=_KEY_BYTES).digest()
+        keys.append(key)
+    return tuple(keys)
+
+
+class Prefixes:
+    """Kept beginnings, the longest unused ones first. Used by the compute thread only."""
+
+    def __init__(self, memory: KvMemory) -> None:
+        self._memory = memory
+        self._max_pages = int(memory.num_pages * _KEPT_SHARE)
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()  # by the last key of its chain
+        self._pages: dict[bytes, tuple[_Kept, int]] = {}  # key -> beginning, and its tokens up to the page's end
+        self._unused_pages: int | None = 0  # None: to be counted again
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def unused_pages(self) -> int:
+        """Pages that would be free without this. Those that several kept beginnings share count as used."""
+        if self._unused_pages is None:
+            tables = [table for kept in self._kept.values() for table in kept.sequence.tables.values()]
+            pages = (start + i for table in tables for start, count in table.runs for i in range(count))
+            self._unused_pages = sum(not self._memory.pool.is_shared(page) for page in pages)
+        return self._unused_pages
+
+    def note_change(self) -> None:
+        """Sessions took or freed pages."""
+        self._unused_pages = None
+
+    def find(self, chain: Chain) -> tuple[_Kept, int] | None:
+        """The longest beginning that is known, and how many of its tokens are shared."""
+        for key in reversed(chain):
+            found = self._pages.get(key)
+            if found is not None:
+                self._kept.move_to_end(found[0].chain[-1])
+                return found
+        return None
+
+    def fork(self, kept: _Kept, tokens: int) -> KvSequence | None:
+        """A new row that begins with them; None if a window has lost what the next token must see."""
+        sequence = self._memory.fork(kept.sequence)
+        try:
+            self._memory.crop(sequence, tokens)
+        except RemoteError:
+            self._memory.free(sequence)
+            return None
+        return sequence
+
+    def keep(self, chain: Chain, sequence: KvSequence, outputs: Tensor) -> None:
+        """Remember the full pages of a row that has just been computed.
+
+        Shapes: outputs [tokens, hidden_size], at least as many tokens as the chain has.
+        """
+        if not chain or chain[-1] in self._pages or len(chain) > self._max_pages:
+            return
+        tokens = len(chain) * PAGE_TOKENS
+        mine = self._memory.fork(sequence)
+        try:
+            self._memory.crop(mine, tokens)
+        except RemoteError:
+            self._memory.free(mine)
+            return
+        kept = _Kept(chain, mine, outputs[:tokens].clone())
+        for key in chain[:-1]:  # this one has it all
+            if key in self._kept:
+                self._let_go(key)
+        self._kept[chain[-1]] = kept
+        self._index(kept)
+        while sum(len(other.chain) for other in self._kept.values()) > self._max_pages:
+            self.evict()
+
+    def evict(self) -> None:
+        """Let go of the beginning that was used longest ago. There must be one."""
+        self._let_go(next(iter(self._kept)))
+
+    def _let_go(self, last_key: bytes) -> None:
+        kept = self._kept.pop(last_key)
+        self._unused_pages = None
+        for key in kept.chain:
+            if self._pages[key][0] is kept:
+                del self._pages[key]
+        self._memory.free(kept.sequence)
+        for other in self._kept.values():  # that begin alike
+            if other.chain[0] == kept.chain[0]:
+                self._index(other)
+
+    def _index(self, kept: _Kept) -> None:
+        for index, key in enumerate(kept.chain):
+            self._pages.setdefault(key, (kept, (index + 1) * PAGE_TOKENS))
+
+    def clear(self) -> None:
+        while self._kept:
+            self.evict()

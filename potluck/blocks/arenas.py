@@ -1,0 +1,96 @@
+"""The memory that holds keys and values: one tensor of keys and one of values for all layers of the same shape.
+
+On a CPU it is mapped without being touched, so that what nobody used takes no memory, and large freed parts go back to
+the system. Knows slots (tokens), not pages or sequences.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from potluck.blocks.widening import Widener
+
+_LEAST_GIVEN_BACK_BYTES = 64 * 1024  # a head's part of a freed run; below, the system calls cost more than they bring
+
+
+@dataclass(frozen=True, slots=True)
+class KvShape:
+    """What a layer keeps of one token: keys [kv_heads, key_dim] and values [kv_heads, value_dim]."""
+
+    kv_heads: int
+    key_dim: int
+    value_dim: int
+
+    @property
+    def numel(self) -> int:
+        return self.kv_heads * (self.key_dim + self.value_dim)
+
+
+class KvArena:
+    """Keys and values of `depth` layers of one shape, `capacity` slots each.
+
+    Shapes: keys [depth, kv_heads, capacity, key_dim], values [depth, kv_heads, capacity, value_dim].
+
+    Attributes:
+        widener: where attention computes in float32 with what is kept in half precision.
+    """
+
+    def __init__(self, shape: KvShape, depth: int, capacity: int, dtype: torch.dtype, device: torch.device) -> None:
+        self.shape = shape
+        self._maps: tuple[mmap.mmap | None, ...]
+        sizes = [(depth, shape.kv_heads, capacity, dim) for dim in (shape.key_dim, shape.value_dim)]
+        (self.keys, key_map), (self.values, value_map) = (_map_tensor(size, dtype, device) for size in sizes)
+        self._maps = (key_map, value_map)
+        self.widener = Widener() if device.type == "cpu" and dtype.itemsize == 2 else None
+
+    def copy(self, source: int, target: int, count: int) -> None:
+        """Copy slots within each layer; the two ranges do not overlap."""
+        for tensor in (self.keys, self.values):
+            tensor.narrow(2, target, count).copy_(tensor.narrow(2, source, count))
+
+    def free(self) -> None:
+        """Give a device's memory back; what was held is lost. `take` before the arena is used again."""
+        for tensor, mapped in zip((self.keys, self.values), self._maps, strict=True):
+            if mapped is None:
+                tensor.untyped_storage().resize_(0)
+
+    def take(self) -> None:
+        """Undo `free`. Raises torch.OutOfMemoryError."""
+        for tensor, mapped in zip((self.keys, self.values), self._maps, strict=True):
+            if mapped is None:
+                tensor.untyped_storage().resize_(tensor.nbytes)
+
+    def give_back(self, runs: Iterable[tuple[int, int]]) -> None:
+        """Tell the system that these (slot, count) hold nothing of worth. Only where that pays and can be done."""
+        for start, count in runs:
+            for tensor, mapped in zip((self.keys, self.values), self._maps, strict=True):
+                if mapped is not None:
+                    _drop_slots(tensor, mapped, start, count)
+
+
+def _map_tensor(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple[Tensor, mmap.mmap | None]:
+    """An uninitialised tensor; on a CPU in a mapping of its own, without huge pages: they would fill gaps."""
+    num_bytes = torch.Size(size).numel() * dtype.itemsize
+    if device.type != "cpu" or sys.platform != "linux" or not num_bytes:
+        return torch.empty(size, dtype=dtype, device=device), None
+    mapped = mmap.mmap(-1, num_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    mapped.madvise(mmap.MADV_NOHUGEPAGE)
+    return torch.frombuffer(mapped, dtype=dtype).view(size), mapped
+
+
+def _drop_slots(tensor: Tensor, mapped: mmap.mmap, start: int, count: int) -> None:
+    depth, heads, capacity, dim = tensor.shape
+    slot_bytes = dim * tensor.element_size()
+    if count * slot_bytes < _LEAST_GIVEN_BACK_BYTES:
+        return
+    for row in range(depth * heads):
+        first = (row * capacity + start) * slot_bytes
+        begin = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
+        end = (first + count * slot_bytes) // mmap.PAGESIZE * mmap.PAGESIZE
+        mapped.madvise(mmap.MADV_DONTNEED, begin, end - begin)

@@ -1,0 +1,220 @@
+"""Attention of packed rows: each token over its own row's keys and values, which lie in a few runs of an arena.
+
+Registered with transformers, whose layers call it with what `RaggedCache.update` gave them in place of keys and values.
+Here for the CPU: several runs, and the past against a row's own new tokens, are attended to one by one and merged by
+their log-sum-exp, so that no mask and no copy is made but for windows that end within the new tokens.
+
+Source: merging by log-sum-exp as in Flash-Decoding; a sink is one more score without a value (gpt-oss).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812 (the field's name)
+from torch import Tensor, nn
+from transformers import AttentionInterface
+
+from potluck.blocks.paged import PagedView
+from potluck.blocks.widening import Widener
+
+RAGGED = "potluck_ragged"
+"""Name of the attention implementation; transformers makes no masks for those it does not know."""
+
+_MAX_RUNS = 4  # beyond, copying a row's keys together is cheaper than that many calls
+_WIDE_GROUP = 4  # query heads a key head from which the fused kernel is fast in bfloat16
+
+Pair = tuple[Tensor, Tensor]
+"""Keys [1, kv_heads, tokens, key_dim] and values [1, kv_heads, tokens, value_dim]."""
+
+
+@dataclass(slots=True)
+class RowView:
+    """One row of a step as one group of layers sees it.
+
+    Attributes:
+        tokens: how many new tokens it has.
+        runs: for each run of visible tokens its keys and its values, each as a tuple over the places of the arena. The
+            new tokens are among them if there is but one, or if there is a mask.
+        mask: [tokens, tokens seen], additive; None where causality is all there is.
+    """
+
+    tokens: int
+    runs: list[tuple[tuple[Tensor, ...], tuple[Tensor, ...]]]
+    mask: Tensor | None
+
+    def pairs(self, place: int, at_most: int = _MAX_RUNS) -> list[Pair]:
+        """The visible tokens of one layer, without a copy if they are in few runs."""
+        pairs = [(keys[place], values[place]) for keys, values in self.runs]
+        if len(pairs) <= at_most:
+            return pairs
+        return [(torch.cat([keys for keys, _ in pairs], dim=2), torch.cat([values for _, values in pairs], dim=2))]
+
+
+@dataclass(slots=True)
+class LayerView:
+    """What a layer's attention gets in place of keys and values.
+
+    Attributes:
+        new_keys, new_values: [1, kv_heads, packed tokens, dim]; they are in the rows' runs already.
+        place: the layer's place in the arena.
+        widener: None where keys and values are computed with as they are.
+    """
+
+    new_keys: Tensor
+    new_values: Tensor
+    rows: list[RowView]
+    place: int
+    widener: Widener | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """How a layer makes scores; sinks [kv_heads, group of query heads]."""
+
+    scale: float
+    soft_cap: float | None
+    sinks: Tensor | None = field(repr=False)
+
+    @property
+    def is_plain(self) -> bool:
+        return self.soft_cap is None and self.sinks is None
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Any,
+    value: Any,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    is_causal: bool | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """An attention implementation of transformers. Shapes: query [1, heads, tokens, key_dim]; returns [1, tokens, ...].
+
+    Raises:
+        TypeError: the layer wants something that is not known here, so its family takes another way.
+    """
+    unknown = [name for name, other in others.items() if isinstance(other, Tensor) and name not in _HARMLESS]
+    is_known = isinstance(key, LayerView | PagedView) and attention_mask is None and is_causal is not False
+    if not is_known or unknown:
+        raise TypeError(f"attention of {type(module).__name__} cannot be given packed rows")
+    heads, tokens, key_dim = query.shape[1:]
+    scale = key_dim**-0.5 if scaling is None else scaling
+    if isinstance(key, PagedView):
+        return key.attend(query, scale, softcap, s_aux), None
+    kv_heads = key.new_keys.shape[1]
+    sinks = None if s_aux is None else s_aux.float().view(kv_heads, heads // kv_heads)
+    scores = Scores(scale, softcap, sinks)
+    packed = query.transpose(1, 2).reshape(tokens, kv_heads, heads // kv_heads, key_dim)
+    outputs = []
+    start = 0
+    for row, part in zip(key.rows, torch.split(packed, [row.tokens for row in key.rows]), strict=True):
+        if row.tokens == 1:
+            outputs.append(_attend_token(part, key, row, scores))
+        else:
+            outputs.append(_attend_chunk(part, key, row, start, scores))
+        start += row.tokens
+    output = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+    return output.reshape(1, tokens, heads, output.shape[-1]), None
+
+
+_HARMLESS = frozenset({"position_ids"})
+
+AttentionInterface.register(RAGGED, attend)
+
+
+def window_mask(tokens: int, seen: int, window: int, like: Tensor) -> Tensor:
+    """Additive [tokens, seen]: the last token is the newest one seen; each sees `window` tokens, itself included."""
+    newest = torch.arange(seen - tokens, seen, device=like.device)[:, None]
+    age = newest - torch.arange(seen, device=like.device)
+    hidden = (age < 0) | (age >= window)
+    return torch.zeros(hidden.shape, dtype=like.dtype, device=like.device).masked_fill_(hidden, float("-inf"))
+
+
+def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) -> Tensor:
+    """query and result [1, kv_heads, group, dim]; the heads that share keys stand in place of several queries."""
+    pairs = row.pairs(view.place)
+    if view.widener is None and len(pairs) == 1 and scores.is_plain and pairs[0][0].shape[3] == pairs[0][1].shape[3]:
+        return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # the way of nearly all rows
+    if view.widener is None or (query.shape[2] >= _WIDE_GROUP and query.dtype is torch.bfloat16):
+        return _merge([_partial(query, keys, values, scores) for keys, values in pairs], scores.sinks)
+    wide = query.float()
+    return _merge([_widened(wide, *pair, scores, view.widener) for pair in pairs], scores.sinks).to(query.dtype)
+
+
+def _widened(query: Tensor, keys: Tensor, values: Tensor, scores: Scores, widener: Widener) -> Pair:
+    parts = [_partial(query.narrow(1, head, k.shape[1]), k, v, scores) for head, k, v in widener.widen(keys, values)]
+    if len(parts) == 1:
+        return parts[0]
+    return torch.cat([output for output, _ in parts], dim=1), torch.cat([sums for _, sums in parts], dim=1)
+
+
+def _attend_chunk(query: Tensor, view: LayerView, row: RowView, start: int, scores: Scores) -> Tensor:
+    """query and result [tokens, kv_heads, group, dim]."""
+    tokens, kv_heads, group, _ = query.shape
+    by_head = query.permute(1, 2, 0, 3)  # [kv_heads, group, tokens, dim]
+    if row.mask is not None:
+        ((keys, values),) = row.pairs(view.place, at_most=1)
+        parts = [_partial(by_head, *_shared(keys, values, group), scores, row.mask)]
+    else:
+        own = _shared(view.new_keys.narrow(2, start, tokens), view.new_values.narrow(2, start, tokens), group)
+        parts = [_partial(by_head, *own, scores, is_causal=True)]
+        folded = by_head.reshape(1, kv_heads, group * tokens, -1) if row.runs else by_head
+        for keys, values in row.pairs(view.place):
+            output, sums = _partial(folded, keys, values, scores)
+            parts.append((output.view(kv_heads, group, tokens, -1), sums.view(kv_heads, group, tokens)))
+    return _merge(parts, None if scores.sinks is None else scores.sinks[..., None]).permute(2, 0, 1, 3)
+
+
+def _shared(keys: Tensor, values: Tensor, group: int) -> tuple[Tensor, Tensor]:
+    """From [1, kv_heads, tokens, dim] to [kv_heads, group, tokens, dim] without a copy."""
+    return keys[0][:, None].expand(-1, group, -1, -1), values[0][:, None].expand(-1, group, -1, -1)
+
+
+def _partial(
+    query: Tensor, keys: Tensor, values: Tensor, scores: Scores, mask: Tensor | None = None, is_causal: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Attention over some of the keys, [.., queries, value_dim], and the log-sum-exp of its scores, [.., queries]."""
+    if query.device.type == "cpu" and scores.soft_cap is None and keys.shape[-1] == values.shape[-1]:
+        flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+        output, sums = flash(query, keys, values, 0.0, is_causal, attn_mask=mask, scale=scores.scale)
+        return output, sums
+    return _plain(query, keys, values, scores, mask, is_causal)
+
+
+def _plain(
+    query: Tensor, keys: Tensor, values: Tensor, scores: Scores, mask: Tensor | None, is_causal: bool
+) -> tuple[Tensor, Tensor]:
+    """What the fused kernel cannot do: soft caps, values of another size than keys, and any device but the CPU."""
+    weights = torch.matmul(query, keys.transpose(-1, -2)).float().mul_(scores.scale)
+    if scores.soft_cap is not None:
+        weights = weights.div_(scores.soft_cap).tanh_().mul_(scores.soft_cap)
+    if is_causal:
+        mask = window_mask(query.shape[-2], keys.shape[-2], keys.shape[-2], weights)
+    if mask is not None:
+        weights += mask
+    sums = weights.logsumexp(-1)
+    return torch.matmul(weights.sub_(sums[..., None]).exp_().to(values.dtype), values), sums
+
+
+def _merge(parts: list[tuple[Tensor, Tensor]], sinks: Tensor | None) -> Tensor:
+    """One attention from parts over disjoint keys, and from sinks, which only take weight.
+
+    Shapes: of parts as `_partial` returns them; sinks as the sums, or to be broadcast to them.
+    """
+    output, sums = parts[0]
+    dtype = output.dtype
+    if len(parts) > 1:
+        all_sums = torch.stack([part[1] for part in parts])
+        sums = all_sums.logsumexp(0)
+        shares = (all_sums - sums).exp_()
+        output = torch.stack([part[0] for part in parts]).mul(shares[..., None]).sum(0)
+    if sinks is not None:
+        output = output * torch.sigmoid(sums - sinks)[..., None]
+    return output.to(dtype)

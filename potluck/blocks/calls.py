@@ -1,0 +1,133 @@
+"""What the layers of a family are called with, for packed tokens at any positions.
+
+The family's own loop makes it: run with its layers held still (they only note what they are handed and pass the hidden
+state on), it makes positions, rotary tables and whatever else the family needs. That costs a good part of a millisecond
+a step, so for the usual families the same arguments are made directly: constants, the cache, the positions and the
+tables of these positions. Both ways are tried out while a span is loaded (see `potluck.blocks.trial`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional arguments after the hidden state, and keyword arguments, of one layer."""
+
+Watch = Callable[[Tensor, Tensor | None, Any], list[Call]]
+"""The family's loop with its layers held still: (hidden [1, tokens, hidden_size], positions [1, tokens], cache)."""
+
+Tables = Callable[[Tensor, Tensor], Any]
+"""Rotary tables from (hidden, positions)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A place in a template that is filled at each step; `tables` None: the cache or the positions."""
+
+    is_cache: bool = False
+    is_positions: bool = False
+    table: int | None = None
+
+
+class LayerCalls:
+    """Makes the arguments of all layers; directly if it was given templates."""
+
+    def __init__(self, watch: Watch, templates: list[Call] | None, tables: list[Tables]) -> None:
+        self._watch = watch
+        self._templates = templates
+        self._tables = tables
+
+    @property
+    def is_direct(self) -> bool:
+        return self._templates is not None
+
+    def make(self, hidden: Tensor, positions: Tensor, cache: Any) -> list[Call]:
+        """Shapes: hidden [1, tokens, hidden_size], whose values do not count; positions [1, tokens]."""
+        if self._templates is None:
+            return self._watch(hidden, positions, cache)
+        made = [tables(hidden, positions) for tables in self._tables]
+
+        def fill(value: Any) -> Any:
+            if not isinstance(value, _Made):
+                return value
+            if value.table is not None:
+                return made[value.table]
+            return cache if value.is_cache else positions
+
+        return [
+            (tuple(fill(value) for value in args), {key: fill(value) for key, value in kwargs.items()})
+            for args, kwargs in self._templates
+        ]
+
+
+def learn_calls(decoder: Any, watch: Watch, hidden: Tensor, positions: Tensor, cache: Any) -> LayerCalls:
+    """Find out whether what the layers are handed can be made directly.
+
+    Shapes: hidden [1, tokens, hidden_size], positions [1, tokens]: several, different, and not in order.
+    """
+    tables = _tables_of(decoder)
+    made = [_try(table, hidden, positions) for table in tables]
+    used: list[Tables] = []
+
+    def place(value: Any) -> Any:
+        if value is None or isinstance(value, bool | str):  # a number might be a length that looks constant
+            return value
+        if value is cache:
+            return _Made(is_cache=True)
+        if same(value, positions):
+            return _Made(is_positions=True)
+        for table, result in zip(tables, made, strict=True):
+            if result is not None and same(value, result):
+                if table not in used:
+                    used.append(table)
+                return _Made(table=used.index(table))
+        raise LookupError
+
+    calls = watch(hidden, positions, cache)
+    try:
+        templates = [
+            (tuple(place(value) for value in args), {key: place(value) for key, value in kwargs.items()})
+            for args, kwargs in calls
+        ]
+    except LookupError:
+        return LayerCalls(watch, None, [])
+    return LayerCalls(watch, templates, used)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two arguments are alike to the last bit."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return one is other or (type(one) is type(other) and not isinstance(one, Tensor) and bool(one == other))
+
+
+def _tables_of(decoder: Any) -> list[Tables]:
+    """Every way in which a family might call its rotary module; those that fail are left out by `_try`."""
+    layer_types = dict.fromkeys(getattr(decoder.config, "layer_types", None) or ())
+    found: list[Tables] = []
+    for name, module in decoder.named_children():
+        if "rotary" in name or "rope" in name:
+            found.append(module)
+            found.extend(_typed(module, kind) for kind in layer_types)
+    return found
+
+
+def _typed(module: Any, kind: str) -> Tables:
+    """For families whose tables depend on the kind of layer."""
+    return lambda hidden, positions: module(hidden, positions, kind)
+
+
+def _try(table: Tables, hidden: Tensor, positions: Tensor) -> Any:
+    try:
+        return table(hidden, positions)
+    except (AttributeError, KeyError, TypeError):
+        return None

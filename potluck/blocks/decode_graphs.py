@@ -1,0 +1,163 @@
+"""Decode steps as CUDA graphs: one launch a step instead of hundreds.
+
+A graph is captured, lazily, for each bucket of rows (1, 2, 4, ...); rows that fill up a bucket write to a page of their
+own and attend to nothing. What a step reads (positions, slots, page tables, the hidden state) is copied to where the
+graph was captured reading it. A step that has no graph runs as it would anyway, and after one failed capture all do.
+
+A graph holds addresses: those of the weights, which is why it is forgotten before they move, and of one KV memory.
+Never run on a GPU so far; see docs/decisions/0011-cuda.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from potluck.blocks.kv import KvMemory
+from potluck.blocks.pages import Run
+from potluck.blocks.step_tensors import StepMemory, StepTensors, TensorRow, num_pages_of
+from potluck.protocol.codes import Code, RemoteError
+
+MAX_BUCKET = 64  # rows; beyond, a step computes long enough to hide its launches
+
+log = logging.getLogger(__name__)
+
+RunBlocks = Callable[[Tensor, StepTensors, KvMemory], Tensor]
+"""All blocks of the span over hidden [tokens, hidden_size]; returns the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Work that can be done again: it reads what it read when it was recorded, and writes `output`."""
+
+    replay: Callable[[], None]
+    output: Tensor
+
+
+Record = Callable[[Callable[[], Tensor]], Recording]
+
+
+class GraphRecorder:
+    """Records CUDA graphs of one device, which share their memory, for only one replays at a time."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._pool: Any = None  # a handle, once there is a graph
+
+    def record(self, work: Callable[[], Tensor]) -> Recording:
+        """Raises RuntimeError: out of memory, or the work has something that cannot be captured."""
+        # Kernels keep the priority of the stream they are captured in: before those of forward and backward calls.
+        stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):  # once before: kernels are compiled and libraries set up at their first use
+            work()
+        torch.cuda.current_stream(self._device).wait_stream(stream)
+        self._pool = self._pool or torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        # Only this thread is watched: another may be fetching weights or taking memory meanwhile.
+        with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
+            output = work()
+        return Recording(graph.replay, output)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    recording: Recording
+    numbers: StepMemory
+    hidden: Tensor
+
+
+def bucket_of(num_rows: int) -> int | None:
+    """The smallest power of two that holds so many rows; None for too many."""
+    bucket = 1 << max(num_rows - 1, 0).bit_length()
+    return bucket if bucket <= MAX_BUCKET else None
+
+
+def filled_up(rows: list[TensorRow], bucket: int, groups: range, spare: Run) -> list[TensorRow]:
+    """The rows and as many more as the bucket has, which write to the page `spare`."""
+    filler = TensorRow(0, 1, dict.fromkeys(groups, (0, (spare,))), is_filler=True)
+    return rows + [filler] * (bucket - len(rows))
+
+
+class DecodeGraphs:
+    """The graphs of one span.
+
+    Attributes:
+        has_failed: one could not be recorded, so there will be no other.
+    """
+
+    def __init__(self, run_blocks: RunBlocks, device: torch.device, record: Record) -> None:
+        self.has_failed = False
+        self._run_blocks = run_blocks
+        self._device = device
+        self._record = record
+        self._buckets: dict[int, _Bucket] = {}
+        self._memory: weakref.ref[KvMemory] | None = None
+        self._addresses: list[int] = []
+        self._spare: Run | None = None
+
+    def run(self, rows: list[TensorRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
+        """A step of one token a row, through all blocks; None where it has to be run without a graph.
+
+        Shapes: hidden [rows, hidden_size] and the result, on the device.
+        """
+        size = bucket_of(len(rows))
+        if size is None or self.has_failed or not self._has_spare_page(memory):
+            return None
+        assert self._spare is not None
+        bucket = self._buckets.get(size) or self._new_bucket(size, memory, hidden)
+        if bucket is None:
+            return None
+        filled = filled_up(rows, size, range(len(memory.groups)), self._spare)
+        if num_pages_of(filled) > bucket.numbers.num_pages:  # pages that rows share are listed for each
+            return None
+        bucket.numbers.write(filled)
+        bucket.hidden[: len(rows)].copy_(hidden)
+        bucket.recording.replay()
+        return bucket.recording.output[: len(rows)].clone()  # the next replay writes over it
+
+    def forget(self) -> None:
+        """Drop all graphs: weights or KV memory are about to move."""
+        memory = self._memory() if self._memory is not None else None
+        if memory is not None and self._spare is not None:
+            memory.pool.release([self._spare])
+        self._buckets.clear()
+        self._memory = self._spare = None
+
+    def _has_spare_page(self, memory: KvMemory) -> bool:
+        """Whether there is a page for rows that only fill up; graphs of memory elsewhere are forgotten."""
+        addresses = [tensor.data_ptr() for arena in memory.arenas for tensor in (arena.keys, arena.values)]
+        if self._memory is not None and self._memory() is memory and self._addresses == addresses:
+            return True
+        self.forget()
+        try:
+            (self._spare,) = memory.pool.allocate(1)
+        except RemoteError as error:
+            if error.code is not Code.NO_MEMORY:
+                raise
+            return False
+        self._memory, self._addresses = weakref.ref(memory), addresses
+        return True
+
+    def _new_bucket(self, size: int, memory: KvMemory, like: Tensor) -> _Bucket | None:
+        assert self._spare is not None
+        windows = {index: group.window for index, group in enumerate(memory.groups)}
+        num_pages = memory.num_pages + size * len(windows)
+        try:
+            numbers = StepMemory([1] * size, windows, num_pages=num_pages, device=self._device)
+            numbers.write(filled_up([], size, range(len(windows)), self._spare))
+            hidden = like.new_zeros((size, like.shape[1]))
+            recording = self._record(lambda: self._run_blocks(hidden, numbers.tensors, memory))
+        except RuntimeError as error:
+            log.warning("decode steps run without CUDA graphs: %s", str(error).partition("\n")[0])
+            self.has_failed = True
+            self.forget()
+            return None
+        bucket = self._buckets[size] = _Bucket(recording, numbers, hidden)
+        return bucket

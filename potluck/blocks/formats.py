@@ -1,0 +1,305 @@
+"""Weights held in fewer bits: the matrices of a block as int8 or int4 codes with scales, everything else as it is.
+
+Runs on PyTorch alone: for few tokens its weight-only kernels where the processor has them (bfloat16 on x86), else the
+matrix is made whole again for one product. Codes and scales are parameters like any other, so what moves, shares, frees
+or counts the tensors of a block needs to know nothing of them. Why not bitsandbytes or torchao: docs/decisions/0009.
+
+int8: one symmetric scale a row. int4: 16 levels between the least and the greatest of each group of 32 values.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers.pytorch_utils import Conv1D
+
+from potluck.blocks.mapping import trim_heap
+from potluck.errors import CheckpointError, UsageError
+from potluck.protocol.records import QUANTIZATIONS
+
+_GROUP = 32  # values of a row that share a scale in int4: 5 bits a value with bfloat16 scales
+_MIN_ROWS = 64  # smaller matrices are gates and routers: nothing is saved, and much would change
+_INT8_KERNEL_TOKENS = 16  # above this, a whole matrix and one product are faster (measured, AVX-512, hidden 2048)
+_INT4_KERNEL_TOKENS = 128  # making int4 whole takes longer
+_CHUNK_ROWS = 128  # converted at a time: what is needed beside a block and its codes
+_OTHER_ROWS = 64  # rows packed together where no kernel asks for a number of its own
+
+
+class Int8Matrix(nn.Module):
+    """A matrix [rows, columns]: `codes` int8 of that shape, `scales` [rows] in the dtype of the original."""
+
+    def __init__(self, weight: Tensor) -> None:
+        super().__init__()
+        codes = torch.empty(weight.shape, dtype=torch.int8, device=weight.device)
+        scales = torch.empty(weight.shape[0], dtype=weight.dtype, device=weight.device)
+        for start in range(0, weight.shape[0], _CHUNK_ROWS):
+            part = slice(start, start + _CHUNK_ROWS)
+            some = weight[part].float()
+            scales[part] = (some.abs().amax(dim=1) / 127).clamp(min=torch.finfo(weight.dtype).tiny)
+            codes[part] = (some / scales[part, None].float()).round().clamp(-127, 127).to(torch.int8)
+        self.codes = nn.Parameter(codes, requires_grad=False)
+        self.scales = nn.Parameter(scales, requires_grad=False)
+
+    def product(self, x: Tensor) -> Tensor:
+        """x [..., columns] times the transposed matrix: [..., rows]."""
+        if _is_for_kernel(x, _INT8_KERNEL_TOKENS):
+            flat = x.reshape(-1, x.shape[-1])
+            return torch._weight_int8pack_mm(flat, self.codes, self.scales).view(*x.shape[:-1], -1)
+        return functional.linear(x, self.codes.to(x.dtype)) * self.scales
+
+    def product_grad(self, grad: Tensor) -> Tensor:
+        """The gradient of x [..., columns] from that of the product [..., rows]."""
+        return (grad * self.scales) @ self.codes.to(grad.dtype)
+
+    def rows(self, start: int, end: int) -> Tensor:
+        """Rows [start, end) as numbers again."""
+        return self.codes[start:end].to(self.scales.dtype) * self.scales[start:end, None]
+
+    @staticmethod
+    def nbytes_of(rows: int, columns: int, itemsize: int) -> int:
+        return rows * (columns + itemsize)
+
+
+class Int4Matrix(nn.Module):
+    """A matrix [rows, columns] in 16 levels a group of `_GROUP` columns.
+
+    `codes` [blocks of rows, columns, half of the rows together] uint8: the first half of a block's rows in the low
+    nibbles, the second half in the high ones, which is how PyTorch's kernel for the CPU wants them; the last block is
+    filled up with rows of nothing. `levels` [groups, rows, 2]: the distance of two levels, and the level of code 8.
+    """
+
+    def __init__(self, weight: Tensor, rows_together: int) -> None:
+        super().__init__()
+        self._num_rows, columns = weight.shape
+        self._together = rows_together
+        num_blocks = math.ceil(self._num_rows / rows_together)
+        half = rows_together // 2
+        codes = torch.zeros((num_blocks, columns, half), dtype=torch.uint8, device=weight.device)
+        levels = torch.zeros(
+            (columns // _GROUP, num_blocks * rows_together, 2), dtype=weight.dtype, device=weight.device
+        )
+        blocks_at_once = max(_CHUNK_ROWS // rows_together, 1)
+        for block in range(0, num_blocks, blocks_at_once):
+            rows = slice(block * rows_together, (block + blocks_at_once) * rows_together)
+            some = weight[rows].float()
+            if some.shape[0] % rows_together:
+                some = functional.pad(some, (0, 0, 0, -some.shape[0] % rows_together))
+            values, levels[:, rows] = _to_levels(some, weight.dtype)
+            values = values.view(-1, rows_together, columns)
+            packed = values[:, :half] | values[:, half:] << 4
+            codes[block : block + blocks_at_once] = packed.transpose(1, 2)
+        self.codes = nn.Parameter(codes, requires_grad=False)
+        self.levels = nn.Parameter(levels, requires_grad=False)
+
+    def product(self, x: Tensor) -> Tensor:
+        """x [..., columns] times the transposed matrix: [..., rows]."""
+        if self._together == _kernel_rows() and _is_for_kernel(x, _INT4_KERNEL_TOKENS):
+            flat = x.reshape(-1, x.shape[-1])
+            packed = self.codes.view(self.levels.shape[1], -1)
+            output = torch._weight_int4pack_mm_for_cpu(flat, packed, _GROUP, self.levels)
+            return output[:, : self._num_rows].reshape(*x.shape[:-1], self._num_rows)
+        return functional.linear(x, self.rows(0, self._num_rows))
+
+    def product_grad(self, grad: Tensor) -> Tensor:
+        """The gradient of x [..., columns] from that of the product [..., rows]."""
+        return grad @ self.rows(0, self._num_rows)
+
+    def rows(self, start: int, end: int) -> Tensor:
+        """Rows [start, end) as numbers again; `start` is the first row of a block."""
+        half = self._together // 2
+        codes = self.codes[start // self._together : math.ceil(end / self._together)]
+        num_blocks, columns, _ = codes.shape
+        steps, middles = self.levels[:, start : start + num_blocks * self._together].permute(2, 1, 0).unsqueeze(-1)
+        values = torch.empty((num_blocks, self._together, columns), dtype=self.levels.dtype, device=codes.device)
+        values[:, :half] = (codes & 15).transpose(1, 2)
+        values[:, half:] = (codes >> 4).transpose(1, 2)
+        whole = values.view(-1, columns // _GROUP, _GROUP).sub_(8).mul_(steps).add_(middles)
+        return whole.view(-1, columns)[: end - start]
+
+    @staticmethod
+    def nbytes_of(rows: int, columns: int, itemsize: int) -> int:
+        return rows * (columns // 2 + 2 * itemsize * columns // _GROUP)
+
+
+Matrix = Int8Matrix | Int4Matrix
+
+
+class QuantizedLinear(nn.Module):
+    """In place of a linear layer. Shapes: [..., in_features] -> [..., out_features]; gradients flow to the input."""
+
+    def __init__(self, matrix: Matrix, bias: nn.Parameter | None, in_features: int, out_features: int) -> None:
+        super().__init__()
+        self.matrix = matrix
+        self.bias = bias
+        self.in_features = in_features
+        self.out_features = out_features
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.requires_grad and torch.is_grad_enabled():
+            output: Tensor = _Product.apply(x, self.matrix)  # type: ignore[no-untyped-call]
+        else:
+            output = self.matrix.product(x)
+        return output if self.bias is None else output + self.bias
+
+
+class QuantizedExperts(nn.Module):
+    """In place of the parameter [experts, rows, columns] of a mixture; `experts[i]` makes one matrix whole again."""
+
+    def __init__(self, matrix: Matrix, rows: int) -> None:
+        super().__init__()
+        self.matrix = matrix
+        self._rows = rows
+
+    def __getitem__(self, expert: Any) -> Tensor:
+        return self.matrix.rows(int(expert) * self._rows, (int(expert) + 1) * self._rows)
+
+
+class _Product(torch.autograd.Function):
+    """Keeps nothing for the way back: the matrix is made whole once more there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, matrix: Matrix) -> Tensor:
+        ctx.matrix = matrix
+        return matrix.product(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return ctx.matrix.product_grad(grads[0]), None
+
+
+def check_quantization(quantization: str, *, num_ranks: int = 1) -> None:
+    """Raises UsageError for a name that is none of `QUANTIZATIONS`, or for one that several ranks cannot share."""
+    if quantization not in QUANTIZATIONS:
+        raise UsageError(f"unknown quantization {quantization!r}", hint=f"one of {', '.join(QUANTIZATIONS)}")
+    if quantization != "none" and num_ranks > 1:
+        raise UsageError(f"{quantization} weights cannot be cut over several devices", hint="serve on one device")
+
+
+def quantize_block(block: nn.Module, quantization: str) -> None:
+    """Replace the matrices of a filled block in place; each original is let go before the next is converted.
+
+    Raises:
+        CheckpointError: there is no matrix of a kind that can be held so.
+    """
+    if quantization == "none":
+        return
+    targets = list(_targets(block))
+    if not targets:
+        raise CheckpointError(
+            f"no weights of these blocks can be held in {quantization}", hint="leave the quantization out"
+        )
+    while targets:  # which hold the originals
+        target = targets.pop()
+        if target.is_expert:
+            _replace_experts(target, quantization)
+        else:
+            _replace_linear(target, quantization)
+    del target
+    trim_heap()  # or the originals of many blocks stay, in pieces between the codes: twice the result at the peak
+
+
+def block_nbytes(block: nn.Module, quantization: str) -> int:
+    """Bytes of a block's parameters once quantised; the block may be on meta."""
+    total = sum(int(parameter.nbytes) for parameter in block.parameters())
+    if quantization == "none":
+        return total
+    kind = Int8Matrix if quantization == "int8" else Int4Matrix
+    for target in _targets(block):
+        weight = target.weight
+        total += kind.nbytes_of(weight.numel() // weight.shape[-1], weight.shape[-1], weight.itemsize) - weight.nbytes
+    return total
+
+
+class _Target(NamedTuple):
+    parent: nn.Module
+    name: str  # of a linear layer, or of the experts' parameter
+    weight: Tensor  # [rows, columns], or [experts, rows, columns]
+    is_expert: bool
+
+
+def _targets(block: nn.Module) -> Iterator[_Target]:
+    for parent in block.modules():
+        for name, child in parent.named_children():
+            weight = _linear_weight(child)
+            if weight is not None and weight.shape[0] >= _MIN_ROWS and weight.shape[1] % _GROUP == 0:
+                yield _Target(parent, name, weight, False)
+        if hasattr(parent, "is_transposed"):  # an experts class of transformers, which indexes its parameters
+            for name, parameter in parent.named_parameters(recurse=False):
+                if parameter.dim() == 3 and parameter.shape[2] % _GROUP == 0 and parameter.shape[1] % 2 == 0:
+                    yield _Target(parent, name, parameter, True)
+
+
+def linear_shape(module: nn.Module) -> tuple[int, int] | None:
+    """(out_features, in_features) of a linear layer in whatever format; None for anything else."""
+    if isinstance(module, Conv1D):
+        return module.weight.shape[1], module.weight.shape[0]
+    if isinstance(module, nn.Linear | QuantizedLinear):
+        return module.out_features, module.in_features
+    return None
+
+
+def _linear_weight(module: nn.Module) -> Tensor | None:
+    """[rows, columns] of a layer that does nothing but multiply and add a bias."""
+    if isinstance(module, Conv1D):
+        weight: Tensor = module.weight.T
+        return weight
+    if isinstance(module, nn.Linear) and type(module).forward is nn.Linear.forward:
+        return module.weight
+    return None
+
+
+def _replace_linear(target: _Target, quantization: str) -> None:
+    old: Any = getattr(target.parent, target.name)
+    weight = target.weight.detach()
+    matrix = Int8Matrix(weight) if quantization == "int8" else Int4Matrix(weight, _kernel_rows() or _OTHER_ROWS)
+    setattr(target.parent, target.name, QuantizedLinear(matrix, old.bias, weight.shape[1], weight.shape[0]))
+    old.weight = None
+
+
+def _replace_experts(target: _Target, quantization: str) -> None:
+    weight = target.weight.detach()
+    rows = weight.shape[1]
+    flat = weight.reshape(-1, weight.shape[2])
+    matrix = Int8Matrix(flat) if quantization == "int8" else Int4Matrix(flat, math.gcd(rows, _OTHER_ROWS))
+    delattr(target.parent, target.name)
+    setattr(target.parent, target.name, QuantizedExperts(matrix, rows))
+    config: Any = copy.copy(target.parent.config)
+    config._experts_implementation = "eager"  # the family's own loop, which takes one expert's matrix at a time
+    target.parent.config = config
+
+
+def _to_levels(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """weight [rows, columns] float32 -> codes uint8 of that shape, and their levels [groups, rows, 2] in `dtype`."""
+    groups = weight.view(weight.shape[0], -1, _GROUP)
+    least, greatest = groups.amin(dim=-1), groups.amax(dim=-1)
+    steps = ((greatest - least) / 15).clamp(min=torch.finfo(dtype).tiny).to(dtype)
+    middles = (least + 8 * steps.float()).to(dtype)
+    codes = (groups - middles.float()[..., None]).div_(steps.float()[..., None]).round_().add_(8).clamp_(0, 15)
+    return codes.to(torch.uint8).view_as(weight), torch.stack((steps, middles), dim=-1).transpose(0, 1)
+
+
+def _is_for_kernel(x: Tensor, max_tokens: int) -> bool:
+    return x.dtype is torch.bfloat16 and x.device.type == "cpu" and x.numel() <= max_tokens * x.shape[-1]
+
+
+@cache
+def _kernel_rows() -> int | None:
+    """How many rows PyTorch's int4 kernel for this CPU packs together, found by packing beside it; None: no kernel."""
+    codes = torch.randint(16, (128, _GROUP), generator=torch.Generator().manual_seed(0), dtype=torch.int32)
+    try:
+        theirs = torch._convert_weight_to_int4pack_for_cpu(codes, 1).flatten()
+    except (RuntimeError, NotImplementedError, AttributeError):
+        return None
+    for together in (64, 32):
+        blocks = codes.to(torch.uint8).view(-1, together, _GROUP)
+        ours = (blocks[:, : together // 2] | blocks[:, together // 2 :] << 4).transpose(1, 2)
+        if torch.equal(ours.flatten(), theirs):
+            return together
+    return None

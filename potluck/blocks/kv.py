@@ -1,0 +1,313 @@
+"""KV memory of a span, in pages, shared by all its sessions.
+
+A *sequence* is one row of a session. Layers of the same window and shape form groups; each sequence has a page table
+for each group, so that a sliding window gives pages back while full attention keeps them. All groups take their pages
+from one pool: the n-th layer of every group lives in the n-th place of the arena, so a page serves whichever group
+holds it.
+
+Used by one thread at a time; only the counts may be read from others. Nothing here is ever half done: what raises has
+changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from potluck.blocks.arenas import KvArena, KvShape
+from potluck.blocks.cache import WINDOW_ROLLBACK_TOKENS
+from potluck.blocks.pages import PAGE_TOKENS, PagePool, PageTable, Run, pages_of
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+
+
+@dataclass(frozen=True, slots=True)
+class LayerKv:
+    """What a layer keeps of a token, and how many of the newest tokens a token sees, itself included (None: all)."""
+
+    shape: KvShape
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KvLayout:
+    """What the layers of a span keep; found out while the span is loaded."""
+
+    span: Span
+    layers: tuple[LayerKv, ...]
+    dtype: torch.dtype
+    device: torch.device
+
+
+@dataclass(frozen=True, slots=True)
+class LayerGroup:
+    """Layers that share page tables.
+
+    Attributes:
+        layers: indices within the span; the n-th of them lives at place n of the arena.
+        arena: index of the arena of their shape.
+    """
+
+    layers: tuple[int, ...]
+    window: int | None
+    arena: int
+
+    def first_visible(self, position: int) -> int:
+        """The oldest token that the token at `position` sees."""
+        return 0 if self.window is None else max(position - self.window + 1, 0)
+
+
+@dataclass(slots=True, eq=False)
+class KvSequence:
+    """One row's memory in the layers of `span`; belongs to the `KvMemory` that made it.
+
+    Attributes:
+        length: tokens that it holds.
+        tables: index of a group -> page table; no entry for groups without a layer in `span`.
+    """
+
+    span: Span
+    tables: dict[int, PageTable]
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSequence:
+    """A sequence copied out of the memory.
+
+    Attributes:
+        firsts: index of a group -> first page that was held.
+        tensors: keys and values of each group, [layers of the group, kv_heads, tokens, dim], in the order of `firsts`.
+    """
+
+    span: Span
+    length: int
+    firsts: dict[int, int]
+    tensors: tuple[Tensor, ...] = field(repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(tensor.nbytes for tensor in self.tensors)
+
+
+class KvMemory:
+    """All KV memory of a loaded span, with room for at least `num_tokens` tokens through all its layers."""
+
+    def __init__(self, layout: KvLayout, num_tokens: int) -> None:
+        self.layout = layout
+        shapes = sorted({layer.shape for layer in layout.layers}, key=repr)
+        self.groups = _groups_of(layout.layers, shapes)
+        depths = [max(len(group.layers) for group in self.groups if group.arena == i) for i in range(len(shapes))]
+        token_bytes = [shape.numel * depth * layout.dtype.itemsize for shape, depth in zip(shapes, depths, strict=True)]
+        self.page_bytes = PAGE_TOKENS * sum(token_bytes)
+        self.pool = PagePool(pages_of(num_tokens) * len(self.groups))
+        capacity = self.pool.num_pages * PAGE_TOKENS
+        self.arenas = [
+            KvArena(shape, depth, capacity, layout.dtype, layout.device)
+            for shape, depth in zip(shapes, depths, strict=True)
+        ]
+        self.homes = {layer: (g, n) for g, group in enumerate(self.groups) for n, layer in enumerate(group.layers)}
+
+    @property
+    def num_pages(self) -> int:
+        return self.pool.num_pages
+
+    @property
+    def free_pages(self) -> int:
+        return self.pool.free_pages
+
+    @property
+    def used_pages(self) -> int:
+        return self.pool.used_pages
+
+    def new_sequence(self, span: Span | None = None) -> KvSequence:
+        """An empty sequence for the blocks `span` (None: all), which holds no page yet."""
+        span = span or self.layout.span
+        if not self.layout.span.covers(span):
+            raise ValueError(f"blocks {span} are not among {self.layout.span}")
+        mine = {block - self.layout.span.start for block in span}
+        return KvSequence(span, {g: PageTable() for g, group in enumerate(self.groups) if mine & set(group.layers)})
+
+    def pages_needed(self, sequence: KvSequence, length: int) -> int:
+        """How many free pages `reserve` would take."""
+        if length <= sequence.length:
+            return 0
+        missing = sum(max(pages_of(length) - table.end, 0) for table in sequence.tables.values())
+        return missing + sum(self._page_to_copy(sequence, table) is not None for table in sequence.tables.values())
+
+    def reserve(self, sequence: KvSequence, length: int) -> None:
+        """Make room so that the sequence can grow to `length` tokens.
+
+        Raises:
+            RemoteError: NO_MEMORY, and nothing is changed.
+        """
+        needed = self.pages_needed(sequence, length)
+        if needed > self.free_pages:
+            raise RemoteError(Code.NO_MEMORY, f"{needed} pages of cache are needed, {self.free_pages} are free")
+        if length <= sequence.length:
+            return
+        for group, table in sequence.tables.items():
+            shared = self._page_to_copy(sequence, table)
+            if shared is not None:
+                self._copy_last_page(group, table, shared, sequence.length % PAGE_TOKENS)
+            table.append(self.pool.allocate(max(pages_of(length) - table.end, 0), after=table.last_page))
+
+    def advance(self, sequence: KvSequence, tokens: int) -> None:
+        """Count tokens that a step has written; pages that fell out of a window are released."""
+        sequence.length += tokens
+        for group, table in sequence.tables.items():
+            window = self.groups[group].window
+            if window is not None:
+                keep_from = sequence.length - (window - 1) - WINDOW_ROLLBACK_TOKENS
+                self._release(group, table.drop(max(keep_from, 0) // PAGE_TOKENS))
+
+    def crop(self, sequence: KvSequence, length: int) -> None:
+        """Go back to `length` tokens and release the pages behind them.
+
+        Raises:
+            RemoteError: ROLLBACK, if the sequence is shorter, or a window no longer reaches that far.
+        """
+        if not 0 <= length <= sequence.length:
+            raise RemoteError(Code.ROLLBACK, f"cannot go to token {length}: the session has {sequence.length}")
+        if length == 0:
+            self.free(sequence)
+            return
+        for group, table in sequence.tables.items():
+            if table.first * PAGE_TOKENS > self.groups[group].first_visible(length):
+                raise RemoteError(Code.ROLLBACK, f"cannot go back to token {length}: the cache does not reach that far")
+        for group, table in sequence.tables.items():
+            self._release(group, table.cut(pages_of(length)))
+        sequence.length = length
+
+    def fork(self, sequence: KvSequence) -> KvSequence:
+        """Another sequence with the same tokens, which shares the pages until one of the two writes."""
+        tables = {}
+        for group, table in sequence.tables.items():
+            self._release(group, table.cut(pages_of(sequence.length)))  # only the last page can be half full
+            self.pool.share(table.runs)
+            tables[group] = PageTable(table.first, table.runs)
+        return KvSequence(sequence.span, tables, sequence.length)
+
+    def free(self, sequence: KvSequence) -> None:
+        """Release all pages; the sequence is empty then and can be used again."""
+        for group, table in sequence.tables.items():
+            self._release(group, table.cut(0))
+            table.first = 0
+        sequence.length = 0
+
+    def saved_bytes(self, sequence: KvSequence) -> int:
+        """How many bytes `save` copies."""
+        itemsize = self.layout.dtype.itemsize
+        return sum(
+            (sequence.length - table.first * PAGE_TOKENS)
+            * len(self._places(group, sequence.span))
+            * self.arenas[self.groups[group].arena].shape.numel
+            * itemsize
+            for group, table in sequence.tables.items()
+        )
+
+    def save(self, sequence: KvSequence, into: Tensor | None = None) -> SavedSequence:
+        """Copy a sequence out to RAM, or into a flat uint8 tensor of at least `saved_bytes`, such as a mapped file.
+
+        The sequence keeps its pages; free it afterwards to have them back.
+        """
+        size = self.saved_bytes(sequence)
+        buffer = torch.empty(size, dtype=torch.uint8) if into is None else into[:size]
+        tensors = []
+        for group, table in sequence.tables.items():
+            places, tokens = self._places(group, sequence.span), sequence.length - table.first * PAGE_TOKENS
+            for arena in self._tensors(group):
+                whole = (len(places), arena.shape[1], tokens, arena.shape[3])
+                used = torch.Size(whole).numel() * self.layout.dtype.itemsize
+                target, buffer = buffer[:used].view(self.layout.dtype).view(whole), buffer[used:]
+                for at, slot, count in _slots(table.runs, tokens):
+                    target.narrow(2, at, count).copy_(arena[places.start : places.stop].narrow(2, slot, count))
+                tensors.append(target)
+        firsts = {group: table.first for group, table in sequence.tables.items()}
+        return SavedSequence(sequence.span, sequence.length, firsts, tuple(tensors))
+
+    def load(self, saved: SavedSequence) -> KvSequence:
+        """A sequence with what was saved, in pages of its own.
+
+        Raises:
+            RemoteError: NO_MEMORY, and nothing is changed.
+        """
+        sequence = self.new_sequence(saved.span)
+        wanted = {group: pages_of(saved.length) - first for group, first in saved.firsts.items()}
+        if sum(wanted.values()) > self.free_pages:
+            raise RemoteError(Code.NO_MEMORY, f"{sum(wanted.values())} pages are needed, {self.free_pages} are free")
+        for group, table in sequence.tables.items():
+            table.first = saved.firsts[group]
+            table.append(self.pool.allocate(wanted[group]))
+        self.write(sequence, saved.tensors)
+        sequence.length = saved.length
+        return sequence
+
+    def write(self, sequence: KvSequence, tensors: Sequence[Tensor]) -> None:
+        """Fill the pages of a sequence with what `save` made of one like it; shapes as in `SavedSequence`."""
+        sources = iter(tensors)
+        for group, table in sequence.tables.items():
+            places = self._places(group, sequence.span)
+            for arena in self._tensors(group):
+                source = next(sources)
+                for at, slot, count in _slots(table.runs, source.shape[2]):
+                    arena[places.start : places.stop].narrow(2, slot, count).copy_(source.narrow(2, at, count))
+
+    def _page_to_copy(self, sequence: KvSequence, table: PageTable) -> int | None:
+        """The half-full page that the next token would be written to, if another sequence holds it as well."""
+        last = table.last_page
+        is_partial = sequence.length % PAGE_TOKENS and table.end == pages_of(sequence.length)
+        return last if last is not None and is_partial and self.pool.is_shared(last) else None
+
+    def _copy_last_page(self, group: int, table: PageTable, page: int, tokens: int) -> None:
+        released = table.cut(table.end - 1)
+        (copy,) = self.pool.allocate(1, after=table.last_page)
+        self.arenas[self.groups[group].arena].copy(page * PAGE_TOKENS, copy[0] * PAGE_TOKENS, tokens)
+        table.append([copy])
+        self._release(group, released)
+
+    def _release(self, group: int, runs: tuple[Run, ...]) -> None:
+        freed = self.pool.release(runs) if runs else []
+        if freed:
+            slots = [(start * PAGE_TOKENS, count * PAGE_TOKENS) for start, count in freed]
+            self.arenas[self.groups[group].arena].give_back(slots)
+
+    def _tensors(self, group: int) -> tuple[Tensor, Tensor]:
+        arena = self.arenas[self.groups[group].arena]
+        return arena.keys, arena.values
+
+    def _places(self, group: int, span: Span) -> range:
+        """Where in the arena the group's layers within `span` are."""
+        base = self.layout.span.start
+        mine = [n for n, layer in enumerate(self.groups[group].layers) if base + layer in span]
+        return range(mine[0], mine[-1] + 1)
+
+
+def _groups_of(layers: tuple[LayerKv, ...], shapes: list[KvShape]) -> tuple[LayerGroup, ...]:
+    """Groups of layers of one window and shape, none larger than the smallest kind of layer, so that places fill up.
+
+    Source: vLLM's hybrid KV cache manager, which groups layers for the same reason.
+    """
+    kinds: dict[LayerKv, list[int]] = {}
+    for index, layer in enumerate(layers):
+        kinds.setdefault(layer, []).append(index)
+    groups = []
+    for kind, members in kinds.items():
+        size = min(len(others) for other, others in kinds.items() if other.shape == kind.shape)
+        for start in range(0, len(members), size):
+            some = tuple(members[start : start + size])
+            groups.append(LayerGroup(some, kind.window, shapes.index(kind.shape)))
+    return tuple(groups)
+
+
+def _slots(runs: tuple[Run, ...], tokens: int) -> list[tuple[int, int, int]]:
+    """(token, slot, count) of the first `tokens` tokens of these pages."""
+    found, at = [], 0
+    for start, count in runs:
+        size = min(count * PAGE_TOKENS, tokens - at)
+        found.append((at, start * PAGE_TOKENS, size))
+        at += size
+    return found

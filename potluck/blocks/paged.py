@@ -1,0 +1,95 @@
+"""How a device with Triton runs packed rows: page tables on the device, one attention kernel, CUDA graphs for decode.
+
+Stands beside the way of `ragged` and `attention`, which builds on plain torch and is what is left where triton is
+missing or gives other numbers (`trial` compares both with the family's own). Never run on a GPU so far; see
+docs/decisions/0011-cuda.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from potluck.blocks.step_tensors import PagedRows, StepMemory, StepTensors, TensorRow, num_pages_of
+from potluck.protocol.blocks import Span
+
+if TYPE_CHECKING:
+    from potluck.blocks.kv import KvMemory
+    from potluck.blocks.ragged import PlannedRow
+
+
+def has_kernels(device: torch.device) -> bool:
+    """Whether there is anything to try: Triton, which comes with torch for CUDA."""
+    return device.type == "cuda" and find_spec("triton") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class PagedView:
+    """What a layer's attention gets in place of keys and values.
+
+    Shapes: keys [kv_heads, capacity, key_dim] and values [.., value_dim] of the layer, the new ones written already.
+    """
+
+    keys: Tensor
+    values: Tensor
+    paged: PagedRows
+
+    def attend(self, query: Tensor, scale: float, soft_cap: float | None, sinks: Tensor | None) -> Tensor:
+        """Shapes: query [1, heads, tokens, key_dim]; returns [1, tokens, heads, value_dim]."""
+        from potluck.blocks.paged_attention import paged_attention  # there is no triton everywhere
+
+        packed = query[0].transpose(0, 1)
+        output = paged_attention(
+            packed, self.keys, self.values, self.paged, scale=scale, soft_cap=soft_cap, sinks=sinks
+        )
+        return output[None]
+
+
+class PagedCache:
+    """Stands for a transformers cache while the layers run, as `RaggedCache` does."""
+
+    def __init__(self, memory: KvMemory, tensors: StepTensors) -> None:
+        self._memory = memory
+        self._tensors = tensors
+
+    def update(self, key: Tensor, value: Tensor, layer_idx: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Shapes: key [1, kv_heads, tokens, key_dim], value [1, kv_heads, tokens, value_dim]."""
+        group, place = self._memory.homes[layer_idx]
+        arena = self._memory.arenas[self._memory.groups[group].arena]
+        keys, values = arena.keys[place], arena.values[place]
+        slots = self._tensors.slots[group]
+        keys.index_copy_(1, slots, key[0])
+        values.index_copy_(1, slots, value[0])
+        view = PagedView(keys, values, self._tensors.paged[group])
+        return view, view
+
+
+def step_tensors(memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span, device: torch.device) -> StepTensors:
+    """What a step of these rows through `blocks` reads, on the device."""
+    base = memory.layout.span.start
+    groups = sorted({memory.homes[block - base][0] for block in blocks})
+    chosen = tensor_rows(rows)
+    numbers = StepMemory(
+        [row.tokens for row in chosen],
+        {group: memory.groups[group].window for group in groups},
+        num_pages=num_pages_of(chosen),
+        device=device,
+    )
+    numbers.write(chosen)
+    return numbers.tensors
+
+
+def tensor_rows(rows: Sequence[PlannedRow]) -> list[TensorRow]:
+    return [TensorRow(row.position, row.tokens, row.tables) for row in rows]
+
+
+def quick_layers(layers: Iterable[nn.Module]) -> list[Any]:
+    """The layers, those that can be in fewer kernels; called in the same way."""
+    from potluck.blocks.fused import FusedBlock, can_be_fused
+
+    return [FusedBlock(layer) if can_be_fused(layer) else layer for layer in layers]

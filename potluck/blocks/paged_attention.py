@@ -1,0 +1,131 @@
+"""Attention of ragged rows over paged memory in two launches: any mixture of decode rows and prefill chunks.
+
+The first kernel takes one tile of a row's new tokens, for one key-value head with all the query heads that share it,
+over one part of the row's past (split-KV, so that a single row fills the device); the second merges the parts by their
+log-sum-exp. Grids depend on numbers of tokens only, never on lengths, so a launch can be captured in a CUDA graph.
+
+Imports triton: import this module where triton was found. Never run on a GPU so far; see docs/decisions/0011-cuda.md.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+import triton
+from torch import Tensor
+
+from potluck.blocks import kernels
+from potluck.blocks.pages import PAGE_TOKENS
+from potluck.blocks.step_tensors import PagedRows
+
+_LEAST_TILE = 16  # query vectors a program: the fewest that tensor cores take
+_TILE = 64
+_PROGRAMS_PER_PROCESSOR = 4
+_MAX_SPLITS = 32
+_PROCESSORS_ELSEWHERE = 8  # for the interpreter: enough to split
+
+
+def paged_attention(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    paged: PagedRows,
+    *,
+    scale: float,
+    soft_cap: float | None = None,
+    sinks: Tensor | None = None,
+) -> Tensor:
+    """Attention of each token over its row's keys and values up to itself, which are in the arenas already.
+
+    Shapes: query [tokens, heads, key_dim]; keys [kv_heads, capacity, key_dim] and values [kv_heads, capacity,
+    value_dim] with the last dimension dense; returns [tokens, heads, value_dim] in the query's dtype.
+
+    Args:
+        soft_cap: scores are squeezed into (-cap, cap) by tanh.
+        sinks: [heads], a score that takes part in the softmax and adds nothing.
+    """
+    tokens, heads, key_dim = query.shape
+    kv_heads, _, value_dim = values.shape
+    num_tiles = paged.tiles.shape[0]
+    options = shape_options(heads // kv_heads, paged.tile_tokens, key_dim, value_dim, query.dtype)
+    columns = kv_heads * -(-options["GROUP"] // options["HEADS"])
+    splits = _num_splits(num_tiles * columns, _num_processors(query.device))
+    parts = torch.empty((tokens, heads, splits, value_dim), dtype=torch.float32, device=query.device)
+    sums = torch.empty((tokens, heads, splits), dtype=torch.float32, device=query.device)
+    output = torch.empty((tokens, heads, value_dim), dtype=query.dtype, device=query.device)
+    kernels.attend[(num_tiles, columns, splits)](
+        query,
+        keys,
+        values,
+        parts,
+        sums,
+        paged.rows,
+        paged.tiles,
+        paged.tables,
+        query.stride(0),
+        query.stride(1),
+        keys.stride(0),
+        keys.stride(1),
+        values.stride(0),
+        values.stride(1),
+        scale,
+        soft_cap or 0.0,
+        paged.window or 0,
+        heads,
+        HAS_SOFT_CAP=soft_cap is not None,
+        HAS_WINDOW=paged.window is not None,
+        PAGE=PAGE_TOKENS,
+        SPLITS=splits,
+        **options,
+    )
+    kernels.merge[(tokens, heads)](
+        parts,
+        sums,
+        output,
+        sinks if sinks is not None else sums,
+        heads,
+        HAS_SINKS=sinks is not None,
+        SPLITS=splits,
+        VALUE_DIM=value_dim,
+        VALUE_PAD=triton.next_power_of_2(value_dim),
+        num_warps=4,
+    )
+    return output
+
+
+def shape_options(
+    group_size: int, tile_tokens: int, key_dim: int, value_dim: int, dtype: torch.dtype
+) -> dict[str, int]:
+    """The attention kernel's constants that follow from shapes, and how triton is to compile it.
+
+    Within 99 KB of shared memory, which every GPU since Ampere gives a program.
+    """
+    is_large, is_exact = max(key_dim, value_dim) > 128, dtype == torch.float32
+    heads = min(group_size, max(_TILE // tile_tokens, 1))
+    return {
+        "GROUP": group_size,
+        "HEADS": heads,
+        "TILE_TOKENS": tile_tokens,
+        "TILE": max(triton.next_power_of_2(tile_tokens * heads), _LEAST_TILE),
+        "BLOCK": 32 if is_large or is_exact else 64,
+        "KEY_DIM": key_dim,
+        "VALUE_DIM": value_dim,
+        "KEY_PAD": max(triton.next_power_of_2(key_dim), 16),
+        "VALUE_PAD": max(triton.next_power_of_2(value_dim), 16),
+        "num_warps": 4,
+        "num_stages": 1 if is_exact else 2 if is_large else 3,
+    }
+
+
+def _num_splits(programs: int, processors: int) -> int:
+    """Parts of each row's past, a power of two: as many as give every processor something to do."""
+    wanted = -(-processors * _PROGRAMS_PER_PROCESSOR // max(programs, 1))
+    return min(int(triton.next_power_of_2(wanted)), _MAX_SPLITS)
+
+
+@lru_cache(maxsize=8)
+def _num_processors(device: torch.device) -> int:
+    if device.type != "cuda":
+        return _PROCESSORS_ELSEWHERE
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)

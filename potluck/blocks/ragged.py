@@ -1,0 +1,325 @@
+"""One step for rows of many sessions: tokens packed side by side, attention by rows.
+
+`plan_step` writes down what a step will do in plain numbers, so that a plan can travel to other processes; `run_step`
+calls the layers with [1, tokens, hidden_size], so that everything but attention sees one long row. Rows may cover
+different blocks: a row joins before its first and leaves after its last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from potluck.blocks.adapters import Adapters
+from potluck.blocks.attention import LayerView, RowView, window_mask
+from potluck.blocks.calls import LayerCalls
+from potluck.blocks.decode_graphs import DecodeGraphs, GraphRecorder
+from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerGroup
+from potluck.blocks.paged import PagedCache, quick_layers, step_tensors, tensor_rows
+from potluck.blocks.pages import PAGE_TOKENS, Run
+from potluck.blocks.step_tensors import StepTensors
+from potluck.blocks.weights import SpanWeights
+from potluck.protocol.blocks import Span
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """`tokens` new tokens of a sequence, through the blocks the sequence is for; room for them has been reserved."""
+
+    sequence: KvSequence
+    tokens: int
+    adapter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRow:
+    """A row in plain numbers.
+
+    Attributes:
+        position: of its first new token.
+        tables: index of a group -> (index in the sequence of the first page listed, runs of pages to the last new
+            token); the pages before are not visible to any of the new tokens.
+    """
+
+    span: Span
+    position: int
+    tokens: int
+    adapter: str | None
+    tables: dict[int, tuple[int, tuple[Run, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """What one step does; the rows' tokens are packed in this order."""
+
+    rows: tuple[PlannedRow, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(row.tokens for row in self.rows)
+
+
+def plan_step(memory: KvMemory, rows: Sequence[StepRow]) -> StepPlan:
+    """The plan of a step; changes nothing. After the step, `memory.advance` each sequence.
+
+    Rows with the same adapter should stand together.
+    """
+    return StepPlan(tuple(_planned(memory, row) for row in rows))
+
+
+def _planned(memory: KvMemory, row: StepRow) -> PlannedRow:
+    position = row.sequence.length
+    tables = {}
+    for group, table in row.sequence.tables.items():
+        assert table.end * PAGE_TOKENS >= position + row.tokens, "room for the step was not reserved"
+        first = memory.groups[group].first_visible(position) // PAGE_TOKENS
+        tables[group] = (first, table.runs_from(first))
+    return PlannedRow(row.sequence.span, position, row.tokens, row.adapter, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Neighbouring packed tokens, [start, end), of rows with the same adapter."""
+
+    start: int
+    end: int
+    adapter: str | None
+
+
+class RaggedCache:
+    """Stands for a transformers cache while the layers run: takes keys and values, and hands out views of the arenas.
+
+    It can do nothing else on purpose: a layer that asks for a length or a state is not one for packed rows.
+    """
+
+    def __init__(self, memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span) -> None:
+        self._memory = memory
+        base = memory.layout.span.start
+        groups = {memory.homes[block - base][0] for block in blocks}
+        self._groups = {group: _GroupStep(memory, group, rows) for group in groups}
+
+    def update(self, key: Tensor, value: Tensor, layer_idx: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Shapes: key [1, kv_heads, tokens, key_dim], value [1, kv_heads, tokens, value_dim]."""
+        group, place = self._memory.homes[layer_idx]
+        view = self._groups[group].store(place, key, value)
+        return view, view
+
+
+class _GroupStep:
+    """Where the tokens of a step are in the arena, for the layers of one group."""
+
+    def __init__(self, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> None:
+        self._arena = memory.arenas[memory.groups[group].arena]
+        self._rows = [self._view(memory.groups[group], row, *row.tables[group]) for row in rows]
+        slots: list[int] = []
+        for row in rows:
+            first_page, runs = row.tables[group]
+            for slot, count in _tokens_of(runs, row.position - first_page * PAGE_TOKENS, row.tokens):
+                slots.extend(range(slot, slot + count))
+        self._slots = torch.tensor(slots, device=self._arena.keys.device)
+
+    def _view(self, group: LayerGroup, row: PlannedRow, first_page: int, pages: tuple[Run, ...]) -> RowView:
+        oldest = group.first_visible(row.position)
+        seen = row.position + row.tokens - oldest
+        mask = None
+        if group.window is not None and row.tokens > 1 and seen > group.window:
+            mask = window_mask(row.tokens, seen, group.window, self._arena.keys)
+        wanted = seen if row.tokens == 1 or mask is not None else seen - row.tokens
+        tensors = (self._arena.keys, self._arena.values)
+        runs = [
+            tuple(tensor.unsqueeze(1).narrow(3, slot, count).unbind(0) for tensor in tensors)
+            for slot, count in _tokens_of(pages, oldest - first_page * PAGE_TOKENS, wanted)
+        ]
+        return RowView(row.tokens, [(keys, values) for keys, values in runs], mask)
+
+    def store(self, place: int, key: Tensor, value: Tensor) -> LayerView:
+        """Write new keys and values, [1, kv_heads, tokens, dim]."""
+        self._arena.keys[place].index_copy_(1, self._slots, key[0])
+        self._arena.values[place].index_copy_(1, self._slots, value[0])
+        return LayerView(key, value, self._rows, place, self._arena.widener)
+
+
+class RaggedRunner:
+    """Runs plans through the layers of one span.
+
+    Args:
+        switch: makes a context in which the layers take the ragged attention.
+    """
+
+    def __init__(
+        self,
+        layers: nn.ModuleList,
+        layout: KvLayout,
+        calls: LayerCalls,
+        switch: Callable[[], AbstractContextManager[None]],
+        adapters: Adapters,
+    ) -> None:
+        self.layout = layout
+        self.calls = calls
+        self.layers = layers
+        self._switch = switch
+        self._adapters = adapters
+        self._called: list[Any] = list(layers)
+        self._has_kernels = False
+        self._graphs: DecodeGraphs | None = None
+
+    def use_kernels(self, weights: SpanWeights) -> None:
+        """Run on the device's own kernels from now on, and decode by CUDA graphs where nothing is streamed."""
+        self._has_kernels = True
+        if weights.stream is None:
+            self._called = quick_layers(self.layers)
+        if weights.stream is None and self.calls.is_direct:
+            self._graphs = DecodeGraphs(self._run_decode, self.layout.device, GraphRecorder(self.layout.device).record)
+            weights.before_moves.append(self._graphs.forget)
+
+    def use_plain(self) -> None:
+        """Run on nothing but plain torch from now on."""
+        self._called, self._has_kernels, self._graphs = list(self.layers), False, None
+
+    @property
+    def ways(self) -> str:
+        """What a step runs on, for people."""
+        fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
+        has_graphs = self._graphs is not None and not self._graphs.has_failed
+        graphs = "CUDA graphs" if has_graphs else "no CUDA graphs"
+        return f"kernels, {fused} fused blocks, {graphs}" if self._has_kernels else "plain torch"
+
+    @torch.inference_mode()
+    def run(
+        self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
+    ) -> Tensor:
+        """See `BlockSpan.run_step`."""
+        starts = [0]
+        for row in plan.rows:
+            starts.append(starts[-1] + row.tokens)
+        hidden = hidden.clone() if prompts or not _is_one(plan) else hidden
+        with self._switch(), _current(hidden.device):
+            if self._graphs is not None and not prompts and _is_decode(plan, self.layout.span):
+                output = self._graphs.run(tensor_rows(plan.rows), hidden, memory)
+                if output is not None:
+                    return output
+            for blocks, rows in _parts(plan):
+                if len(rows) == len(plan.rows):
+                    hidden = self._run_part(plan, blocks, rows, hidden, memory, prompts)
+                    continue
+                tokens = torch.cat([torch.arange(starts[row], starts[row + 1]) for row in rows]).to(hidden.device)
+                hidden[tokens] = self._run_part(plan, blocks, rows, hidden[tokens], memory, prompts)
+        return hidden
+
+    def _run_part(
+        self,
+        plan: StepPlan,
+        blocks: Span,
+        rows: list[int],
+        hidden: Tensor,
+        memory: KvMemory,
+        prompts: Mapping[int, Tensor] | None,
+    ) -> Tensor:
+        """Some of the rows, whose tokens `hidden` holds, through blocks that are for all of them."""
+        chosen = [plan.rows[row] for row in rows]
+        cache: RaggedCache | PagedCache
+        if self._has_kernels:
+            tensors = step_tensors(memory, chosen, blocks, hidden.device)
+            cache, positions = PagedCache(memory, tensors), tensors.positions
+        else:
+            numbers = [number for row in chosen for number in _positions(row)]
+            cache, positions = RaggedCache(memory, chosen, blocks), torch.tensor([numbers], device=hidden.device)
+
+        def add_prompts(packed: Tensor, block: int) -> None:
+            if prompts:
+                _add_prompts(packed, plan, rows, prompts, block)
+
+        with self._adapters.using_segments(_segments(chosen)):
+            return self._run_blocks(blocks, hidden, positions, cache, add_prompts)
+
+    def _run_decode(self, hidden: Tensor, tensors: StepTensors, memory: KvMemory) -> Tensor:
+        """What is captured: all blocks, without adapters or prompts."""
+        return self._run_blocks(self.layout.span, hidden, tensors.positions, PagedCache(memory, tensors))
+
+    def _run_blocks(
+        self,
+        blocks: Span,
+        hidden: Tensor,
+        positions: Tensor,
+        cache: RaggedCache | PagedCache,
+        before_each: Callable[[Tensor, int], None] | None = None,
+    ) -> Tensor:
+        output: Any = hidden[None]
+        calls = self.calls.make(output, positions, cache)
+        base = self.layout.span.start
+        for block in blocks:
+            if before_each is not None:
+                before_each(output[0], block)
+            args, kwargs = calls[block - base]
+            output = self._called[block - base](output, *args, **kwargs)
+            if isinstance(output, tuple):
+                output = output[0]
+        result: Tensor = output[0]
+        return result
+
+
+def _current(device: torch.device) -> AbstractContextManager[object]:
+    """Kernels that are not torch's are launched on the current device, wherever their tensors are."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+def _is_decode(plan: StepPlan, span: Span) -> bool:
+    """Whether every row has one token for the whole span and no adapter."""
+    return all(row.tokens == 1 and row.span == span and row.adapter is None for row in plan.rows)
+
+
+def _is_one(plan: StepPlan) -> bool:
+    return len({row.span for row in plan.rows}) == 1
+
+
+def _positions(row: PlannedRow) -> range:
+    return range(row.position, row.position + row.tokens)
+
+
+def _parts(plan: StepPlan) -> list[tuple[Span, list[int]]]:
+    """Consecutive blocks through which the same rows go."""
+    borders = sorted({border for row in plan.rows for border in (row.span.start, row.span.end)})
+    parts = [Span(start, end) for start, end in pairwise(borders)]
+    found = [(part, [i for i, row in enumerate(plan.rows) if row.span.covers(part)]) for part in parts]
+    return [(part, rows) for part, rows in found if rows]
+
+
+def _segments(rows: Sequence[PlannedRow]) -> tuple[Segment, ...]:
+    segments: list[Segment] = []
+    end = 0
+    for row in rows:
+        start, end = end, end + row.tokens
+        if segments and segments[-1].adapter == row.adapter:
+            start = segments.pop().start
+        segments.append(Segment(start, end, row.adapter))
+    return tuple(segments)
+
+
+def _tokens_of(runs: tuple[Run, ...], skip: int, count: int) -> list[tuple[int, int]]:
+    """(slot, count) of `count` tokens of these pages after the first `skip`."""
+    found = []
+    for start, pages in runs:
+        size = pages * PAGE_TOKENS
+        if skip < size and count > 0:
+            taken = min(size - skip, count)
+            found.append((start * PAGE_TOKENS + skip, taken))
+            count -= taken
+        skip = max(skip - size, 0)
+    return found
+
+
+def _add_prompts(hidden: Tensor, plan: StepPlan, rows: list[int], prompts: Mapping[int, Tensor], block: int) -> None:
+    """Add to hidden [tokens, hidden_size], in place, the rows' prompts for this block."""
+    start = 0
+    for row in rows:
+        planned = plan.rows[row]
+        if row in prompts:
+            prompt = prompts[row][block - planned.span.start]
+            hidden[start : start + prompt.shape[0]] += prompt
+        start += planned.tokens

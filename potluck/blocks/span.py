@@ -1,0 +1,321 @@
+"""A contiguous range of a model's blocks, run by the family's own code.
+
+The bare decoder keeps only the span's layers; its own inner forward makes masks, positions and whatever else the family
+needs. The first layer is handed the incoming hidden state in place of what the (absent) embeddings made, and the last
+layer's output is taken before the (absent) final norm. Both happen in the layers' `forward`: cheaper than hooks.
+
+Knows nothing of networks, sessions or scheduling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from potluck.blocks.adapters import Adapters
+from potluck.blocks.cache import KvCache
+from potluck.blocks.calls import Call
+from potluck.blocks.formats import block_nbytes, check_quantization, quantize_block
+from potluck.blocks.kv import KvMemory
+from potluck.blocks.parallel import Ranks, keep_local, part_nbytes, shard_layers, shared_digests
+from potluck.blocks.ragged import RaggedRunner, StepPlan
+from potluck.blocks.residency import Room
+from potluck.blocks.streaming import enter_again
+from potluck.blocks.trial import bytes_per_token, try_alone, try_ragged
+from potluck.blocks.weights import SpanWeights
+from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
+from potluck.checkpoint.families import attention_of, decoder_class, decoder_of, refuse_unsplittable, slice_config
+from potluck.checkpoint.source import Checkpoint
+from potluck.checkpoint.stored import stored_format
+from potluck.checkpoint.tensors import digest_tensors, map_tensors
+from potluck.errors import CheckpointError, UsageError
+from potluck.protocol.blocks import Span
+
+
+class BlockSpan:
+    """Blocks [start, end) of a model, ready to run. One call at a time: it is not re-entrant.
+
+    Attributes:
+        digests: one a block, 16 hex digits of the block's tensors as they are in the checkpoint.
+        dtype: of the weights and of the hidden states that go in and out.
+        weights: where the weights are; shared by all spans that are parts of one that was loaded.
+        adapters: what calls may add to the layers; shared likewise.
+        bytes_per_token: what one token of one row adds to a cache; 0 until `try_out`, which parts do not need.
+    """
+
+    def __init__(
+        self,
+        decoder: Any,
+        layers: nn.ModuleList,
+        span: Span,
+        digests: tuple[str, ...],
+        weights: SpanWeights,
+        adapters: Adapters | None = None,
+    ) -> None:
+        self.span = span
+        self.digests = digests
+        self.decoder = decoder
+        self.layers = layers
+        self.weights = weights
+        self.adapters = adapters or Adapters()
+        self.hidden_size: int = decoder.config.hidden_size
+        self.dtype: torch.dtype = decoder.dtype
+        self.device: torch.device = next(decoder.parameters()).device
+        self._input: Tensor | None = None
+        self._output: Tensor | None = None
+        self._prompts: Tensor | None = None
+        for index, layer in enumerate(layers):
+            layer.forward = self._wrapped(index, layer.forward)
+        self._watched: list[Call] | None = None
+        self._heard: list[tuple[Tensor, Tensor]] | None = None
+        self._returns_tuple = False
+        self._runner: RaggedRunner | None = None
+        self.bytes_per_token = 0
+
+    def try_out(self) -> None:
+        """Prove that the blocks run, and find out which ways they can. Raises CheckpointError if they do not run."""
+        cache, heard = try_alone(self)
+        self.bytes_per_token = bytes_per_token(cache)
+        self._runner = try_ragged(self, cache, heard)
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether rows of many sessions can share a step; if not, each session has a cache and steps of its own."""
+        return self._runner is not None
+
+    @property
+    def step_ways(self) -> str:
+        """What `run_step` runs on, for people."""
+        return self._runner.ways if self._runner is not None else "each session alone"
+
+    def new_memory(self, num_tokens: int) -> KvMemory:
+        """KV memory for `run_step`, with room for `num_tokens` tokens through all blocks."""
+        assert self._runner is not None, "sessions of this family run alone"
+        return KvMemory(self._runner.layout, num_tokens)
+
+    def run_step(
+        self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
+    ) -> Tensor:
+        """Run one step of many rows, without gradients. `memory.advance` the sequences afterwards.
+
+        Shapes: hidden [plan.num_tokens, hidden_size] in `dtype`, the rows' tokens one after another; returns the same.
+        prompts: index of a row -> [blocks of the row, prompt_tokens, hidden_size], prompt_tokens at most the row's
+        tokens, added to the first of them in each block's input.
+        """
+        assert self._runner is not None, "sessions of this family run alone"
+        return self._runner.run(plan, hidden, memory, prompts)
+
+    def new_cache(self) -> KvCache:
+        return KvCache(self.decoder.config)
+
+    def forward(self, hidden: Tensor, cache: KvCache | None = None, prompts: Tensor | None = None) -> Tensor:
+        """Run the blocks; with a cache, the tokens continue those it holds and are added to it.
+
+        Shapes: hidden [batch, tokens, hidden_size] in `dtype`; prompts [blocks, batch or 1, prompt_tokens,
+        hidden_size], added to the first positions of each block's input; returns as hidden.
+        """
+        if hidden.shape[1] == 0:
+            return hidden
+        if self.weights.stream is not None and torch.is_grad_enabled():
+            with self.weights.stream.remembering():
+                return self._run(hidden, cache, prompts)
+        return self._run(hidden, cache, prompts)
+
+    __call__ = forward
+
+    def _run(self, hidden: Tensor, cache: KvCache | None, prompts: Tensor | None) -> Tensor:
+        self._input, self._prompts = hidden, prompts
+        try:
+            # Some families scale their embeddings in place; the layers are to get the original.
+            self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=cache is not None)
+            output = self._output
+        finally:
+            self._input = self._output = self._prompts = None
+        if cache is not None:
+            cache.length += hidden.shape[1]
+        assert output is not None
+        return output
+
+    def listen(self, hidden: Tensor, cache: KvCache) -> list[tuple[Tensor, Tensor]]:
+        """As `forward`; returns what went into and came out of each block."""
+        self._heard = []
+        try:
+            self.forward(hidden, cache)
+            return self._heard
+        finally:
+            self._heard = None
+
+    def watch(self, hidden: Tensor, positions: Tensor | None, cache: Any) -> list[Call]:
+        """What the family's own loop hands to each layer besides the hidden state; the layers do nothing meanwhile."""
+        self._watched = []
+        others = {} if positions is None else {"position_ids": positions}
+        try:
+            self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=True, **others)
+            return self._watched
+        finally:
+            self._watched = None
+
+    def _wrapped(self, index: int, own_forward: Callable[..., Any]) -> Callable[..., Any]:
+        is_first, is_last = index == 0, index == len(self.layers) - 1
+        block = self.span.start + index
+        stream = self.weights.stream if self.weights.is_streamed(block) else None
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            hidden: Any = args[0] if args else kwargs["hidden_states"]
+            if self._watched is not None:
+                self._watched.append((args[1:], {key: kwargs[key] for key in kwargs if key != "hidden_states"}))
+                return (hidden,) if self._returns_tuple else hidden
+            if is_first and self._input is not None:
+                hidden = self._input
+            if self._prompts is not None:
+                hidden = _add_prompt(hidden, self._prompts[index])
+            if stream is not None:
+                stream.enter(block)
+            if args:
+                output = own_forward(hidden, *args[1:], **kwargs)
+            else:
+                kwargs["hidden_states"] = hidden
+                output = own_forward(**kwargs)
+            if stream is not None:
+                stream.leave(block)
+                output = enter_again(stream, block, output)
+            if self._heard is not None:
+                self._returns_tuple = isinstance(output, tuple)
+                self._heard.append((hidden, output[0] if self._returns_tuple else output))
+            if is_last:
+                self._output = output[0] if isinstance(output, tuple) else output
+            return output
+
+        return forward
+
+
+def load_span(
+    checkpoint: Checkpoint,
+    span: Span,
+    *,
+    dtype: torch.dtype | None = None,
+    device: str = "cpu",
+    attention: str | None = None,
+    ranks: Ranks | None = None,
+    room: Room | None = None,
+    quantization: str = "none",
+    adapters: Adapters | None = None,
+) -> BlockSpan:
+    """Build the blocks of `span` and load just their tensors; fetches the shards that hold them, and no others.
+
+    Args:
+        dtype: of weights and computation; None takes the checkpoint's.
+        attention: a transformers attention implementation; None takes sdpa, or eager where the family refuses sdpa.
+        ranks: load this rank's part of each tensor only; all ranks make this call.
+        room: what weights may take; blocks beyond it are streamed. None takes what it needs.
+        quantization: how the matrices are held, see `potluck.blocks.formats`.
+        adapters: that calls may name; their places are made in the layers.
+
+    Raises:
+        CheckpointError: the family cannot be split, or not by so many ranks, or files are missing, damaged or of
+            another model.
+        UsageError: the span is beyond the model, or the quantization is unknown, or goes with one rank only, as
+            adapters do.
+    """
+    check_quantization(quantization, num_ranks=1 if ranks is None else ranks.size)
+    refuse_unsplittable(checkpoint.config)
+    stored = stored_format(checkpoint.config)
+    if span.end > checkpoint.num_blocks:
+        raise UsageError(f"blocks {span} are beyond the model, which has blocks 0:{checkpoint.num_blocks}")
+    dtype = dtype or checkpoint.dtype
+    decoder, layers, stack_name = _build_empty(checkpoint, span, dtype, attention)
+    if ranks is not None:
+        shard_layers(decoder, stack_name, ranks)
+    rebuild_buffers(decoder, checkpoint.text_config, device)
+    names = _names_by_block(checkpoint, stack_name, span)
+    checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
+    filler = Filler(decoder, dtype, "cpu", stored)
+    shared: list[str] | None = None
+    if ranks is None:
+        sizes = [block_nbytes(layer, quantization) for layer in layers]
+    else:
+        sizes = [part_nbytes(layer) for layer in layers]
+        shared = shared_digests(len(names), lambda index: digest_tensors(_map_block(checkpoint, names[index])), ranks)
+    weights = SpanWeights(layers, sizes, first_block=span.start, device=torch.device(device), room=room)
+    digests = []
+    for index, block in enumerate(names):
+        tensors = _map_block(checkpoint, block)
+        digests.append(digest_tensors(tensors) if shared is None else shared[index])
+        filler.fill({f"{stack_name}.{index}.{rest}": tensors[name] for name, rest in block.items()})
+        if ranks is not None:
+            keep_local(layers[index])
+        quantize_block(layers[index], quantization)
+        weights.take(index, digests[index] if ranks is None else f"{digests[index]}-{ranks.rank}of{ranks.size}")
+    filler.finish()
+    weights.finish()
+    if adapters is not None:
+        if ranks is not None:
+            raise UsageError("adapters cannot be served on several devices", hint="serve on one device")
+        adapters.attach(layers, span.start, torch.empty(0, dtype=dtype, device=device))
+    blocks = BlockSpan(decoder, layers, span, tuple(digests), weights, adapters)
+    blocks.try_out()
+    return blocks
+
+
+def _build_empty(
+    checkpoint: Checkpoint, span: Span, dtype: torch.dtype, attention: str | None
+) -> tuple[Any, nn.ModuleList, str]:
+    """The bare decoder on meta with the layers of `span`, renumbered from 0, and nothing else that has weights."""
+    config = checkpoint.text_config
+    model_class = decoder_class(config)
+    with torch.device("meta"):
+        model = model_class._from_config(config, dtype=dtype, attn_implementation=attention_of(model_class, attention))
+    decoder, stack_name = decoder_of(model, checkpoint.num_blocks)
+    layers = nn.ModuleList(getattr(decoder, stack_name)[span.start : span.end])
+    for module in layers.modules():
+        if isinstance(module.__dict__.get("layer_idx"), int):
+            module.__dict__["layer_idx"] -= span.start
+    setattr(decoder, stack_name, layers)
+    for name, child in list(decoder.named_children()):
+        if name != stack_name and any(True for _ in child.parameters()):
+            setattr(decoder, name, Passthrough(config.hidden_size, dtype))
+    decoder.config = slice_config(decoder.config, span.start, span.end)
+    return decoder, layers, stack_name
+
+
+def _names_by_block(checkpoint: Checkpoint, stack_name: str, span: Span) -> list[dict[str, str]]:
+    """For each block of the span: checkpoint name -> name within the block."""
+    pattern = re.compile(rf"^(?P<prefix>(?:.*\.)?){re.escape(stack_name)}\.(?P<block>\d+)\.(?P<rest>.+)$")
+    stacks: dict[str, dict[int, dict[str, str]]] = {}
+    for name in checkpoint.weight_map:
+        match = pattern.match(name)
+        if match:
+            stack = stacks.setdefault(match["prefix"], {})
+            stack.setdefault(int(match["block"]), {})[name] = match["rest"]
+    whole = {prefix: stack for prefix, stack in stacks.items() if all(block in stack for block in span)}
+    if len(whole) > 1:  # a model that also sees or hears has towers with layers of their own
+        whole = {prefix: stack for prefix, stack in whole.items() if not _TOWER.search(prefix)}
+    if len(whole) != 1:
+        raise CheckpointError(
+            f"the checkpoint lacks tensors of the blocks {span}", hint="download it again, or ask whoever made it"
+        )
+    (stack,) = whole.values()
+    return [stack[block] for block in span]
+
+
+_TOWER = re.compile(r"vision|visual|audio|image|speech|encoder")
+
+
+def _map_block(checkpoint: Checkpoint, names: dict[str, str]) -> dict[str, Tensor]:
+    files: dict[str, list[str]] = {}
+    for name in names:
+        files.setdefault(checkpoint.weight_map[name], []).append(name)
+    tensors: dict[str, Tensor] = {}
+    for file, wanted in files.items():
+        tensors.update(map_tensors(checkpoint.path_of(file), wanted))
+    return tensors
+
+
+def _add_prompt(hidden: Tensor, prompt: Tensor) -> Tensor:
+    """hidden [batch, tokens, hidden_size] with prompt [batch or 1, p, hidden_size] added to its first p positions."""
+    tokens = prompt.shape[1]
+    return torch.cat((hidden[:, :tokens] + prompt, hidden[:, tokens:]), dim=1)

@@ -1,0 +1,172 @@
+"""A step's plan as tensors on the device, brought there in one copy: positions, slots to write, tiles, page tables.
+
+All numbers of a step lie in one piece of memory, first those whose count follows from the number of rows and tokens and
+last the page tables, which grow with the rows. So the same memory can be written again for a later step of the same
+shape, which is what a CUDA graph needs, and only what is used is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from potluck.blocks.pages import PAGE_TOKENS, Run
+
+DECODE_TILE_TOKENS = 1
+PREFILL_TILE_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRow:
+    """A row of a step in plain numbers.
+
+    Attributes:
+        position: of its first new token.
+        tables: index of a group -> (index in the sequence of the first page listed, runs of pages).
+        is_filler: it fills up a bucket: its token is written to page 0 of its tables, and attends to nothing.
+    """
+
+    position: int
+    tokens: int
+    tables: Mapping[int, tuple[int, tuple[Run, ...]]]
+    is_filler: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PagedRows:
+    """Which tokens of a step belong to which row, and where the rows' keys and values are. All int64, on the device.
+
+    Shapes:
+        rows [num_rows, 4]: first token in the step, tokens in the step, length after the step (0: attends to nothing),
+            and where the row's page 0 is, or would be, in `tables`.
+        tiles [num_tiles, 2]: row, and the first of its tokens that the tile holds.
+        tables [pages of all rows]: page numbers in the arena.
+    """
+
+    rows: Tensor
+    tiles: Tensor
+    tables: Tensor
+    tile_tokens: int
+    window: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepTensors:
+    """What the layers of a step read besides the hidden state; `slots` and `paged` by group.
+
+    Shapes: positions [1, tokens]; slots [tokens], where the new tokens' keys and values are to be written.
+    """
+
+    positions: Tensor
+    slots: dict[int, Tensor]
+    paged: dict[int, PagedRows]
+
+
+class StepMemory:
+    """Memory for the numbers of steps of one shape, on the host and on the device.
+
+    Args:
+        windows: index of a group -> its window, of the groups that the step's layers belong to.
+        num_pages: of all page tables together, at most.
+    """
+
+    def __init__(
+        self,
+        tokens_a_row: Sequence[int],
+        windows: Mapping[int, int | None],
+        *,
+        num_pages: int,
+        device: torch.device,
+    ) -> None:
+        self._windows = dict(windows)
+        self._num_rows, self._num_tokens = len(tokens_a_row), sum(tokens_a_row)
+        self._tile_tokens = DECODE_TILE_TOKENS if max(tokens_a_row) == 1 else PREFILL_TILE_TOKENS
+        self._tiles = tiles_of(tokens_a_row, self._tile_tokens)
+        self._fixed = self._num_tokens + 2 * len(self._tiles)
+        self._fixed += len(windows) * (self._num_tokens + 4 * self._num_rows)
+        self.num_pages = num_pages
+        is_cuda = device.type == "cuda"
+        self._host = torch.empty(self._fixed + num_pages, dtype=torch.int64, pin_memory=is_cuda)
+        self._device = torch.zeros(self._fixed + num_pages, dtype=torch.int64, device=device)
+        self._numbers: Any = self._host.numpy()
+        self._copied = torch.cuda.Event() if is_cuda else None  # type: ignore[no-untyped-call]
+        tiles = np.array(self._tiles).ravel()
+        self._numbers[self._num_tokens : self._num_tokens + len(tiles)] = tiles
+        self.tensors = self._view()
+
+    def write(self, rows: Sequence[TensorRow]) -> None:
+        """Write the numbers of these rows, which have the tokens of `tokens_a_row`, and send them to the device."""
+        if self._copied is not None:
+            self._copied.synchronize()  # the copy of the step before reads the same memory
+        numbers = self._numbers
+        positions, at = numbers[: self._num_tokens], self._num_tokens
+        at += 2 * len(self._tiles)  # which never change
+        start = 0
+        for row in rows:
+            positions[start : start + row.tokens] = np.arange(row.position, row.position + row.tokens)
+            start += row.tokens
+        tables, used = numbers[self._fixed :], 0
+        for group in self._windows:
+            slots, at = numbers[at : at + self._num_tokens], at + self._num_tokens
+            heads, at = numbers[at : at + 4 * self._num_rows], at + 4 * self._num_rows
+            start = 0
+            for index, row in enumerate(rows):
+                first_page, runs = row.tables[group]
+                length = 0 if row.is_filler else row.position + row.tokens
+                heads[4 * index : 4 * index + 4] = (start, row.tokens, length, used - first_page)
+                table, used = tables[used : used + pages_in(runs)], used + pages_in(runs)
+                _write_pages(table, runs)
+                _write_slots(slots[start : start + row.tokens], table, row.position - first_page * PAGE_TOKENS)
+                start += row.tokens
+        end = self._fixed + used
+        self._device[:end].copy_(self._host[:end], non_blocking=True)
+        if self._copied is not None:
+            self._copied.record()
+
+    def _view(self) -> StepTensors:
+        rest = self._device[: self._fixed]
+        positions, rest = rest[: self._num_tokens], rest[self._num_tokens :]
+        tiles, rest = rest[: 2 * len(self._tiles)].view(-1, 2), rest[2 * len(self._tiles) :]
+        slots, paged = {}, {}
+        for group, window in self._windows.items():
+            slots[group], rest = rest[: self._num_tokens], rest[self._num_tokens :]
+            rows, rest = rest[: 4 * self._num_rows].view(-1, 4), rest[4 * self._num_rows :]
+            paged[group] = PagedRows(rows, tiles, self._device[self._fixed :], self._tile_tokens, window)
+        return StepTensors(positions[None], slots, paged)
+
+
+def tiles_of(tokens_a_row: Sequence[int], tile_tokens: int) -> list[tuple[int, int]]:
+    """(row, first of its tokens) of each tile."""
+    return [(row, first) for row, tokens in enumerate(tokens_a_row) for first in range(0, tokens, tile_tokens)]
+
+
+def pages_in(runs: Sequence[Run]) -> int:
+    return sum(count for _, count in runs)
+
+
+def num_pages_of(rows: Sequence[TensorRow]) -> int:
+    """Of all page tables together."""
+    return sum(pages_in(runs) for row in rows for _, runs in row.tables.values())
+
+
+def _write_pages(table: Any, runs: Sequence[Run]) -> None:
+    at = 0
+    for start, count in runs:
+        table[at : at + count] = np.arange(start, start + count)
+        at += count
+
+
+def _write_slots(slots: Any, table: Any, skip: int) -> None:
+    """The slots of the tokens behind the first `skip` of the pages in `table`."""
+    at = 0
+    while at < len(slots):
+        page, offset = divmod(skip + at, PAGE_TOKENS)
+        count = min(PAGE_TOKENS - offset, len(slots) - at)
+        slot = int(table[page]) * PAGE_TOKENS + offset
+        slots[at : at + count] = np.arange(slot, slot + count)
+        at += count

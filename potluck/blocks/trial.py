@@ -1,0 +1,321 @@
+"""What a loaded span can do, found out by trying: bytes a token, windows, and whether packed rows come out right.
+
+Never decided by a family's name. The family's own loop, asked at positions near and far beyond the model's length, must
+hand its layers for packed rows just what it hands them for each row alone; its masks say which tokens a layer sees; and
+layers of each kind must give for packed rows what they give for rows alone. A family that fails any of this runs each
+session alone, by its own loop and cache, which is always right.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+
+from potluck.blocks.arenas import KvShape
+from potluck.blocks.attention import RAGGED, attend
+from potluck.blocks.cache import GrowingLayer, GrowingWindowLayer, KvCache
+from potluck.blocks.calls import LayerCalls, learn_calls, same
+from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
+from potluck.blocks.paged import has_kernels
+from potluck.blocks.pages import PAGE_TOKENS
+from potluck.blocks.ragged import RaggedRunner, StepRow, plan_step
+from potluck.errors import CheckpointError
+from potluck.protocol.blocks import Span
+
+if TYPE_CHECKING:
+    from potluck.blocks.span import BlockSpan
+
+_MASKS = "potluck_masks"
+"""Name of an attention implementation for which transformers makes every mask in full."""
+
+_TOKENS = 4
+_FARTHEST_POSITION = 2**20  # masks of so many tokens are still made in a few milliseconds
+_TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
+_HALF_TOLERANCE = 2e-2
+_LEAST_SHARE = 0.75  # of the tokens; in half precision a router may send a token to another expert
+
+log = logging.getLogger(__name__)
+
+
+def _whole_mask(*args: Any, allow_is_causal_skip: bool = True, **kwargs: Any) -> Tensor | None:
+    mask: Tensor | None = sdpa_mask(*args, allow_is_causal_skip=False, **kwargs)
+    return mask
+
+
+AttentionInterface.register(_MASKS, attend)
+AttentionMaskInterface.register(_MASKS, _whole_mask)
+
+
+class AttentionSwitch:
+    """Makes the layers take another attention implementation for a while."""
+
+    def __init__(self, decoder: nn.Module) -> None:
+        configs = {id(module.config): module.config for module in decoder.modules() if hasattr(module, "config")}
+        self._configs: list[Any] = list(configs.values())
+
+    @contextmanager
+    def use(self, name: str) -> Iterator[None]:
+        before = [config._attn_implementation_internal for config in self._configs]
+        for config in self._configs:
+            config._attn_implementation_internal = name
+        try:
+            yield
+        finally:
+            for config, old in zip(self._configs, before, strict=True):
+                config._attn_implementation_internal = old
+
+
+class NotRaggedError(Exception):
+    """Why a family's sessions run alone."""
+
+
+@torch.inference_mode()
+def try_alone(span: BlockSpan) -> tuple[KvCache, list[tuple[Tensor, Tensor]]]:
+    """A few tokens through the span by the family's own way: its cache, and what went into and came out of each layer.
+
+    Shapes: two rows of `_TOKENS` tokens, so that what depends on the batch does not look like a constant.
+
+    Raises:
+        CheckpointError: by family, if layers cannot run alone or do not keep their state in the cache.
+    """
+    cache = span.new_cache()
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn((2, _TOKENS, span.hidden_size), generator=generator).mul_(0.1).to(span.device, span.dtype)
+    family = span.decoder.config.model_type
+    hint = "choose a model of another family"
+    try:
+        heard = span.listen(hidden, cache)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"models of the family {family} cannot be split: their layers do not run alone", hint=hint
+        ) from error
+    if not cache.nbytes:
+        raise CheckpointError(
+            f"models of the family {family} cannot be split: their layers share no usual cache", hint=hint
+        )
+    return cache, heard
+
+
+def bytes_per_token(cache: KvCache) -> int:
+    """Of one row, read off the cache of `try_alone`."""
+    return cache.one_token_nbytes // (2 * _TOKENS)
+
+
+@torch.inference_mode()
+def try_ragged(span: BlockSpan, cache: KvCache, heard: list[tuple[Tensor, Tensor]]) -> RaggedRunner | None:
+    """The runner of packed rows, or None with a line in the log where sessions have to run alone."""
+    try:
+        return _try_ragged(span, cache, heard)
+    except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except NotRaggedError as error:
+        reason = str(error)
+    log.info("sessions of %s run one by one: %s", span.decoder.config.model_type, reason)
+    return None
+
+
+def _try_ragged(span: BlockSpan, cache: KvCache, heard: list[tuple[Tensor, Tensor]]) -> RaggedRunner:
+    if not all(type(layer) in (GrowingLayer, GrowingWindowLayer) for layer in cache.layers):
+        raise NotRaggedError("not all layers keep keys and values")
+    if not all(torch.equal(output, hidden) for (_, output), (hidden, _) in pairwise(heard)):
+        raise NotRaggedError("its loop changes the hidden state between layers")
+    switch = AttentionSwitch(span.decoder)
+    farthest = _farthest_position(span)
+    with switch.use(_MASKS):
+        windows = _windows(span, farthest)
+    layers = tuple(
+        LayerKv(KvShape(layer.keys.shape[1], layer.keys.shape[3], layer.values.shape[3]), window)
+        for layer, window in zip(cache.layers, windows, strict=True)
+    )
+    layout = KvLayout(span.span, layers, cache.layers[0].keys.dtype, span.device)
+    with switch.use(RAGGED):
+        calls = _try_calls(span, farthest)
+    runner = RaggedRunner(span.layers, layout, calls, lambda: switch.use(RAGGED), span.adapters)
+    if has_kernels(span.device) and _agrees_with_kernels(runner, span, heard):
+        return runner
+    _compare(runner, heard)
+    return runner
+
+
+def _agrees_with_kernels(runner: RaggedRunner, span: BlockSpan, heard: list[tuple[Tensor, Tensor]]) -> bool:
+    """Whether the device's kernels run and give the family's numbers; a line in the log says why not."""
+    runner.use_kernels(span.weights)
+    try:
+        _compare(runner, heard)
+    except Exception as error:  # whatever a compiler, a linker or a driver of some machine has to say
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        log.warning("blocks of %s run without kernels of their own: %s", span.decoder.config.model_type, reason)
+        runner.use_plain()
+        return False
+    return True
+
+
+def _farthest_position(span: BlockSpan) -> int:
+    """Beyond every length at which a family might begin to do something else."""
+    longest = getattr(span.decoder.config, "max_position_embeddings", None) or 2**15
+    return min(2 * int(longest) + 7, _FARTHEST_POSITION)
+
+
+class _PretendCache(KvCache):
+    """An empty cache that says it holds `length` tokens, in every layer."""
+
+    def __init__(self, config: Any, length: int) -> None:
+        super().__init__(config)
+        self.length = length
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
+        return self.length + query_length, 0
+
+
+def _windows(span: BlockSpan, farthest: int) -> list[int | None]:
+    """How many tokens each layer sees, by the masks that its family makes at two neighbouring positions."""
+    visible = [_visible(span, position) for position in (farthest, farthest - 1)]
+    windows: list[int | None] = []
+    for at_end, before in zip(*visible, strict=True):
+        if at_end == farthest + 1 and before == farthest:
+            windows.append(None)
+        elif at_end == before:
+            windows.append(at_end)
+        else:
+            raise NotRaggedError("a layer sees neither all tokens nor a sliding window")
+    return windows
+
+
+def _visible(span: BlockSpan, position: int) -> list[int]:
+    cache = _PretendCache(span.decoder.config, position)
+    hidden = torch.zeros((1, 1, span.hidden_size), dtype=span.dtype, device=span.device)
+    counts: dict[int, int] = {}  # by the identity of the mask: most layers share one
+    found = []
+    calls = span.watch(hidden, None, cache)
+    for args, kwargs in calls:
+        masks = [value for value in (*args, *kwargs.values()) if _is_mask(value, position + 1)]
+        if len(masks) != 1:
+            raise NotRaggedError("the mask of a layer is not known")
+        mask = masks[0]
+        if id(mask) not in counts:
+            counts[id(mask)] = count = int(mask.sum())
+            if not bool(mask[..., -count:].all()):
+                raise NotRaggedError("a layer does not see its newest tokens")
+        found.append(counts[id(mask)])
+    return found
+
+
+def _is_mask(value: Any, length: int) -> bool:
+    return isinstance(value, Tensor) and value.dtype is torch.bool and value.numel() == value.shape[-1] == length
+
+
+def _try_calls(span: BlockSpan, farthest: int) -> LayerCalls:
+    """How the layers are called for packed rows; checked against each row alone."""
+    starts = (5, farthest, 0)
+    lengths = (2, 1, 1)
+    hidden = torch.zeros((1, sum(lengths), span.hidden_size), dtype=span.dtype, device=span.device)
+    alone = []
+    for start, length in zip(starts, lengths, strict=True):
+        cache: Any = _PretendCache(span.decoder.config, start)
+        alone.append([_without(call, cache) for call in span.watch(hidden[:, :length], None, cache)])
+    numbers = [start + i for start, length in zip(starts, lengths, strict=True) for i in range(length)]
+    positions = torch.tensor([numbers], device=span.device)
+    cache = _PretendCache(span.decoder.config, 0)
+    calls = learn_calls(span.decoder, span.watch, hidden, positions, cache)
+    packed = [_without(call, cache) for call in calls.make(hidden, positions, cache)]
+    for layer, call in enumerate(packed):
+        if not _is_joined([row[layer] for row in alone], call):
+            raise NotRaggedError("what layers are handed for several rows is not what each row needs")
+    return calls
+
+
+def _without(value: Any, cache: Any) -> Any:
+    """The same arguments with a word in place of the cache."""
+    if value is cache:
+        return "cache"
+    if isinstance(value, tuple | list):
+        return tuple(_without(item, cache) for item in value)
+    if isinstance(value, dict):
+        return {key: _without(item, cache) for key, item in value.items()}
+    return value
+
+
+def _is_joined(rows: list[Any], packed: Any) -> bool:
+    """Whether packed arguments are those of the rows side by side: tensors joined in some dimension, the rest equal."""
+    if isinstance(packed, Tensor):
+        if not all(isinstance(row, Tensor) and row.dim() == packed.dim() for row in rows):
+            return False
+        return any(
+            same(torch.cat(rows, dim), packed) for dim in range(packed.dim()) if _can_join(rows, packed, dim)
+        ) or all(same(row, packed) for row in rows)
+    if isinstance(packed, tuple):
+        return all(isinstance(row, tuple) and len(row) == len(packed) for row in rows) and all(
+            _is_joined([row[i] for row in rows], item) for i, item in enumerate(packed)
+        )
+    if isinstance(packed, dict):
+        return all(isinstance(row, dict) and row.keys() == packed.keys() for row in rows) and all(
+            _is_joined([row[key] for row in rows], item) for key, item in packed.items()
+        )
+    return all(same(row, packed) for row in rows)
+
+
+def _can_join(rows: list[Tensor], packed: Tensor, dim: int) -> bool:
+    others = [size for index, size in enumerate(packed.shape) if index != dim]
+    shapes = [[size for index, size in enumerate(row.shape) if index != dim] for row in rows]
+    return all(shape == others for shape in shapes) and sum(row.shape[dim] for row in rows) == packed.shape[dim]
+
+
+def _compare(runner: RaggedRunner, heard: list[tuple[Tensor, Tensor]]) -> None:
+    """One layer of each kind, with rows of different lengths in three steps, against what it gave for rows alone."""
+    first = runner.layout.span.start
+    memory = KvMemory(runner.layout, 2 * PAGE_TOKENS)
+    for layer in _one_of_each_kind(runner):
+        inputs, outputs = heard[layer]
+        span = Span(first + layer, first + layer + 1)
+        rows = [memory.new_sequence(span) for _ in range(2)]
+        done = [0, 0]
+        for order in (((0, _TOKENS - 1), (1, 1)), ((1, 2), (0, 1)), ((1, 1),)):
+            packed, expected, steps = [], [], []
+            for row, tokens in order:
+                memory.reserve(rows[row], done[row] + tokens)
+                steps.append(StepRow(rows[row], tokens))
+                packed.append(inputs[row, done[row] : done[row] + tokens])
+                expected.append(outputs[row, done[row] : done[row] + tokens])
+                done[row] += tokens
+            result = runner.run(plan_step(memory, steps), torch.cat(packed), memory)
+            for step in steps:
+                memory.advance(step.sequence, step.tokens)
+            _check_equal(result, torch.cat(expected))
+        for sequence in rows:
+            memory.free(sequence)
+
+
+def _check_equal(result: Tensor, expected: Tensor) -> None:
+    """Raises NotRaggedError. Shapes: [tokens, hidden_size]."""
+    tolerance = _TOLERANCE.get(expected.dtype, _HALF_TOLERANCE)
+    least_share = 1.0 if expected.dtype in _TOLERANCE else _LEAST_SHARE
+    error = (result.double() - expected.double()).abs().amax(-1) / expected.double().abs().amax(-1).clamp_min(1e-9)
+    share = (error <= tolerance).double().mean().item()
+    if not share >= least_share:
+        raise NotRaggedError(f"several rows in one step differ from each alone by {error.max().item():.1e}")
+
+
+def _one_of_each_kind(runner: RaggedRunner) -> list[int]:
+    """Layers that differ in modules, sizes, settings, window or how they are called; the first of each."""
+    found: dict[str, int] = {}
+    for index, layer in enumerate(runner.layers):
+        modules = [(name, type(module).__qualname__, _settings(module)) for name, module in layer.named_modules()]
+        shapes = [(name, tuple(parameter.shape)) for name, parameter in layer.named_parameters()]
+        found.setdefault(repr((modules, shapes, runner.layout.layers[index])), index)
+    return list(found.values())
+
+
+def _settings(module: nn.Module) -> list[tuple[str, Any]]:
+    return [
+        (key, value)
+        for key, value in vars(module).items()
+        if isinstance(value, str | int | float) and key not in ("layer_idx", "layer_index")
+    ]

@@ -1,0 +1,199 @@
+"""The weights of one span: brought to their homes while it is loaded, given back, taken again.
+
+`residency` decides the homes, `streaming` moves what has none on the device. What can be restored is what has an
+origin: pages of a mapped file, or a copy in RAM. Weights that were converted and kept on the device only have none;
+then the span has to be loaded anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from potluck.blocks.mapping import MappedRange, ask_all, drop_all, mapped_ranges, trim_heap
+from potluck.blocks.residency import NUM_SLOTS, Home, Placement, Room, Tier, place
+from potluck.blocks.streaming import (
+    BlockStream,
+    PageStream,
+    SlotStream,
+    StreamedBlock,
+    in_arena,
+    slot_offsets,
+    views_in,
+)
+from potluck.checkpoint.prepared import PreparedBlocks
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """One block whose weights are at home."""
+
+    parameters: tuple[nn.Parameter, ...]
+    pages: tuple[MappedRange, ...] | None = None  # of a mapped file, on which a CPU computes; None: not mapped
+    sources: tuple[Tensor, ...] | None = None  # on the host, for another device; None: nothing to restore from
+    arena: Tensor | None = None  # pinned, with the sources
+
+
+class SpanWeights:
+    """Owns where the parameters of `layers` are, `sizes` bytes each in the end; blocks are numbered as in the model.
+
+    Attributes:
+        placement: what was decided.
+        stream: what brings the blocks that are not resident; None if there are none.
+        before_moves: called before weights on the device go; who keeps addresses of them forgets these then.
+    """
+
+    def __init__(
+        self,
+        layers: nn.ModuleList,
+        sizes: Sequence[int],
+        *,
+        first_block: int,
+        device: torch.device,
+        room: Room | None,
+    ) -> None:
+        self.placement = _all_resident(sizes) if room is None else place(sizes, room)
+        self.stream: BlockStream | None = None
+        self.before_moves: list[Callable[[], None]] = []
+        self._layers = layers
+        self._first = first_block
+        self._device = device
+        self._is_paged = _computes_on_files(device)
+        self._prepared = None if room is None else PreparedBlocks(room.folder, limit_bytes=room.disk_bytes)
+        self._kept: list[_Kept] = []
+
+    def take(self, index: int, digest: str) -> None:
+        """Bring the weights of `layers[index]`, which were filled on the CPU, to their home; in order of the blocks.
+
+        Raises:
+            CheckpointError: the disk is full.
+        """
+        parameters = dict(self._layers[index].named_parameters())
+        home = self.placement.homes[index]
+        keep = self._take_paged if self._is_paged else self._take_to_device
+        self._kept.append(keep(home, parameters, digest))
+        if not home.is_resident:
+            trim_heap()  # what converting it took
+
+    def finish(self) -> None:
+        """All blocks are taken: set up the stream."""
+        streamed = {
+            self._first + index: kept
+            for index, (home, kept) in enumerate(zip(self.placement.homes, self._kept, strict=True))
+            if not home.is_resident
+        }
+        if not streamed:
+            return
+        if self._is_paged:
+            pages = {block: kept.pages or () for block, kept in streamed.items()}
+            evicted = {block for block in streamed if self.placement.homes[block - self._first].origin is Tier.DISK}
+            self.stream = PageStream(pages, frozenset(evicted))
+        else:
+            blocks = {
+                block: StreamedBlock(kept.parameters, kept.sources or (), kept.arena, kept.pages or ())
+                for block, kept in streamed.items()
+            }
+            self.stream = SlotStream(blocks, self._device, num_slots=NUM_SLOTS)
+
+    def is_streamed(self, block: int) -> bool:
+        return not self.placement.homes[block - self._first].is_resident
+
+    @property
+    def pass_fetch_s(self) -> float:
+        """What a pass through the span takes at least, because of what it has to fetch; 0 until that is known."""
+        rate = self.stream.fetch_bps if self.stream is not None else 0.0
+        return self.placement.streamed_bytes / rate if rate else 0.0
+
+    @property
+    def is_restorable(self) -> bool:
+        return all(kept.pages is not None or kept.sources is not None for kept in self._kept)
+
+    def free(self) -> None:
+        """Give the memory back, to the system and to the device; nothing can be computed before `restore`."""
+        for prepare in self.before_moves:
+            prepare()
+        if self.stream is not None:
+            self.stream.free()
+        drop_all(pages for kept in self._kept for pages in kept.pages or ())
+        for kept in self._kept:
+            if not self._is_paged or kept.pages is None:
+                for parameter in kept.parameters:
+                    parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
+
+    def restore(self) -> None:
+        """Take the weights again, which must be restorable. Raises torch.OutOfMemoryError."""
+        homes = zip(self.placement.homes, self._kept, strict=True)
+        resident = [kept for home, kept in homes if home.is_resident]
+        if self._is_paged:
+            ask_all(pages for kept in resident for pages in kept.pages or ())
+            return
+        for kept in resident:
+            _bring(kept.parameters, kept.sources or (), kept.arena, self._device)
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+
+    def _take_paged(self, home: Home, parameters: dict[str, nn.Parameter], digest: str) -> _Kept:
+        pages = mapped_ranges(parameters.values())
+        if pages is None and not home.is_resident:
+            assert self._prepared is not None
+            tensors = {name: parameter.data for name, parameter in parameters.items()}
+            for name, mapped in self._prepared.keep(digest, tensors).items():
+                parameters[name].data = mapped
+            pages = mapped_ranges(parameters.values())
+        if not home.is_resident:
+            for each in pages or ():
+                each.drop(evict=home.origin is Tier.DISK)
+        return _Kept(tuple(parameters.values()), pages=pages)
+
+    def _take_to_device(self, home: Home, parameters: dict[str, nn.Parameter], digest: str) -> _Kept:
+        tensors = {name: parameter.data for name, parameter in parameters.items()}
+        arena, sources = None, tuple(tensors.values())
+        if home.origin is Tier.RAM:
+            arena, sources = in_arena(sources, pinned=self._device.type == "cuda")
+        elif mapped_ranges(sources) is None and not home.is_resident:
+            assert self._prepared is not None
+            sources = tuple(self._prepared.keep(digest, tensors).values())
+        if home.is_resident:
+            _bring(parameters.values(), tuple(tensors.values()) if arena is None else sources, arena, self._device)
+        else:
+            for parameter in parameters.values():
+                parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
+        _move_buffers(self._layers[len(self._kept)], self._device)
+        pages = mapped_ranges(sources) if arena is None else ()
+        for each in pages or ():
+            each.drop(evict=not home.is_resident)
+        has_origin = pages is not None  # or else these are the device's own
+        return _Kept(tuple(parameters.values()), pages, sources if has_origin else None, arena)
+
+
+def _computes_on_files(device: torch.device) -> bool:
+    """Whether weights need no copy in memory of the device's own."""
+    return device.type == "cpu"
+
+
+def _all_resident(sizes: Sequence[int]) -> Placement:
+    return Placement(tuple(Home(True, Tier.DISK) for _ in sizes), tuple(sizes))
+
+
+def _bring(
+    parameters: Iterable[nn.Parameter], sources: Sequence[Tensor], arena: Tensor | None, device: torch.device
+) -> None:
+    """Resident weights to the device, as one piece of its memory: freed at once, and neighbours can be read as one."""
+    memory = torch.empty(slot_offsets(sources)[1], dtype=torch.uint8, device=device)
+    here = views_in(memory, sources)
+    if arena is not None:
+        memory.copy_(arena, non_blocking=True)
+    else:
+        for tensor, source in zip(here, sources, strict=True):
+            tensor.copy_(source, non_blocking=True)
+    for parameter, tensor in zip(parameters, here, strict=True):
+        parameter.data = tensor
+
+
+def _move_buffers(layer: nn.Module, device: torch.device) -> None:
+    for module in layer.modules():
+        for name, buffer in module.named_buffers(recurse=False):
+            module._buffers[name] = buffer.to(device)

@@ -1,0 +1,33 @@
+"""Fixtures for tests that load checkpoints of several families; a conftest imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.tiny_models import save_random
+from transformers.utils import logging
+
+
+@pytest.fixture(scope="session")
+def family_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A random checkpoint of a family, made once and never changed by a test."""
+    made: dict[str, Path] = {}
+
+    def folder(family: str) -> Path:
+        if family not in made:
+            made[family] = save_random(family, tmp_path_factory.mktemp(family))
+        return made[family]
+
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def one_quiet_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    logging.disable_progress_bar()
+    yield
+    torch.set_num_threads(threads)

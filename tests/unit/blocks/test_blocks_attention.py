@@ -1,0 +1,111 @@
+"""Ragged attention on a CPU against one softmax a token, for all that families ask of it."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from potluck.blocks.arenas import KvShape
+from potluck.blocks.attention import attend
+from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
+from potluck.blocks.ragged import RaggedCache, StepRow, plan_step
+from potluck.protocol.blocks import Span
+
+KEY_DIM, HEADS, KV_HEADS = 16, 8, 2
+STEPS = [(20, 3, 50), (1, 30, 1), (1, 1, 1), (7, 1, 40)]  # new tokens of three rows in each step
+SPAN = Span(0, 1)
+
+
+class Rows:
+    """Random queries, keys and values of three rows, through a memory in which every run is one page long."""
+
+    def __init__(self, *, value_dim: int, window: int | None, dtype: torch.dtype, is_scattered: bool) -> None:
+        layers = (LayerKv(KvShape(KV_HEADS, KEY_DIM, value_dim), window),)
+        self.memory = KvMemory(KvLayout(SPAN, layers, dtype, torch.device("cpu")), 1000)
+        if is_scattered:
+            fillers = [self.memory.new_sequence() for _ in range(self.memory.num_pages)]
+            for filler in fillers:
+                self.memory.reserve(filler, 1)
+            for filler in sorted(fillers, key=lambda filler: filler.tables[0].runs)[::2]:
+                self.memory.free(filler)
+        self.sequences: list[KvSequence] = [self.memory.new_sequence() for _ in range(3)]
+        generator = torch.Generator().manual_seed(0)
+        totals = [sum(step[row] for step in STEPS) for row in range(3)]
+        self.query, self.key, self.value = (
+            [torch.randn((1, heads, total, dim), generator=generator).to(dtype) for total in totals]
+            for heads, dim in ((HEADS, KEY_DIM), (KV_HEADS, KEY_DIM), (KV_HEADS, value_dim))
+        )
+
+    def run(self, softcap: float | None, sinks: Tensor | None) -> list[Tensor]:
+        """Attention of each row, [tokens, heads, value_dim]."""
+        found: list[list[Tensor]] = [[], [], []]
+        for step in STEPS:
+            for sequence, tokens in zip(self.sequences, step, strict=True):
+                self.memory.reserve(sequence, sequence.length + tokens)
+            rows = [StepRow(sequence, tokens) for sequence, tokens in zip(self.sequences, step, strict=True)]
+            cache = RaggedCache(self.memory, plan_step(self.memory, rows).rows, SPAN)
+            key, value = cache.update(self._packed(self.key, step), self._packed(self.value, step), 0)
+            query = self._packed(self.query, step)
+            output, _ = attend(nn.Identity(), query, key, value, None, scaling=0.3, softcap=softcap, s_aux=sinks)
+            for row, part in enumerate(output[0].split(list(step))):
+                found[row].append(part)
+            for sequence, tokens in zip(self.sequences, step, strict=True):
+                self.memory.advance(sequence, tokens)
+        return [torch.cat(parts) for parts in found]
+
+    def _packed(self, tensors: list[Tensor], step: tuple[int, ...]) -> Tensor:
+        parts = zip(self.sequences, tensors, step, strict=True)
+        return torch.cat([tensor[:, :, row.length : row.length + tokens] for row, tensor, tokens in parts], dim=2)
+
+
+def one_by_one(
+    query: Tensor, key: Tensor, value: Tensor, window: int | None, softcap: float | None, sinks: Tensor | None
+) -> Tensor:
+    tokens = query.shape[2]
+    query, key, value = (tensor[0].double() for tensor in (query, key, value))
+    outputs = torch.empty(tokens, HEADS, value.shape[2], dtype=torch.float64)
+    for token, head in product(range(tokens), range(HEADS)):
+        seen = slice(0 if window is None else max(token + 1 - window, 0), token + 1)
+        scores = key[head // (HEADS // KV_HEADS), seen] @ query[head, token] * 0.3
+        if softcap is not None:
+            scores = softcap * torch.tanh(scores / softcap)
+        if sinks is not None:
+            scores = torch.cat([scores, sinks[head : head + 1].double()])
+        weights = scores.softmax(0)[: token + 1 - seen.start]
+        outputs[token, head] = weights @ value[head // (HEADS // KV_HEADS), seen]
+    return outputs
+
+
+@pytest.mark.parametrize("is_scattered", [False, True], ids=["one_run", "many_runs"])
+@pytest.mark.parametrize(("softcap", "has_sinks"), [(None, False), (2.0, False), (None, True), (2.0, True)])
+@pytest.mark.parametrize("value_dim", [KEY_DIM, 12])
+@pytest.mark.parametrize("window", [None, 1, 10, 33])
+def test_each_token_attends_to_what_it_may_see(
+    window: int | None, value_dim: int, softcap: float | None, has_sinks: bool, is_scattered: bool
+) -> None:
+    sinks = torch.linspace(-2, 2, HEADS) if has_sinks else None
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.bfloat16, 2e-2), (torch.float16, 1e-2)):
+        rows = Rows(value_dim=value_dim, window=window, dtype=dtype, is_scattered=is_scattered)
+        for row, found in enumerate(rows.run(softcap, sinks)):
+            wanted = one_by_one(rows.query[row], rows.key[row], rows.value[row], window, softcap, sinks)
+            assert found.dtype is dtype
+            assert (found.double() - wanted).abs().max() <= tolerance * wanted.abs().max()
+
+
+def test_what_is_not_known_here_is_refused() -> None:
+    rows = Rows(value_dim=16, window=None, dtype=torch.float32, is_scattered=False)
+    tensor = rows.query[0]
+    with pytest.raises(TypeError, match="cannot be given packed rows"):
+        attend(nn.Identity(), tensor, tensor, tensor, None)
+
+
+def test_heads_that_do_not_fit_together_are_widened_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> list[Tensor]:
+        return Rows(value_dim=12, window=None, dtype=torch.float16, is_scattered=False).run(None, None)
+
+    together = run()
+    monkeypatch.setattr("potluck.blocks.widening._NUMEL", KEY_DIM)  # one token of one head
+    assert all(torch.equal(one, other) for one, other in zip(run(), together, strict=True))

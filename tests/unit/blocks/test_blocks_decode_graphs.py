@@ -1,0 +1,123 @@
+"""Buckets of decode steps: what a recording reads at each step, and when it is dropped. Nothing is captured here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+from torch import Tensor
+
+from potluck.blocks.arenas import KvShape
+from potluck.blocks.decode_graphs import DecodeGraphs, Recording
+from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
+from potluck.blocks.step_tensors import StepTensors, TensorRow
+from potluck.protocol.blocks import Span
+
+CPU = torch.device("cpu")
+WIDTH = 4
+
+
+@dataclass
+class FakeRecorder:
+    """Does the work again at each replay, as a graph would, into the same output."""
+
+    fails: bool = False
+    recorded: list[int] = field(default_factory=list)
+
+    def record(self, work: Callable[[], Tensor]) -> Recording:
+        if self.fails:
+            raise RuntimeError("operation not permitted when stream is capturing\nand more")
+        output = work()
+        self.recorded.append(len(output))
+        return Recording(lambda: output.copy_(work()), output)
+
+
+def blocks(hidden: Tensor, tensors: StepTensors, memory: KvMemory) -> Tensor:
+    """Shows in each row what it was given: hidden, position, slot, length, first page."""
+    paged = tensors.paged[0]
+    first_pages = paged.tables[paged.rows[:, 3].clamp_min(0)]
+    return torch.stack((hidden[:, 0], tensors.positions[0], paged.rows[:, 2], first_pages), dim=1)
+
+
+def new_memory(num_tokens: int = 256) -> KvMemory:
+    layers = (LayerKv(KvShape(kv_heads=1, key_dim=2, value_dim=2)),)
+    return KvMemory(KvLayout(Span(0, 1), layers, torch.float32, CPU), num_tokens)
+
+
+def row(position: int, page: int) -> TensorRow:
+    return TensorRow(position, 1, {0: (0, ((page, 1),))})
+
+
+def hidden(*values: float) -> Tensor:
+    return torch.tensor(values)[:, None].expand(-1, WIDTH)
+
+
+def test_each_step_reads_its_own_numbers_from_what_was_recorded_once() -> None:
+    recorder, memory = FakeRecorder(), new_memory()
+    graphs = DecodeGraphs(blocks, CPU, recorder.record)
+
+    first = graphs.run([row(3, page=5), row(7, page=6), row(0, page=9)], hidden(1.0, 2.0, 3.0), memory)
+    second = graphs.run([row(4, page=5), row(8, page=6), row(1, page=9)], hidden(4.0, 5.0, 6.0), memory)
+
+    assert recorder.recorded == [4]
+    assert first is not None
+    assert first.tolist() == [[1, 3, 4, 5], [2, 7, 8, 6], [3, 0, 1, 9]]
+    assert second is not None
+    assert second.tolist() == [[4, 4, 5, 5], [5, 8, 9, 6], [6, 1, 2, 9]]
+
+
+def test_each_bucket_is_recorded_when_it_is_first_needed() -> None:
+    recorder, memory = FakeRecorder(), new_memory()
+    graphs = DecodeGraphs(blocks, CPU, recorder.record)
+    for count in (1, 3, 4, 1, 2):
+        assert graphs.run([row(0, page=2)] * count, hidden(*[1.0] * count), memory) is not None
+    assert recorder.recorded == [1, 4, 2]
+
+
+def test_a_graph_that_cannot_be_recorded_is_said_once_and_costs_no_page(caplog: pytest.LogCaptureFixture) -> None:
+    memory = new_memory()
+    graphs = DecodeGraphs(blocks, CPU, FakeRecorder(fails=True).record)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            assert graphs.run([row(0, page=2)], hidden(1.0), memory) is None
+    assert [record.getMessage() for record in caplog.records] == [
+        "decode steps run without CUDA graphs: operation not permitted when stream is capturing"
+    ]
+    assert graphs.has_failed
+    assert memory.used_pages == 0
+
+
+def test_graphs_are_recorded_again_after_weights_or_memory_moved() -> None:
+    recorder, memory, other = FakeRecorder(), new_memory(), new_memory()
+    graphs = DecodeGraphs(blocks, CPU, recorder.record)
+    graphs.run([row(0, page=2)], hidden(1.0), memory)
+    assert memory.used_pages == 1
+
+    graphs.forget()
+    assert memory.used_pages == 0
+    graphs.run([row(0, page=2)], hidden(1.0), memory)
+    graphs.run([row(0, page=2)], hidden(1.0), other)
+
+    assert recorder.recorded == [1, 1, 1]
+    assert (memory.used_pages, other.used_pages) == (0, 1)
+
+    (arena,) = other.arenas  # given back and taken again, elsewhere
+    arena.keys = arena.keys.clone()
+    graphs.run([row(0, page=2)], hidden(1.0), other)
+    assert recorder.recorded == [1, 1, 1, 1]
+    assert other.used_pages == 1
+
+
+def test_a_step_runs_without_a_graph_while_no_page_is_spare_or_its_tables_are_too_long() -> None:
+    recorder, memory = FakeRecorder(), new_memory(num_tokens=64)
+    graphs = DecodeGraphs(blocks, CPU, recorder.record)
+    held = memory.pool.allocate(memory.num_pages)
+    assert graphs.run([row(0, page=2)], hidden(1.0), memory) is None
+
+    memory.pool.release(held)
+    shared = TensorRow(50, 1, {0: (0, ((0, memory.num_pages),))})
+    assert graphs.run([shared], hidden(1.0), memory) is not None
+    assert graphs.run([shared] * 8, hidden(*[1.0] * 8), memory) is None

@@ -1,0 +1,137 @@
+"""Weights in int8 and int4: close to the original, the same by every way of computing, and as small as promised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from potluck.blocks import BlockSpan, formats, load_span
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedLinear, block_nbytes, quantize_block
+from potluck.checkpoint import open_checkpoint
+from potluck.errors import CheckpointError, UsageError
+from potluck.protocol.blocks import Span
+
+MIDDLE = Span(1, 4)
+MATRICES: dict[str, tuple[Callable[[Tensor], Any], float]] = {  # and the error that normal weights get
+    "int8": (Int8Matrix, 0.01),
+    "int4": (lambda weight: Int4Matrix(weight, 64), 0.1),
+    "int4, other rows": (lambda weight: Int4Matrix(weight, 32), 0.1),
+}
+
+
+def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def error(found: Tensor, wanted: Tensor) -> float:
+    return float((found.float() - wanted.float()).norm() / wanted.float().norm())
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("num_rows", [64, 100, 256])
+def test_a_matrix_made_whole_again_is_close_to_the_original(kind: str, num_rows: int) -> None:
+    make, tolerance = MATRICES[kind]
+    weight = random(num_rows, 128) + 0.3
+    whole = make(weight).rows(0, num_rows)
+    assert whole.shape == weight.shape
+    assert 0 < error(whole, weight) < tolerance
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("tokens", [1, 16, 200])
+def test_every_way_of_multiplying_gives_the_product_with_the_whole_matrix(
+    kind: str, dtype: torch.dtype, tokens: int
+) -> None:
+    matrix = MATRICES[kind][0](random(100, 128, dtype=dtype))
+    x = random(2, tokens, 128, seed=1, dtype=dtype)
+    wanted = functional.linear(x.float(), matrix.rows(0, 100).float())
+    assert error(matrix.product(x), wanted) < (1e-5 if dtype is torch.float32 else 1e-2)
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+def test_gradients_reach_the_input_as_through_the_whole_matrix(kind: str) -> None:
+    matrix = MATRICES[kind][0](random(96, 64))
+    bias = nn.Parameter(random(96), requires_grad=False)
+    layer, x, grad = QuantizedLinear(matrix, bias, 64, 96), random(3, 5, 64).requires_grad_(), random(3, 5, 96)
+    (found,) = torch.autograd.grad(layer(x), [x], grad)
+    (wanted,) = torch.autograd.grad(functional.linear(x, matrix.rows(0, 96), bias), [x], grad)
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("weight", [torch.zeros(64, 64), torch.full((64, 64), 1e-30), torch.full((64, 64), -3.0)])
+def test_flat_and_tiny_weights_stay_finite(kind: str, weight: Tensor) -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        whole = MATRICES[kind][0](weight.to(dtype)).rows(0, 64)
+        torch.testing.assert_close(whole, weight.to(dtype), rtol=0.01, atol=1e-20)
+
+
+def test_the_kernel_for_this_cpu_reads_what_is_packed_here() -> None:
+    together = formats._kernel_rows()
+    if together is None:
+        pytest.skip("no int4 kernel for this CPU")
+    weight = random(128, 64, dtype=torch.bfloat16)
+    matrix = Int4Matrix(weight, together)
+    unpacked = torch._weight_int4pack_mm_for_cpu(
+        torch.eye(64, dtype=torch.bfloat16), matrix.codes.view(128, -1), formats._GROUP, matrix.levels
+    )
+    assert error(unpacked.T, matrix.rows(0, 128)) < 1e-2
+
+
+def load(folder: Path, quantization: str, dtype: torch.dtype = torch.float32) -> BlockSpan:
+    return load_span(open_checkpoint(str(folder)), MIDDLE, dtype=dtype, quantization=quantization)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "qwen3_moe", "mixtral", "gpt_oss", "deepseek_v3", "phi3"])
+@pytest.mark.parametrize(("quantization", "tolerance"), [("int8", 0.05), ("int4", 0.5)])
+@torch.inference_mode()
+def test_a_quantised_span_computes_nearly_the_same_and_keeps_its_digests(
+    family: str, quantization: str, tolerance: float, family_folder: Callable[[str], Path]
+) -> None:
+    plain, packed = load(family_folder(family), "none"), load(family_folder(family), quantization)
+    hidden = random(2, 7, 64)
+    assert 0 < error(packed.forward(hidden), plain.forward(hidden)) < tolerance
+    assert packed.digests == plain.digests
+    cache, again = packed.new_cache(), packed.forward(hidden)
+    steps = [packed.forward(hidden[:, i : i + 1], cache) for i in range(7)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), again, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "qwen3_moe", "gpt_oss"])
+@pytest.mark.parametrize("quantization", ["int8", "int4"])
+def test_the_size_that_is_foretold_is_the_size_that_is_taken(
+    family: str, quantization: str, family_folder: Callable[[str], Path]
+) -> None:
+    plain = load(family_folder(family), "none").layers[0]
+    foretold = block_nbytes(plain, quantization)
+    before = block_nbytes(plain, "none")
+    quantize_block(plain, quantization)
+    taken = sum(parameter.nbytes for parameter in plain.parameters())
+    assert before > foretold
+    assert foretold <= taken < foretold * 1.15  # rows of nothing that fill up a block; much in a tiny model
+
+
+def test_gradients_pass_through_a_quantised_span(family_folder: Callable[[str], Path]) -> None:
+    for family in ("llama", "qwen3_moe"):
+        plain, packed = load(family_folder(family), "none"), load(family_folder(family), "int8")
+        hidden, grad = random(1, 5, 64).requires_grad_(), random(1, 5, 64, seed=2)
+        (wanted,) = torch.autograd.grad(plain.forward(hidden), [hidden], grad)
+        (found,) = torch.autograd.grad(packed.forward(hidden), [hidden], grad)
+        assert 0 < error(found, wanted) < 0.2
+
+
+def test_what_cannot_be_held_so_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="no weights of these blocks can be held in int8"):
+        quantize_block(nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8)), "int8")
+    with pytest.raises(UsageError, match="unknown quantization 'int3'") as refusal:
+        formats.check_quantization("int3")
+    assert refusal.value.hint == "one of none, int8, int4"
+    with pytest.raises(UsageError, match="several devices"):
+        formats.check_quantization("int8", num_ranks=2)

@@ -1,0 +1,250 @@
+"""Rows of many sessions in one step give what each gives alone; which families do that, and which run alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.tiny_models import FAMILIES
+from torch import Tensor
+
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.trial import try_alone, try_ragged
+from potluck.checkpoint import open_checkpoint
+from potluck.protocol.blocks import Span
+
+SPAN = Span(1, 5)
+RAGGED = {
+    "llama",
+    "mistral_sliding",
+    "qwen3",
+    "qwen3_moe",
+    "mixtral",
+    "gemma3",
+    "glm4",
+    "phi3",
+    "olmo2",
+    "gpt_oss",
+    "gpt2",
+    "llama_tied",
+    "gemma2",
+    "cohere2",
+    "smollm3",
+}
+DIRECT = RAGGED - {"gpt2"}
+
+FolderOf = Callable[[str], Path]
+
+
+def load(folder: Path, span: Span = SPAN, dtype: torch.dtype | None = None) -> BlockSpan:
+    return load_span(open_checkpoint(str(folder)), span, dtype=dtype)
+
+
+def hidden_of(tokens: int, seed: int) -> Tensor:
+    return torch.randn((tokens, 64), generator=torch.Generator().manual_seed(seed))
+
+
+def alone(blocks: BlockSpan, hidden: Tensor, prompts: Tensor | None = None) -> Tensor:
+    """What one row gives by itself in one call; [tokens, hidden_size]."""
+    with torch.inference_mode():
+        given = None if prompts is None else prompts[:, None]
+        return blocks.forward(hidden[None].to(blocks.dtype), blocks.new_cache(), given)[0]
+
+
+def step(blocks: BlockSpan, memory: KvMemory, parts: list[tuple[KvSequence, Tensor]]) -> list[Tensor]:
+    """One step with these new tokens of these sequences; what comes out of each."""
+    for sequence, hidden in parts:
+        memory.reserve(sequence, sequence.length + len(hidden))
+    plan = plan_step(memory, [StepRow(sequence, len(hidden)) for sequence, hidden in parts])
+    output = blocks.run_step(plan, torch.cat([hidden for _, hidden in parts]).to(blocks.dtype), memory)
+    for sequence, hidden in parts:
+        memory.advance(sequence, len(hidden))
+    return list(output.split([len(hidden) for _, hidden in parts]))
+
+
+def assert_close(found: Tensor, wanted: Tensor, tolerance: float = 1e-5) -> None:
+    error = (found - wanted).abs().max() / wanted.abs().max()
+    assert error <= tolerance, f"relative error {error:.1e}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_that_share_steps_are_known(family: str, family_folder: FolderOf) -> None:
+    """The others have ALiBi, chunks, states, latents, attention of their own, or rope that looks at the whole batch."""
+    assert load(family_folder(family)).is_ragged == (family in RAGGED)
+
+
+@pytest.mark.parametrize("family", sorted(RAGGED))
+def test_rows_in_one_step_give_what_each_gives_alone(family: str, family_folder: FolderOf) -> None:
+    """Random chunks of rows of different lengths, beyond windows, over several runs of pages each."""
+    blocks = load(family_folder(family))
+    memory = blocks.new_memory(400)
+    rng = random.Random(0)
+    inputs = [hidden_of(length, seed) for seed, length in enumerate((70, 33, 5, 21))]
+    rows = [memory.new_sequence() for _ in inputs]
+    outputs: list[list[Tensor]] = [[] for _ in inputs]
+    while any(row.length < len(hidden) for row, hidden in zip(rows, inputs, strict=True)):
+        ready = [i for i, row in enumerate(rows) if row.length < len(inputs[i]) and rng.random() < 0.8]
+        chunks = [rng.choice((1, 1, 1, 2, 7, 20)) for _ in ready]
+        parts = [(rows[i], inputs[i][rows[i].length :][:size]) for i, size in zip(ready, chunks, strict=True)]
+        if parts:
+            for i, output in zip(ready, step(blocks, memory, parts), strict=True):
+                outputs[i].append(output)
+    for hidden, found in zip(inputs, outputs, strict=True):
+        assert_close(torch.cat(found), alone(blocks, hidden))
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma2", "gpt2"])
+def test_half_precision_stays_within_its_tolerance(family: str, family_folder: FolderOf) -> None:
+    blocks = load(family_folder(family), dtype=torch.bfloat16)
+    memory = blocks.new_memory(400)
+    rows = [memory.new_sequence() for _ in range(3)]
+    inputs = [hidden_of(40, seed) for seed in range(3)]
+    lengths = (30, 17, 2)
+    outputs = step(blocks, memory, [(row, x[:n]) for row, x, n in zip(rows, inputs, lengths, strict=True)])
+    decoded = step(blocks, memory, [(row, x[n : n + 1]) for row, x, n in zip(rows, inputs, lengths, strict=True)])
+    for x, n, before, last in zip(inputs, lengths, outputs, decoded, strict=True):
+        assert_close(torch.cat([before, last]).float(), alone(blocks, x[: n + 1]).float(), 2e-2)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt_oss", "gpt2", "gemma3"])
+def test_rows_join_and_leave_where_their_blocks_begin_and_end(family: str, family_folder: FolderOf) -> None:
+    folder = family_folder(family)
+    blocks = load(folder)
+    memory = blocks.new_memory(400)
+    spans = [Span(1, 5), Span(2, 3), Span(1, 2), Span(3, 5)]
+    rows = [memory.new_sequence(span) for span in spans]
+    inputs = [hidden_of(19, seed) for seed in range(4)]
+    outputs = [step(blocks, memory, [(row, x[a:b]) for row, x in zip(rows, inputs, strict=True)]) for a, b in CHUNKS]
+    for index, span in enumerate(spans):
+        assert_close(torch.cat([output[index] for output in outputs]), alone(load(folder, span), inputs[index]))
+
+
+CHUNKS = [(0, 9), (9, 10), (10, 18), (18, 19)]
+
+
+def test_prompts_are_added_to_the_first_tokens_of_their_row(family_folder: FolderOf) -> None:
+    blocks = load(family_folder("llama"))
+    memory = blocks.new_memory(400)
+    rows = [memory.new_sequence(), memory.new_sequence(Span(2, 4)), memory.new_sequence()]
+    inputs = [hidden_of(length, length) for length in (5, 7, 3)]
+    kept = [x.clone() for x in inputs]
+    prompts = {0: torch.randn(4, 2, 64), 1: torch.randn(2, 7, 64)}
+    for row, hidden in zip(rows, inputs, strict=True):
+        memory.reserve(row, len(hidden))
+    plan = plan_step(memory, [StepRow(row, len(hidden)) for row, hidden in zip(rows, inputs, strict=True)])
+    outputs = blocks.run_step(plan, torch.cat(inputs), memory, prompts).split([5, 7, 3])
+    assert_close(outputs[0], alone(blocks, inputs[0], prompts[0]))
+    assert_close(outputs[1], alone(load(family_folder("llama"), Span(2, 4)), inputs[1], prompts[1]))
+    assert_close(outputs[2], alone(blocks, inputs[2]))
+    assert all(torch.equal(x, before) for x, before in zip(inputs, kept, strict=True))
+
+
+def test_a_row_in_many_runs_of_pages_sees_them_all(family_folder: FolderOf) -> None:
+    blocks = load(family_folder("llama"))
+    memory = blocks.new_memory(16 * 16)
+    fillers = [memory.new_sequence() for _ in range(16)]
+    for filler in fillers:
+        memory.reserve(filler, 16)
+    for filler in sorted(fillers, key=lambda filler: filler.tables[0].runs)[::2]:
+        memory.free(filler)
+    row, hidden = memory.new_sequence(), hidden_of(120, 0)
+    found = [step(blocks, memory, [(row, hidden[a:b])])[0] for a, b in [(0, 40), (40, 41), (41, 60), (60, 119)]]
+    found += step(blocks, memory, [(row, hidden[119:])])
+    assert len(row.tables[0].runs) == 8
+    assert_close(torch.cat(found), alone(blocks, hidden))
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma3"])
+def test_forks_go_their_own_ways_from_shared_pages(family: str, family_folder: FolderOf) -> None:
+    blocks = load(family_folder(family))
+    memory = blocks.new_memory(400)
+    first = memory.new_sequence()
+    prompt, ways = hidden_of(21, 0), [hidden_of(12, seed) for seed in (1, 2, 3)]
+    step(blocks, memory, [(first, prompt)])
+    before = memory.used_pages
+    rows = [first, memory.fork(first), memory.fork(first)]
+    assert memory.used_pages == before
+    outputs = [
+        step(blocks, memory, [(row, x[i : i + 1]) for row, x in zip(rows, ways, strict=True)]) for i in range(12)
+    ]
+    for index, way in enumerate(ways):
+        found = torch.cat([output[index] for output in outputs])
+        assert_close(found, alone(blocks, torch.cat([prompt, way]))[21:])
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma3"])
+def test_a_cropped_and_a_loaded_row_continue_like_one_that_never_went_on(family: str, family_folder: FolderOf) -> None:
+    blocks = load(family_folder(family))
+    memory = blocks.new_memory(800)
+    row = memory.new_sequence()
+    prompt, wrong, right = hidden_of(40, 0), hidden_of(30, 1), hidden_of(5, 2)
+    step(blocks, memory, [(row, prompt)])
+    step(blocks, memory, [(row, wrong)])
+    memory.crop(row, 40)
+    saved = memory.save(row)
+    memory.free(row)
+    assert memory.used_pages == 0
+    (other,) = step(blocks, memory, [(memory.new_sequence(), wrong)])  # overwrites
+    row = memory.load(saved)
+    (found,) = step(blocks, memory, [(row, right)])
+    assert_close(found, alone(blocks, torch.cat([prompt, right]))[40:])
+    assert_close(other, alone(blocks, wrong))
+
+
+@pytest.mark.parametrize("family", sorted(DIRECT))
+def test_arguments_made_directly_are_those_the_familys_loop_hands_out(family: str, family_folder: FolderOf) -> None:
+    blocks = load(family_folder(family))
+    runner = blocks._runner
+    assert runner is not None
+    assert runner.calls.is_direct
+
+
+def test_a_step_leaves_the_familys_own_way_as_it_was(family_folder: FolderOf) -> None:
+    blocks, untouched = load(family_folder("gemma3")), load(family_folder("gemma3"))
+    memory = blocks.new_memory(100)
+    step(blocks, memory, [(memory.new_sequence(), hidden_of(12, 0))])
+    with pytest.raises(RuntimeError):
+        step(blocks, memory, [(memory.new_sequence(), torch.zeros(2, 63))])
+    assert torch.equal(alone(blocks, hidden_of(20, 1)), alone(untouched, hidden_of(20, 1)))
+
+
+def test_a_step_that_failed_half_way_can_be_done_again(
+    family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = load(family_folder("gemma3"))
+    memory = blocks.new_memory(100)
+    row, other = memory.new_sequence(), memory.new_sequence()
+    first, then = hidden_of(12, 0), hidden_of(9, 1)
+    step(blocks, memory, [(row, first), (other, then)])
+    memory.reserve(row, 21)
+    used = memory.used_pages
+
+    def without_memory(*args: object, **kwargs: object) -> None:
+        raise torch.OutOfMemoryError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks.layers[2].mlp, "forward", without_memory)
+        with pytest.raises(torch.OutOfMemoryError):
+            step(blocks, memory, [(row, then)])
+    assert (memory.used_pages, row.length, other.length) == (used, 12, 9)
+    found = step(blocks, memory, [(row, then), (other, first)])
+    assert_close(found[0], alone(blocks, torch.cat([first, then]))[12:])
+    assert_close(found[1], alone(blocks, torch.cat([then, first]))[9:])
+
+
+@pytest.mark.parametrize(("span", "layer", "what"), [(SPAN, 1, 0), (Span(1, 2), 0, 1)])
+def test_a_family_that_does_something_else_for_packed_rows_runs_alone(
+    span: Span, layer: int, what: int, family_folder: FolderOf
+) -> None:
+    """Its loop changed what goes into a layer, or a layer gives something else than for rows alone."""
+    blocks = load(family_folder("llama"), span)
+    cache, heard = try_alone(blocks)
+    assert try_ragged(blocks, cache, heard) is not None
+    with torch.inference_mode():
+        heard[layer][what][1, 2] += 0.01
+    assert try_ragged(blocks, cache, heard) is None

@@ -1,0 +1,89 @@
+"""Plans as tensors: what is written for rows, for fillers, and again for the step after."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from potluck.blocks.decode_graphs import MAX_BUCKET, bucket_of, filled_up
+from potluck.blocks.step_tensors import StepMemory, TensorRow, num_pages_of, tiles_of
+
+CPU = torch.device("cpu")
+SPARE = (99, 1)
+
+
+def memory_for(rows: list[TensorRow], windows: dict[int, int | None]) -> StepMemory:
+    return StepMemory([row.tokens for row in rows], windows, num_pages=num_pages_of(rows), device=CPU)
+
+
+def test_each_token_has_its_position_and_the_slot_that_its_page_table_gives() -> None:
+    rows = [
+        TensorRow(position=30, tokens=4, tables={0: (0, ((5, 1), (9, 2)))}),  # pages 5, 9, 10
+        TensorRow(position=0, tokens=1, tables={0: (0, ((2, 1),))}),
+    ]
+    memory = memory_for(rows, {0: None})
+
+    memory.write(rows)
+
+    tensors = memory.tensors
+    assert tensors.positions.tolist() == [[30, 31, 32, 33, 0]]
+    assert tensors.slots[0].tolist() == [9 * 16 + 14, 9 * 16 + 15, 10 * 16, 10 * 16 + 1, 2 * 16]
+    assert tensors.paged[0].rows.tolist() == [[0, 4, 34, 0], [4, 1, 1, 3]]
+    assert tensors.paged[0].tables.tolist() == [5, 9, 10, 2]
+
+
+def test_a_table_whose_first_pages_are_gone_is_found_by_the_page_it_begins_with() -> None:
+    rows = [TensorRow(position=100, tokens=1, tables={0: (5, ((7, 2),)), 3: (0, ((20, 7),))})]
+    memory = memory_for(rows, {0: 20, 3: None})
+
+    memory.write(rows)
+
+    windowed, whole = memory.tensors.paged[0], memory.tensors.paged[3]
+    assert memory.tensors.slots[0].tolist() == [8 * 16 + 4]
+    assert (windowed.window, windowed.rows.tolist()) == (20, [[0, 1, 101, -5]])
+    assert (whole.window, whole.rows.tolist()) == (None, [[0, 1, 101, 2]])
+    assert whole.tables.tolist() == [7, 8, 20, 21, 22, 23, 24, 25, 26]
+
+
+def test_the_same_memory_is_written_again_for_the_next_step() -> None:
+    rows = [TensorRow(position=15, tokens=1, tables={0: (0, ((5, 2),))})]
+    memory = memory_for(rows, {0: None})
+    memory.write(rows)
+    slots = memory.tensors.slots[0]
+
+    memory.write([TensorRow(position=16, tokens=1, tables={0: (0, ((5, 2),))})])
+
+    assert memory.tensors.slots[0] is slots
+    assert slots.tolist() == [6 * 16]
+
+
+def test_prefill_is_cut_into_tiles_and_decode_takes_one_a_row() -> None:
+    assert tiles_of([20, 1], 16) == [(0, 0), (0, 16), (1, 0)]
+    rows = [TensorRow(position, 1, {0: (0, ((position, 1),))}) for position in range(3)]
+    memory = memory_for(rows, {0: None})
+    memory.write(rows)
+    assert memory.tensors.paged[0].tile_tokens == 1
+    assert memory.tensors.paged[0].tiles.tolist() == [[0, 0], [1, 0], [2, 0]]
+
+
+@pytest.mark.parametrize(("rows", "bucket"), [(1, 1), (2, 2), (3, 4), (17, 32), (MAX_BUCKET, MAX_BUCKET)])
+def test_rows_go_into_the_smallest_bucket_that_holds_them(rows: int, bucket: int) -> None:
+    assert bucket_of(rows) == bucket
+
+
+def test_more_rows_than_the_largest_bucket_have_none() -> None:
+    assert bucket_of(MAX_BUCKET + 1) is None
+
+
+def test_fillers_write_to_the_spare_page_and_attend_to_nothing() -> None:
+    row = TensorRow(position=15, tokens=1, tables={0: (0, ((5, 1),)), 1: (0, ((6, 1),))})
+    rows = filled_up([row], 4, range(2), SPARE)
+    memory = memory_for(rows, {0: None, 1: 8})
+
+    memory.write(rows)
+
+    assert memory.tensors.positions.tolist() == [[15, 0, 0, 0]]
+    for group, page in ((0, 5), (1, 6)):
+        assert memory.tensors.slots[group].tolist() == [page * 16 + 15, *[SPARE[0] * 16] * 3]
+        lengths = memory.tensors.paged[group].rows[:, 2].tolist()
+        assert lengths == [16, 0, 0, 0]

@@ -1,0 +1,178 @@
+"""Streamed blocks compute what resident ones do: forward, with a cache, backward, in parts; and they can be given back.
+
+Both ways are tried on the CPU: computing where the file is mapped, and slots as a device with memory of its own has.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.stream_peak import measure_stream_peak
+from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from potluck.blocks import BlockSpan, load_span, weights
+from potluck.blocks.residency import Room
+from potluck.blocks.streaming import Order, PageStream, SlotStream
+from potluck.checkpoint import open_checkpoint
+from potluck.errors import UsageError
+from potluck.protocol.blocks import Span
+
+WHOLE = Span(0, 6)
+FAMILIES = ["llama", "qwen3_moe", "gpt2", "gptj", "bloom", "gemma3"]
+
+
+@pytest.fixture(params=["pages", "slots"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How weights get to where they are computed with."""
+    if request.param == "slots":
+        monkeypatch.setattr(weights, "_computes_on_files", lambda device: False)
+    elif sys.platform != "linux":
+        pytest.skip("pages are asked for and dropped on Linux only")
+    return str(request.param)
+
+
+def loaded(folder: Path, tmp_path: Path, device: float, *, ram: float = 0, dtype: torch.dtype = torch.float32):
+    """A span of which `device` blocks may be on the device, and `ram` in RAM."""
+    checkpoint = open_checkpoint(str(folder))
+    largest = max(load_span(checkpoint, WHOLE, dtype=dtype).weights.placement.sizes)
+    room = Room(int(device * largest), int(ram * largest), 1 << 24, tmp_path / "blocks")
+    return load_span(checkpoint, WHOLE, dtype=dtype, room=room)
+
+
+def hidden_of(tokens: int, *, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn((2, tokens, 64), generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def gradient_of(blocks: BlockSpan, hidden: Tensor) -> Tensor:
+    hidden = hidden.clone().requires_grad_()
+    output = blocks.forward(hidden)
+    return torch.autograd.grad(output, hidden, torch.ones_like(output))[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_streamed_blocks_compute_what_resident_ones_do(
+    family: str, dtype: torch.dtype, way: str, family_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = family_folder(family)
+    resident = load_span(open_checkpoint(str(folder)), WHOLE, dtype=dtype)
+    streamed = loaded(folder, tmp_path, 3.5, ram=2, dtype=dtype)
+    assert 0 < streamed.weights.placement.num_streamed < len(WHOLE)
+    assert isinstance(streamed.weights.stream, PageStream if way == "pages" else SlotStream)
+    caches = resident.new_cache(), streamed.new_cache()
+    for tokens in (5, 1, 1):
+        hidden = hidden_of(tokens, seed=tokens, dtype=dtype)
+        with torch.inference_mode():
+            outputs = resident.forward(hidden, caches[0]), streamed.forward(hidden, caches[1])
+        torch.testing.assert_close(*outputs, rtol=1e-5, atol=1e-5)
+    hidden = hidden_of(5, dtype=dtype)
+    torch.testing.assert_close(gradient_of(resident, hidden), gradient_of(streamed, hidden), rtol=1e-5, atol=1e-4)
+
+
+def test_a_backward_pass_may_come_after_other_blocks_took_the_slots(
+    way: str, family_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    blocks = loaded(family_folder("llama"), tmp_path, 2)
+    expected = gradient_of(blocks, hidden_of(4))
+    hidden = hidden_of(4).requires_grad_()
+    output = blocks.forward(hidden)
+    with torch.inference_mode():
+        blocks.forward(hidden_of(3, seed=9))
+    assert torch.equal(torch.autograd.grad(output, hidden, torch.ones_like(output))[0], expected)
+
+
+@pytest.mark.parametrize("quantization", ["int8", "int4"])
+def test_quantized_blocks_are_streamed_too(
+    quantization: str, way: str, family_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    checkpoint = open_checkpoint(str(family_folder("llama")))
+    resident = load_span(checkpoint, WHOLE, quantization=quantization)
+    room = Room(2 * max(resident.weights.placement.sizes), 0, 1 << 24, tmp_path / "blocks")
+    streamed = load_span(checkpoint, WHOLE, quantization=quantization, room=room)
+    assert streamed.weights.placement.num_streamed == len(WHOLE)
+    torch.testing.assert_close(gradient_of(resident, hidden_of(4)), gradient_of(streamed, hidden_of(4)))
+
+
+@pytest.mark.parametrize("ram", [0, 6])
+def test_what_was_given_back_can_be_taken_again(
+    way: str, ram: int, family_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    blocks = loaded(family_folder("llama"), tmp_path, 3, ram=ram)
+    with torch.inference_mode():
+        expected = blocks.forward(hidden_of(4))
+        blocks.weights.free()
+        assert blocks.weights.is_restorable
+        blocks.weights.restore()
+        assert torch.equal(blocks.forward(hidden_of(4)), expected)
+
+
+def test_converted_weights_without_a_file_cannot_be_restored(family_folder: Callable[[str], Path]) -> None:
+    blocks = load_span(open_checkpoint(str(family_folder("llama"))), WHOLE, dtype=torch.bfloat16)
+    assert not blocks.weights.is_restorable
+    blocks.weights.free()
+    assert all(parameter.numel() == 0 for parameter in blocks.decoder.parameters())
+
+
+def test_a_device_too_small_for_two_blocks_is_refused(family_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="streaming needs room for 2 blocks"):
+        loaded(family_folder("llama"), tmp_path, 1.5)
+
+
+def test_a_fetch_that_failed_is_told_and_tried_again(
+    family_folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "_computes_on_files", lambda device: False)
+    blocks = loaded(family_folder("llama"), tmp_path, 2)
+    blocks.weights.free()
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as broken, torch.inference_mode():
+        broken.setattr("potluck.blocks.streaming._copy_block", fail)
+        with pytest.raises(OSError, match="the disk is gone"):
+            blocks.forward(hidden_of(1))
+    resident = load_span(open_checkpoint(str(family_folder("llama"))), WHOLE)
+    with torch.inference_mode():
+        assert torch.allclose(blocks.forward(hidden_of(1)), resident.forward(hidden_of(1)), atol=1e-5)
+
+
+def test_the_next_block_is_guessed_forward_around_and_backward() -> None:
+    order = Order([2, 3, 5, 7])
+    assert [order.after(block) for block in (2, 3, 5, 7, 2)] == [3, 5, 7, 2, 3]
+    assert [order.after(block) for block in (7, 5, 3)] == [5, 3, 2]
+
+
+@pytest.fixture(scope="module")
+def heavy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixteen blocks of 12 MiB in float32."""
+    config = LlamaConfig(
+        vocab_size=64,
+        hidden_size=512,
+        intermediate_size=1365,
+        num_hidden_layers=16,
+        num_attention_heads=8,
+        num_key_value_heads=8,
+    )
+    folder = tmp_path_factory.mktemp("heavy")
+    LlamaForCausalLM._from_config(config, dtype=torch.float32).save_pretrained(folder, max_shard_size="50MB")
+    return folder
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(("way", "dtype"), [("pages", "float32"), ("pages", "bfloat16"), ("slots", "float32")])
+def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(
+    heavy_folder: Path, tmp_path: Path, way: str, dtype: str
+) -> None:
+    """Loading, forward and backward included; resident memory is anonymous memory and pages of files together."""
+    peak = measure_stream_peak(heavy_folder, tmp_path / "blocks", way, dtype)
+    assert peak.span_bytes >= 4 * peak.limit_bytes
+    assert peak.is_equal
+    slack = 24 << 20  # activations, two blocks while they are loaded or converted
+    assert peak.anonymous_bytes <= peak.limit_bytes + slack, peak
+    assert peak.resident_bytes <= peak.limit_bytes + slack, peak
