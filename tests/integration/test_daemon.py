@@ -140,7 +140,7 @@ def test_a_game_gets_the_memory_and_a_live_generation_ends_elsewhere_with_the_sa
 
 def test_pause_ends_the_engine_and_resume_brings_it_back(serving: DaemonProcess) -> None:
     processes = tree(engine_pid(serving))
-    assert serving.command("pause", "30m").stdout.startswith("Paused until")
+    assert serving.command("pause", "30m").stdout.startswith("Paused by you until ")
     paused = serving.wait_state(State.PAUSED)
     assert paused.reason is Reason.TIMER
     assert paused.until is not None
