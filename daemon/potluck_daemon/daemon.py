@@ -209,6 +209,7 @@ class Daemon:
             tokens_today=self._counts.today if self._counts.day == _today() else 0,
             ends=self._decision.ends if self._decision else "",
             app=self._decision.app if self._decision else "",
+            app_title=self._decision.app_title if self._decision else "",
             duty=self._decision.duty if self._decision else 1.0,
             use=self._budget.status(self._wanted.settings.limits),
             probes=self._watch.statuses(),

@@ -161,6 +161,7 @@ class Decision:
     order: Order
     ends: str = ""  # what would end this state, for people; empty: it is as it should be
     app: str = ""  # the program it is about; the user may say "never yield for it"
+    app_title: str = ""  # as a person knows it
     duty: float = 1.0
     left_s: float | None = None  # until the state ends by itself
     wake_in_s: float | None = None  # when to decide again, if nothing happens before
@@ -174,6 +175,7 @@ class _Wish:
     rung: Rung
     ends: str = ""
     app: str = ""
+    app_title: str = ""
     duty: float = 1.0
     left_s: float | None = None
     wake_in_s: float | None = None
@@ -223,6 +225,7 @@ def decide(inputs: Inputs, now: float) -> Decision:
         order=_order(wish, inputs.engine),
         ends=wish.ends,
         app=wish.app,
+        app_title=wish.app_title,
         duty=wish.duty,
         left_s=wish.left_s,
         wake_in_s=wish.wake_in_s if wish.wake_in_s is not None else wish.left_s,
@@ -297,8 +300,8 @@ def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> _Wi
     state = State.YIELDED if evidence.reason in _NEEDS_DEVICE else State.IDLE
     end_in_s = evidence.since + inputs.limits.end_engine_after_s - now
     if end_in_s <= 0 or inputs.is_memory_short:
-        return _Wish(state, evidence.reason, text, Rung.ENDED, ends, evidence.app)
-    return _Wish(state, evidence.reason, text, Rung.OFFLOADED, ends, evidence.app, wake_in_s=end_in_s)
+        return _Wish(state, evidence.reason, text, Rung.ENDED, ends, *_program(evidence))
+    return _Wish(state, evidence.reason, text, Rung.OFFLOADED, ends, *_program(evidence), wake_in_s=end_in_s)
 
 
 def _counts(evidence: Evidence, inputs: Inputs) -> bool:
@@ -308,6 +311,13 @@ def _counts(evidence: Evidence, inputs: Inputs) -> bool:
     gpus = (evidence.gpu, inputs.engine.gpu)
     is_elsewhere = inputs.limits.same_gpu_only and all(gpus) and gpus[0] != gpus[1]
     return not is_elsewhere
+
+
+def _program(evidence: Evidence) -> tuple[str, str]:
+    """Its name and its title; none if "never yield for it" would not help: the always list outranks the never list."""
+    if not evidence.app or evidence.reason is Reason.EXCLUSIVE_APP:
+        return "", ""
+    return evidence.app, evidence.who
 
 
 def _words(evidence: Evidence, limits: Limits) -> tuple[str, str]:
@@ -377,7 +387,7 @@ def _quiet(inputs: Inputs, now: float) -> _Wish | None:
         return None
     text = f"{_OVER.get(evidence.reason, '{who} is over').format(who=evidence.who)}; waiting a moment"
     ends = "when the moment is over, or when you resume"
-    wish = _Wish(State.YIELDED, Reason.QUIET_TIME, text, Rung.OFFLOADED, ends, evidence.app, left_s=left_s)
+    wish = _Wish(State.YIELDED, Reason.QUIET_TIME, text, Rung.OFFLOADED, ends, *_program(evidence), left_s=left_s)
     if inputs.engine.phase not in (Phase.ENDED, Phase.PREPARING, Phase.STOPPING):
         return wish
     may_prepare = not inputs.is_memory_short and (inputs.engine.retry_at or now) <= now

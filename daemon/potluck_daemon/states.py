@@ -1,4 +1,8 @@
-"""The words for what the daemon is doing and why; the policy, the control API and every display share them."""
+"""The words for what the daemon is doing and why; the policy, the control API and every display share them.
+
+A display may be older than its daemon: a word it does not know is read as `UNKNOWN`, and the daemon's sentence beside
+it is shown.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,11 @@ class State(StrEnum):
     YIELDED = "yielded"  # the device belongs to somebody else just now
     PAUSED = "paused"  # by the user
     ERROR = "error"  # the engine failed; `until` says when it is tried again
+    UNKNOWN = "unknown"  # what a newer daemon says; this one never does
+
+    @classmethod
+    def _missing_(cls, value: object) -> State | None:
+        return cls.UNKNOWN if isinstance(value, str) else None
 
     @property
     def is_working(self) -> bool:
@@ -61,3 +70,8 @@ class Reason(StrEnum):
     QUIET_TIME = "quiet_time"  # it is over; waiting in case it comes back
     ENGINE_FAILED = "engine_failed"
     SHUTDOWN = "shutdown"
+    UNKNOWN = "unknown"  # as of State
+
+    @classmethod
+    def _missing_(cls, value: object) -> Reason | None:
+        return cls.UNKNOWN if isinstance(value, str) else None

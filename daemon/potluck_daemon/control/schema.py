@@ -2,7 +2,8 @@
 
 Server, command line and app all import this file and nothing else of the wire. JSON-RPC 2.0 requests go to `POST /rpc`,
 events come as Server-Sent Events from `GET /events`; each event's data is one JSON object of the class named here.
-Rule for changes: adding an optional field or a method keeps `API_VERSION`; anything else raises it.
+Rule for changes: adding an optional field, a method, a state, a reason or a state of a probe keeps `API_VERSION`;
+anything else raises it.
 Times are Unix seconds, because they cross processes and are shown to people.
 """
 
@@ -76,6 +77,11 @@ class ProbeState(StrEnum):
     UNAVAILABLE = "unavailable"  # not on this computer; `detail` says what is missing
     FAILED = "failed"  # it is here but does not work; `detail` says why
     OFF = "off"  # switched off in the settings
+    UNKNOWN = "unknown"  # what a newer daemon says
+
+    @classmethod
+    def _missing_(cls, value: object) -> ProbeState | None:
+        return cls.UNKNOWN if isinstance(value, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,8 @@ class Status:
     sessions: int = 0
     tokens_today: int = 0
     ends: str = ""  # what would end this state, for people; empty: it is as it should be
-    app: str = ""  # the program it gives way to, as `never_yield` takes it
+    app: str = ""  # the program it gives way to, as `never_yield` takes it; empty if that would not help
+    app_title: str = ""  # the same program, as a person knows it
     duty: float = 1.0  # share of the time in which the engine computes
     use: UseStatus = field(default_factory=UseStatus)
     probes: tuple[ProbeStatus, ...] = ()

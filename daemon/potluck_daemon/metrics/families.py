@@ -20,7 +20,8 @@ def families(status: Status, engine: EngineMetrics) -> Iterable[Family]:
 
 
 def _of_daemon(status: Status) -> Iterable[Family]:
-    states = (Sample(status.state is state, {"state": state.value}) for state in State)
+    known = (state for state in State if state is not State.UNKNOWN)
+    states = (Sample(status.state is state, {"state": state.value}) for state in known)
     yield gauge("potluck_info", "The daemon's version.", Sample(1, {"version": status.version}))
     yield gauge("potluck_state", "1 for the state that the daemon is in.", *states)
     yield gauge("potluck_engine_up", "Whether an engine process lives.", Sample(status.engine.pid is not None))

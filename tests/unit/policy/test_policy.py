@@ -328,4 +328,12 @@ def test_every_state_that_is_not_serving_says_what_ends_it() -> None:
 
 def test_the_program_that_could_be_ignored_is_named() -> None:
     presence = Presence((Evidence(Reason.GAME, "Hades II", app="hades2.exe"),))
-    assert decide(inputs(presence=presence), NOW).app == "hades2.exe"
+    decision = decide(inputs(presence=presence), NOW)
+    assert (decision.app, decision.app_title) == ("hades2.exe", "Hades II")
+
+
+def test_a_program_of_the_always_list_is_not_offered_to_be_ignored() -> None:
+    """The list outranks the other one, so the offer would do nothing."""
+    listed = Evidence(Reason.EXCLUSIVE_APP, "blender", app="blender")
+    assert decide(inputs(presence=Presence((listed,))), NOW).app == ""
+    assert decide(inputs(presence=Presence(over=(Over(listed, NOW),))), NOW).app == ""
