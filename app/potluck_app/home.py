@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-from potluck_daemon.control.schema import LoadStatus, Status
-from potluck_daemon.states import State
+import datetime
+
+from potluck_daemon.control.schema import Status
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QProgressBar,
-    QPushButton,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from potluck_app import icons, theme, words
+from potluck_app.card import card, text
+from potluck_app.never import NeverYield
+from potluck_app.numbers import NumbersCard
+from potluck_app.pauses import Pause, offered
 from potluck_app.strip import BlockStrip
 
-HOUR_S = 3600.0
 _COPY, _CONFIRM_MS = "Copy invite", 2000
 
 
 class HomePage(QWidget):
-    """Shows one `Status`; asks for things with signals. `pause_wanted(float | None)`: seconds, None until resumed."""
+    """Shows one `Status`; asks for things with signals. `pause_wanted(PauseParams)`."""
 
     pause_wanted = Signal(object)
     resume_wanted = Signal()
     invite_wanted = Signal()
+    watching_wanted = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self._icon, self._title, self._reason = QLabel(), QLabel(), QLabel()
-        self._button, self._later = QPushButton(), QPushButton("Pause until I resume")
-        self._strip, self._blocks = BlockStrip(), QLabel()
-        self._model, self._invite = QLabel(), QPushButton(_COPY)
-        self._facts = {name: QLabel("-") for name in ("speed", "sessions", "today")}
-        self._loads = {name: _Load(name) for name in ("Processor", "Graphics card", "Memory")}
-        self._notices = QLabel()
-        self._is_paused = False
+        self._icon, self._title, self._reason, self._ending = QLabel(), QLabel(), text(), text("muted")
+        self._button, self._longer, self._pauses = QPushButton(), QPushButton("Pause longer  ▾"), QMenu()
+        self.never = NeverYield()
+        self._strip, self._blocks = BlockStrip(), text("muted")
+        self._model, self._invite = text(), QPushButton(_COPY)
+        self._numbers, self._watching = NumbersCard(), QPushButton()
+        self._notices = text("error")
+        self._can_resume = False
         self._build()
         self.setFocusProxy(self._button)
 
@@ -48,15 +43,15 @@ class HomePage(QWidget):
         colours = theme.colours()
         self._icon.setPixmap(icons.icon(status.state, colours).pixmap(56, 56))
         self._title.setText(words.title(status))
-        until = f" (until {words.clock(status.until)})" if status.until else ""
-        self._reason.setText(status.text + until)
-        self._is_paused = status.state is State.PAUSED
-        self._button.setText("Resume" if self._is_paused else "Pause for an hour")
-        self._button.setEnabled(status.swarm is not None)
-        self._later.setVisible(not self._is_paused)
-        self._later.setEnabled(status.swarm is not None)
+        self._reason.setText(status.text)
+        self._ending.setText(words.ending(status))
+        self._ending.setVisible(bool(self._ending.text()))
+        self._show_buttons(status)
+        self.never.show_status(status)
         self._show_swarm(status)
-        self._show_numbers(status)
+        self._numbers.show_status(status)
+        self._watching.setText(f"{words.watching(status.probes)}  ›")
+        self._watching.setVisible(bool(status.probes))
         self._notices.setText("\n".join(status.notices))
         self._notices.setVisible(bool(status.notices))
 
@@ -69,28 +64,26 @@ class HomePage(QWidget):
         self._invite.setText("Copied")
         QTimer.singleShot(_CONFIRM_MS, lambda: self._invite.setText(_COPY))
 
+    def focus_watching(self) -> None:
+        """Back from the page that this button opens."""
+        self._watching.setFocus()
+
+    def _show_buttons(self, status: Status) -> None:
+        resume, pauses = words.resume(status), offered(status)
+        self._can_resume = bool(resume)
+        self._button.setText(resume or Pause.HOUR.value)
+        self._button.setEnabled(self._can_resume or bool(pauses))
+        self._longer.setVisible(bool(pauses))
+        for action in self._pauses.actions():
+            action.setVisible(action.data() in pauses)
+
     def _show_swarm(self, status: Status) -> None:
         swarm = status.swarm
-        text = "" if swarm is None else words.blocks(swarm, is_live=status.engine.pid is not None)
-        self._strip.show_swarm(swarm, text)
+        described = "" if swarm is None else words.blocks(swarm, is_live=status.engine.pid is not None)
+        self._strip.show_swarm(swarm, described)
         self._model.setText("No swarm joined" if swarm is None else f"{swarm.model}, swarm “{swarm.name}”")
-        self._blocks.setText(text)
+        self._blocks.setText(described)
         self._invite.setVisible(swarm is not None)
-
-    def _show_numbers(self, status: Status) -> None:
-        self._facts["speed"].setText(words.rate(words.speed_tps(status)))
-        self._facts["sessions"].setText(f"{status.sessions}")
-        self._facts["today"].setText(f"{status.tokens_today:,}")
-        load: LoadStatus = status.load
-        self._loads["Processor"].show_share(
-            load.cpu_percent, f"{load.cpu_percent:.0f} %, ours {load.engine_cpu_percent:.0f} %"
-        )
-        gpu = load.gpu_percent
-        self._loads["Graphics card"].setVisible(gpu is not None)
-        self._loads["Graphics card"].show_share(gpu or 0.0, f"{gpu or 0.0:.0f} %")
-        limit = load.memory_limit_bytes or load.memory_total_bytes
-        used = 100.0 * load.memory_used_bytes / limit if limit else 0.0
-        self._loads["Memory"].show_share(used, words.memory(status))
 
     def _build(self) -> None:
         column = QVBoxLayout(self)
@@ -98,22 +91,24 @@ class HomePage(QWidget):
         column.setSpacing(theme.SPACE_L)
         column.addLayout(self._build_head())
         column.addLayout(self._build_buttons())
+        column.addWidget(self.never)
         column.addWidget(self._build_model())
-        column.addWidget(self._build_now())
-        self._notices.setObjectName("error")
-        self._notices.setWordWrap(True)
+        column.addWidget(self._numbers)
+        self._watching.setObjectName("quiet")
+        self._watching.setToolTip("Show what Potluck watches to step aside in time")
+        self._watching.clicked.connect(self.watching_wanted)
+        column.addWidget(self._watching)
         self._notices.hide()
         column.addWidget(self._notices)
         column.addStretch(1)
 
     def _build_head(self) -> QHBoxLayout:
         self._title.setFont(theme.title(self.font()))
-        self._reason.setObjectName("muted")
-        self._reason.setWordWrap(True)
         texts = QVBoxLayout()
         texts.setSpacing(2)
         texts.addWidget(self._title)
         texts.addWidget(self._reason)
+        texts.addWidget(self._ending)
         row = QHBoxLayout()
         row.setSpacing(theme.SPACE_L)
         row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
@@ -124,86 +119,37 @@ class HomePage(QWidget):
         self._button.setObjectName("primary")
         self._button.setFont(theme.large(self.font()))
         self._button.clicked.connect(self._press)
-        self._later.clicked.connect(lambda: self.pause_wanted.emit(None))
-        self._later.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Expanding)  # as high as the big one
+        for pause in Pause:
+            action = self._pauses.addAction(pause.value)
+            action.setData(pause)
+            action.triggered.connect(lambda _checked=False, chosen=pause: self._pause(chosen))
+        self._longer.setMenu(self._pauses)
+        self._longer.setAccessibleName("Pause longer")
+        self._longer.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Expanding)  # as high as the big one
         row = QHBoxLayout()
         row.setSpacing(theme.SPACE_M)
         row.addWidget(self._button, 2)
-        row.addWidget(self._later, 1)
+        row.addWidget(self._longer, 1)
         return row
 
     def _build_model(self) -> QFrame:
-        card, column = _card()
+        frame, column = card()
         head = QHBoxLayout()
         self._model.setFont(theme.large(self.font()))
-        self._model.setWordWrap(True)
         self._invite.setToolTip("Copies an invite to this swarm; whoever has it can serve and use the model")
         self._invite.clicked.connect(self.invite_wanted)
         head.addWidget(self._model, 1)
         head.addWidget(self._invite, 0, Qt.AlignmentFlag.AlignTop)
         column.addLayout(head)
         column.addWidget(self._strip)
-        self._blocks.setObjectName("muted")
-        self._blocks.setWordWrap(True)
         column.addWidget(self._blocks)
-        return card
-
-    def _build_now(self) -> QFrame:
-        card, column = _card()
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(theme.SPACE_XL)
-        for place, (name, caption) in enumerate(
-            (("speed", "Speed"), ("sessions", "Sessions"), ("today", "Tokens served today"))
-        ):
-            label = QLabel(caption)
-            label.setObjectName("muted")
-            label.setFont(theme.small(self.font()))
-            self._facts[name].setFont(theme.large(self.font()))
-            self._facts[name].setAccessibleName(caption)
-            grid.addWidget(label, 0, place)
-            grid.addWidget(self._facts[name], 1, place)
-            grid.setColumnStretch(place, 1)
-        column.addLayout(grid)
-        column.addSpacing(theme.SPACE_S)
-        for load in self._loads.values():
-            column.addWidget(load)
-        return card
+        return frame
 
     def _press(self) -> None:
-        if self._is_paused:
+        if self._can_resume:
             self.resume_wanted.emit()
         else:
-            self.pause_wanted.emit(HOUR_S)
+            self._pause(Pause.HOUR)
 
-
-class _Load(QWidget):
-    """A name, a bar and the number it stands for."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._bar, self._text = QProgressBar(), QLabel("-")
-        self._bar.setTextVisible(False)
-        self._bar.setRange(0, 1000)
-        self._bar.setAccessibleName(f"{name} load")
-        self._text.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._text.setMinimumWidth(150)
-        label = QLabel(name)
-        label.setMinimumWidth(100)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(label)
-        row.addWidget(self._bar, 1)
-        row.addWidget(self._text)
-
-    def show_share(self, percent: float, text: str) -> None:
-        self._bar.setValue(round(min(max(percent, 0.0), 100.0) * 10))
-        self._text.setText(text)
-
-
-def _card() -> tuple[QFrame, QVBoxLayout]:
-    card = QFrame()
-    card.setObjectName("card")
-    column = QVBoxLayout(card)
-    column.setContentsMargins(theme.SPACE_L, theme.SPACE_M, theme.SPACE_L, theme.SPACE_M)
-    column.setSpacing(theme.SPACE_M)
-    return card, column
+    def _pause(self, pause: Pause) -> None:
+        self.pause_wanted.emit(pause.params(datetime.datetime.now()))

@@ -25,6 +25,7 @@ _NAMES = {
     State.YIELDED: "yielded",
     State.DRAINING: "yielded",
     State.ERROR: "error",
+    State.UNKNOWN: "idle",
 }
 NAMES = ("serving", "idle", "paused", "yielded", "error")
 

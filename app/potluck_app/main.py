@@ -43,6 +43,8 @@ class App(QObject):
         for source in (self.tray, self.window.home):
             source.pause_wanted.connect(self._pause)
             source.resume_wanted.connect(self._resume)
+        self.tray.never_asked.connect(self.window.ask_never)
+        self.window.home.never.never_wanted.connect(self._never_yield)
         self.window.first_run.join_wanted.connect(self._join)
         self.window.first_run.start_wanted.connect(self._start_swarm)
         self.window.home.invite_wanted.connect(self._copy_invite)
@@ -83,11 +85,19 @@ class App(QObject):
         command.errorOccurred.connect(lambda _: end(1))
         command.start(sys.executable, ["-m", "potluck_daemon.cli.main", "start"])
 
-    def _pause(self, seconds: float | None) -> None:
-        self.link.call(schema.PAUSE, schema.PauseParams(seconds), done=self._show_status, failed=self._complain)
+    def _pause(self, params: schema.PauseParams) -> None:
+        self.link.call(schema.PAUSE, params, done=self._show_status, failed=self._complain)
 
     def _resume(self) -> None:
         self.link.call(schema.RESUME, None, done=self._show_status, failed=self._complain)
+
+    def _never_yield(self, app: str) -> None:
+        try:
+            params = schema.NeverYieldParams(app)
+        except ValueError as error:
+            self.window.home.show_error(words.sentence(str(error)))
+            return
+        self.link.call(schema.NEVER_YIELD, params, done=self._show_status, failed=self._complain)
 
     def _join(self, invite: str) -> None:
         page = self.window.first_run

@@ -119,6 +119,14 @@ def style_sheet(of: Colours) -> str:
             padding: 12px 18px; font-weight: 600; }}
         QPushButton#primary:focus {{ border-color: {of.text}; }}
         QPushButton#primary:disabled {{ background: {of.line}; border-color: {of.line}; color: {of.muted}; }}
+        QPushButton#quiet {{ background: transparent; border-color: transparent; color: {of.muted}; text-align: left;
+            padding: 6px 8px; }}
+        QPushButton#quiet:hover, QPushButton#quiet:focus {{ border-color: {of.accent}; color: {of.text}; }}
+        QPushButton::menu-indicator {{ image: none; }}
+        QMenu {{ background: {of.card}; border: 1px solid {of.line}; padding: 6px; }}
+        QMenu::item {{ padding: 8px 14px; border-radius: 6px; }}
+        QMenu::item:selected {{ background: {of.accent}; color: {of.on_accent}; }}
+        QScrollArea, QScrollArea > QWidget > QWidget {{ background: transparent; }}
         QPlainTextEdit {{ border: 1px solid {of.line}; border-radius: 8px; padding: 6px; background: {of.card}; }}
         QPlainTextEdit:focus {{ border-color: {of.accent}; }}
         QLabel#muted {{ color: {of.muted}; }}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+
 from potluck_daemon.control.schema import Status
-from potluck_daemon.states import State
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
 from potluck_app import icons, theme, words
-from potluck_app.home import HOUR_S
+from potluck_app.pauses import Pause, offered
 
 _LOOK_MS = 1000
 """How often to look for a tray host. Qt chooses between its two tray protocols when an icon is made, and `isVisible()`
@@ -17,10 +18,13 @@ stays true after the host has gone, so the only sure way is to ask for a host an
 
 
 class Tray(QObject):
-    """Signals: `pause_wanted(float | None)`, `resume_wanted`, `open_wanted`, `quit_wanted`, `host_changed(bool)`."""
+    """Signals: `pause_wanted(PauseParams)`, `resume_wanted`, `never_asked`, `open_wanted`, `quit_wanted`,
+    `host_changed(bool)`.
+    """
 
     pause_wanted = Signal(object)
     resume_wanted = Signal()
+    never_asked = Signal()
     open_wanted = Signal()
     quit_wanted = Signal()
     host_changed = Signal(bool)
@@ -33,9 +37,9 @@ class Tray(QObject):
         self._state_line = self.menu.addAction(words.AWAY)
         self._state_line.setEnabled(False)
         self.menu.addSeparator()
-        self._hour = self._add("Pause for an hour", lambda: self.pause_wanted.emit(HOUR_S))
-        self._forever = self._add("Pause until I resume", lambda: self.pause_wanted.emit(None))
+        self._pauses = {pause: self._add_pause(pause) for pause in Pause}
         self._resume = self._add("Resume", self.resume_wanted.emit)
+        self._never = self._add("", self.never_asked.emit)
         self.menu.addSeparator()
         self._add("Open Potluck", self.open_wanted.emit)
         self._add("Quit the app", self.quit_wanted.emit)
@@ -78,11 +82,14 @@ class Tray(QObject):
     def _refresh(self) -> None:
         status = self._status
         state = None if status is None else status.state
-        can_pause = status is not None and status.swarm is not None and state is not State.PAUSED
         self._state_line.setText(words.title(status))
-        self._hour.setEnabled(can_pause)
-        self._forever.setEnabled(can_pause)
-        self._resume.setEnabled(state is State.PAUSED)
+        pauses = offered(status)
+        for pause, action in self._pauses.items():
+            action.setEnabled(pause in pauses)
+        self._pauses[Pause.GAME].setVisible(Pause.GAME in pauses)
+        self._resume.setEnabled(status is not None and bool(words.resume(status)))
+        self._never.setVisible(status is not None and bool(status.app))
+        self._never.setText(words.menu_text(words.never(status)) if status is not None else "")
         if self._icon is not None:
             self._icon.setIcon(icons.icon(state, theme.colours()))
             self._icon.setToolTip(words.tooltip(status))
@@ -90,6 +97,9 @@ class Tray(QObject):
     def _activate(self, how: QSystemTrayIcon.ActivationReason) -> None:
         if how in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):
             self.open_wanted.emit()
+
+    def _add_pause(self, pause: Pause) -> QAction:
+        return self._add(pause.value, lambda: self.pause_wanted.emit(pause.params(datetime.datetime.now())))
 
     def _add(self, text: str, act: object) -> QAction:
         action = self.menu.addAction(text)

@@ -1,4 +1,4 @@
-"""The one window: Home, the first-run page, or a word that the daemon is away."""
+"""The one window: Home, what is watched, the first-run page, or a word that the daemon is away."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QStackedWidget,
 from potluck_app import icons, theme, words
 from potluck_app.first_run import FirstRunPage
 from potluck_app.home import HomePage
+from potluck_app.watching import WatchingPage
 
 
 class AwayPage(QWidget):
@@ -65,13 +66,16 @@ class MainWindow(QStackedWidget):
     def __init__(self) -> None:
         super().__init__()
         self.home, self.first_run, self.away = HomePage(), FirstRunPage(), AwayPage()
-        for page in (self.away, self.first_run, self.home):
+        self.watching = WatchingPage()
+        for page in (self.away, self.first_run, self.home, self.watching):
             self.addWidget(page)
+        self.home.watching_wanted.connect(lambda: self._turn_to(self.watching))
+        self.watching.back_wanted.connect(self._turn_back)
         self.has_tray = False
         self._status: Status | None = None
         self._reason = "Looking for the daemon."
         self.setWindowTitle("Potluck")
-        self.resize(560, 520)
+        self.resize(560, 620)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.show_theme)
         self.show_theme()
 
@@ -91,6 +95,13 @@ class MainWindow(QStackedWidget):
         self.setAutoFillBackground(True)
         self.first_run.show_theme()
         self._refresh()
+
+    def ask_never(self) -> None:
+        """In front, with the question whether to ignore the program that runs now."""
+        self.raise_up()
+        if self._status is not None and self._status.reason is not Reason.NO_SWARM:
+            self._turn_to(self.home)
+            self.home.never.ask()
 
     def raise_up(self) -> None:
         """Show the window in front, whatever it was before."""
@@ -113,7 +124,13 @@ class MainWindow(QStackedWidget):
             self._turn_to(self.first_run)
         else:
             self.home.show_status(status)
-            self._turn_to(self.home)
+            self.watching.show_probes(status.probes)
+            if self.currentWidget() is not self.watching:
+                self._turn_to(self.home)
+
+    def _turn_back(self) -> None:
+        self._turn_to(self.home)
+        self.home.focus_watching()
 
     def _turn_to(self, page: QWidget) -> None:
         """Show a page; the keyboard goes to what one wants there first."""

@@ -6,16 +6,29 @@ from dataclasses import replace
 
 import pytest
 from potluck_app.first_run import FirstRunPage
-from potluck_app.home import HOUR_S, HomePage
+from potluck_app.home import HomePage
 from potluck_app.icons import icon, name_of
+from potluck_app.never import NeverYield
 from potluck_app.strip import BlockStrip
 from potluck_app.theme import DARK, LIGHT, Colours
 from potluck_app.tray import Tray
+from potluck_app.watching import WatchingPage
 from potluck_app.window import MainWindow
-from potluck_daemon.control.schema import EngineStatus, LoadStatus, Status, SwarmStatus
+from potluck_daemon.codec import from_json
+from potluck_daemon.control.schema import (
+    EngineStatus,
+    LoadStatus,
+    PauseParams,
+    ProbeState,
+    ProbeStatus,
+    Status,
+    SwarmStatus,
+    UseStatus,
+)
 from potluck_daemon.states import Reason, State
-from PySide6.QtCore import SignalInstance
+from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QCloseEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
 
 SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
@@ -34,6 +47,20 @@ PAUSED = replace(
 )
 NO_SWARM = replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None)
 YIELDED = replace(SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to hades2")
+GAME = replace(
+    YIELDED, text="Giving way to Hades II", ends="15 s after Hades II has ended", app="hades2", app_title="Hades II"
+)
+FINISHING = replace(SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text="Finishing", until=4e9, sessions=2)
+NEVER = "Never step aside for Hades II…"
+PAUSES = {"Pause for an hour", "Pause until the morning, 08:00", "Pause until I resume"}
+PROBES = (
+    ProbeStatus("Steam", ProbeState.WATCHING),
+    ProbeStatus("GameMode", ProbeState.WATCHING),
+    ProbeStatus("GPU memory", ProbeState.FAILED, "the driver does not answer"),
+    ProbeStatus("Battery", ProbeState.UNAVAILABLE, "no battery"),
+    ProbeStatus("Listed programs", ProbeState.SEEN, "blender"),
+    ProbeStatus("Power", ProbeState.OFF),
+)
 
 
 def button(page: QWidget, text: str) -> QPushButton:
@@ -51,6 +78,21 @@ def heard(signal: SignalInstance) -> list[tuple[object, ...]]:
     calls: list[tuple[object, ...]] = []
     signal.connect(lambda *values: calls.append(values))
     return calls
+
+
+def longer(page: QWidget) -> QPushButton:
+    """The button with the menu of longer pauses."""
+    (found,) = [item for item in page.findChildren(QPushButton) if item.menu() is not None]
+    return found
+
+
+def choices(page: QWidget) -> list[str]:
+    return [action.text() for action in longer(page).menu().actions() if action.isVisible()]
+
+
+def choose(page: QWidget, text: str) -> None:
+    (action,) = [action for action in longer(page).menu().actions() if action.text() == text and action.isVisible()]
+    action.trigger()
 
 
 # -- Home --------------------------------------------------------------------------------------------------------------
@@ -76,20 +118,68 @@ def test_home_asks_for_an_hour_or_for_ever() -> None:
     page.show_status(SERVING)
     pauses = heard(page.pause_wanted)
     button(page, "Pause for an hour").click()
-    button(page, "Pause until I resume").click()
-    assert pauses == [(HOUR_S,), (None,)]
+    choose(page, "Pause until I resume")
+    assert pauses == [(PauseParams(3600.0),), (PauseParams(),)]
+
+
+def test_home_offers_to_wait_for_the_end_of_a_game_only_while_one_runs() -> None:
+    page = HomePage()
+    page.show_status(SERVING)
+    assert "Pause until the game ends" not in choices(page)
+    page.show_status(GAME)
+    pauses = heard(page.pause_wanted)
+    choose(page, "Pause until the game ends")
+    assert pauses == [(PauseParams(until_game_ends=True),)]
+
+
+def test_home_says_what_would_end_a_state() -> None:
+    page = HomePage()
+    page.show_status(GAME)
+    assert "Giving way to Hades II\nServes again 15 s after Hades II has ended." in shown(page)
+
+
+def test_home_shows_throttling_as_serving_at_a_part_of_the_speed() -> None:
+    page = HomePage()
+    page.show_status(replace(SERVING, reason=Reason.USER_ACTIVE, duty=0.5, ends="when keyboard and mouse have rested"))
+    assert "Serving at 50 %" in shown(page)
+    assert "Full speed again when keyboard and mouse have rested." in shown(page)
+
+
+def test_home_lets_one_keep_a_finishing_machine_and_offers_no_pause() -> None:
+    page = HomePage()
+    page.show_status(FINISHING)
+    resumes = heard(page.resume_wanted)
+    assert "2 sessions left" in shown(page)
+    assert longer(page).isHidden()
+    button(page, "Keep serving").click()
+    assert resumes == [()]
+
+
+def test_names_of_programs_are_never_read_as_markup() -> None:
+    page = HomePage()
+    page.show_status(replace(GAME, text="Giving way to <b>x</b>"))
+    (reason,) = [label for label in page.findChildren(QLabel) if "<b>" in label.text()]
+    assert reason.textFormat() is Qt.TextFormat.PlainText
+
+
+def test_home_shows_what_the_day_has_used_if_the_daemon_tells() -> None:
+    page = HomePage()
+    page.show_status(SERVING)
+    assert "Used today" not in shown(page)
+    page.show_status(replace(SERVING, use=UseStatus(5 << 20, 1 << 20, 12.4)))
+    assert "Used today: 5 MiB sent, 1 MiB received, 12 Wh of electricity" in shown(page)
 
 
 def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
     page = HomePage()
     page.show_status(PAUSED)
     resumes = heard(page.resume_wanted)
-    assert button(page, "Pause until I resume").isHidden()
-    assert "Paused by you (until " in shown(page)
+    assert longer(page).isHidden()
+    assert "Paused by you\nServes again at " in shown(page)
     button(page, "Resume").click()
     assert resumes == [()]
     page.show_status(SERVING)
-    assert not button(page, "Pause until I resume").isHidden()
+    assert not longer(page).isHidden()
 
 
 def test_home_says_how_old_the_coverage_is_when_no_engine_looks() -> None:
@@ -189,6 +279,82 @@ def test_the_window_shows_the_page_that_fits() -> None:
     assert "Giving way to hades2" in shown(window.home)
 
 
+OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", "since": 1.0, "version": "0.1"}
+
+
+@pytest.mark.parametrize(
+    "told", [OLDEST, OLDEST | {"state": "dancing", "reason": "music", "probes": [{"name": "Ears", "state": "deaf"}]}]
+)
+def test_the_window_and_the_menu_show_daemons_of_other_versions(told: dict[str, object]) -> None:
+    status = from_json(Status, told)
+    window, tray = MainWindow(), Tray()
+    window.show_status(status)
+    tray.show_status(status)
+    assert "Giving way to hades2" in shown(window.home)
+    assert not any("Never" in action.text() for action in tray.menu.actions() if action.isVisible())
+
+
+def test_what_is_watched_is_a_page_that_leads_back() -> None:
+    window = MainWindow()
+    window.show_status(replace(SERVING, probes=PROBES))
+    button(window.home, "Watches in 3 ways who needs the computer; 1 does not work  ›").click()
+    assert window.currentWidget() is window.watching
+    window.show_status(replace(SERVING, probes=PROBES[1:]))
+    assert window.currentWidget() is window.watching
+    QTest.keyClick(window.watching, Qt.Key.Key_Escape)
+    assert window.currentWidget() is window.home
+
+
+def test_what_is_watched_names_every_probe_and_says_why_one_fails() -> None:
+    page = WatchingPage()
+    page.show_probes(PROBES)
+    lines = shown(page).splitlines()
+    assert lines[1:3] == ["Sees something now", "Listed programs"]
+    assert lines[4:7] == ["Does not work", "GPU memory", "the driver does not answer"]
+    assert "Steam, GameMode" in lines
+    assert "no battery" in lines
+    assert all(any(probe.name in line for line in lines) for probe in PROBES)
+
+
+# -- never step aside --------------------------------------------------------------------------------------------------
+
+
+def test_never_step_aside_is_asked_back_before_it_is_done() -> None:
+    page = NeverYield()
+    page.show_status(GAME)
+    wanted = heard(page.never_wanted)
+    button(page, NEVER).click()
+    assert wanted == []
+    assert "whenever Hades II runs" in shown(page)
+    button(page, "Never step aside").click()
+    assert wanted == [("hades2",)]
+
+
+@pytest.mark.parametrize("how", ["button", "escape"])
+def test_the_question_can_be_taken_back(how: str) -> None:
+    page = NeverYield()
+    page.show_status(GAME)
+    page.show()
+    wanted = heard(page.never_wanted)
+    page.ask()
+    if how == "button":
+        button(page, "Cancel").click()
+    else:
+        QTest.keyClick(page, Qt.Key.Key_Escape)
+    assert wanted == []
+    assert not button(page, NEVER).isHidden()
+
+
+def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for() -> None:
+    page = NeverYield()
+    page.show_status(GAME)
+    page.ask()
+    page.show_status(replace(GAME, app="doom", app_title="Doom & Co"))
+    assert not button(page, "Never step aside for Doom && Co…").isHidden()
+    page.show_status(SERVING)
+    assert page.isHidden()
+
+
 @pytest.mark.parametrize(("has_tray", "quits"), [(True, 0), (False, 1)])
 def test_closing_the_window_quits_only_without_a_tray_icon(has_tray: bool, quits: int) -> None:
     window = MainWindow()
@@ -206,8 +372,10 @@ def test_closing_the_window_quits_only_without_a_tray_icon(has_tray: bool, quits
     [
         (None, set()),
         (NO_SWARM, set()),
-        (SERVING, {"Pause for an hour", "Pause until I resume"}),
-        (YIELDED, {"Pause for an hour", "Pause until I resume"}),
+        (SERVING, PAUSES),
+        (YIELDED, PAUSES),
+        (GAME, PAUSES | {"Pause until the game ends", NEVER}),
+        (FINISHING, {"Resume"}),
         (PAUSED, {"Resume"}),
     ],
 )
@@ -215,7 +383,8 @@ def test_the_menu_offers_what_makes_sense(status: Status | None, enabled: set[st
     tray = Tray()
     tray.show_status(SERVING)  # something else before
     tray.show_status(status)
-    offered = {action.text() for action in tray.menu.actions() if action.text() and action.isEnabled()}
+    actions = [action for action in tray.menu.actions() if action.text() and action.isVisible()]
+    offered = {action.text() for action in actions if action.isEnabled()}
     assert offered == enabled | {"Open Potluck", "Quit the app"}
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from potluck_app import words
-from potluck_daemon.control.schema import LoadStatus, Status, SwarmStatus
+from potluck_daemon.control.schema import LoadStatus, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
 from potluck_daemon.states import Reason, State
 
 from potluck.errors import PotluckError
@@ -16,6 +18,84 @@ def _status(state: State, text: str, **more: object) -> Status:
 
 def test_every_state_has_a_title() -> None:
     assert set(words.TITLES) == set(State)
+
+
+@pytest.mark.parametrize(
+    ("given", "title", "ending"),
+    [
+        ({"state": State.SERVING}, "Serving", ""),
+        (
+            {"state": State.SERVING, "duty": 0.5, "ends": "when it has cooled down"},
+            "Serving at 50 %",
+            "Full speed again",
+        ),
+        ({"state": State.YIELDED, "ends": "15 s after Hades II has ended"}, "Stepped aside", "Serves again 15 s after"),
+        ({"state": State.PAUSED, "ends": "when you resume", "until": 4e9}, "Paused", "Serves again at "),
+        ({"state": State.ERROR, "until": 4e9}, "Something failed", "Tries again at "),
+        ({"state": State.DRAINING, "reason": Reason.GAME}, "Stepping aside", ""),
+        ({"state": State.DRAINING, "reason": Reason.SHUTDOWN}, "Shutting down", "0 sessions left."),
+        (
+            {"state": State.DRAINING, "reason": Reason.SHUTDOWN, "until": 4e9, "sessions": 1},
+            "Finishing",
+            "1 session left, at the latest at ",
+        ),
+        ({"state": State.UNKNOWN, "reason": Reason.UNKNOWN}, "Running", ""),
+    ],
+)
+def test_a_state_is_named_with_what_would_end_it(given: dict[str, object], title: str, ending: str) -> None:
+    status = replace(_status(State.IDLE, "x"), **given)  # type: ignore[arg-type]
+    assert words.title(status) == title
+    assert words.ending(status).startswith(ending)
+    assert bool(words.ending(status)) is bool(ending)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"state": State.SERVING}, ""),
+        ({"state": State.YIELDED, "reason": Reason.GAME}, ""),
+        ({"state": State.PAUSED}, "Resume"),
+        ({"state": State.YIELDED, "reason": Reason.QUIET_TIME}, "Serve now"),
+        ({"state": State.ERROR, "reason": Reason.ENGINE_FAILED}, "Try again now"),
+        ({"state": State.DRAINING, "reason": Reason.SHUTDOWN, "until": 4e9}, "Keep serving"),
+        ({"state": State.DRAINING, "reason": Reason.SHUTDOWN}, ""),
+    ],
+)
+def test_resume_is_offered_where_it_does_something(given: dict[str, object], text: str) -> None:
+    assert words.resume(replace(_status(State.IDLE, "x"), **given)) == text  # type: ignore[arg-type]
+
+
+def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_file() -> None:
+    game = _status(State.YIELDED, "x", app="hades2")
+    assert words.never(game) == "Never step aside for hades2…"
+    assert len(words.never(replace(game, app_title="x" * 200))) < 70
+
+
+@pytest.mark.parametrize(
+    ("states", "text"),
+    [
+        ([], ""),
+        ([ProbeState.ASLEEP, ProbeState.OFF], "Not watching who needs the computer"),
+        ([ProbeState.WATCHING, ProbeState.UNAVAILABLE], "Watches in 1 way who needs the computer"),
+        (
+            [ProbeState.WATCHING, ProbeState.SEEN, ProbeState.FAILED, ProbeState.FAILED],
+            "Watches in 2 ways who needs the computer; 2 do not work",
+        ),
+    ],
+)
+def test_what_is_watched_fits_in_a_line(states: list[ProbeState], text: str) -> None:
+    assert words.watching([ProbeStatus("x", state) for state in states]) == text
+
+
+def test_every_probe_is_in_a_group_whatever_its_state() -> None:
+    groups = words.probe_groups([ProbeStatus(state.name, state, "why") for state in ProbeState])
+    assert {name for group in groups for name, _ in group.probes} == set(ProbeState.__members__)
+    assert [group.heading for group in groups if group.is_problem] == ["Does not work"]
+
+
+def test_use_of_the_day_names_its_cost_if_a_price_is_set() -> None:
+    assert words.use(UseStatus()) == ""
+    assert words.use(UseStatus(energy_wh=120.0, cost=0.04)).endswith("120 Wh for 0.04 of electricity")
 
 
 def test_tooltip_shows_speed_while_serving_and_always_the_reason() -> None:
