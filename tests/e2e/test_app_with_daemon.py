@@ -11,12 +11,15 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from helpers.asking import somebody_asking
 from helpers.daemon_process import GAME, DaemonProcess, scripted_game
 from helpers.desktop import Desktop, desktop, ended
+from helpers.games import steam_game
 from helpers.tray_host import TrayHost, TrayItem
 from potluck_daemon.control import schema
 from potluck_daemon.states import Reason, State
@@ -33,6 +36,7 @@ SETTINGS = {
     "POTLUCK_YIELD_FULL_SCREEN": "off",
     "POTLUCK_YIELD_QUIET_CERTAIN_S": "0.5",
 }
+AT_FULL_SPEED = "[when]\nactive_percent = 100\n"  # although these tests use the keyboard
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +48,7 @@ def screen() -> Iterator[Desktop]:
 @pytest.fixture(scope="module")
 def daemon(screen: Desktop) -> Iterator[DaemonProcess]:
     """One that serves the demo model in a swarm of its own."""
-    with DaemonProcess(environment=screen.environment | SETTINGS) as made:
+    with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as made:
         made.client.call(schema.CREATE)
         made.wait_state(State.SERVING)
         yield made
@@ -76,7 +80,7 @@ def press(screen: Desktop, *keys: str) -> None:
 
 
 async def test_a_newcomer_starts_the_daemon_and_a_swarm_from_the_window(screen: Desktop) -> None:
-    with DaemonProcess(environment=screen.environment | SETTINGS) as daemon:
+    with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as daemon:
         daemon.stop()
         async with app(screen, daemon) as item:
             await item.wait_tooltip("Potluck is not running")
@@ -113,6 +117,63 @@ async def test_a_game_is_named_while_it_runs_and_serving_comes_back_after_it(tra
     with scripted_game(tmp_path):
         await tray.wait_tooltip(f"stepped aside\nGiving way to {GAME}")
     await tray.wait_tooltip("serving")
+
+
+async def test_a_game_can_be_ignored_from_the_menu_with_the_keyboard(
+    tray: TrayItem, screen: Desktop, daemon: DaemonProcess, tmp_path: Path
+) -> None:
+    """The menu opens the window with a question whose answer "Cancel" has the focus; the one before it says yes."""
+    await tray.wait_tooltip("serving")
+    with steam_game(tmp_path, "SuperTuxKart"):
+        await tray.wait_tooltip("Giving way to SuperTuxKart\nServes again 0.5 s after SuperTuxKart has ended.")
+        menu = {entry.label for entry in await tray.menu()}
+        assert {"Pause until the game ends", "Never step aside for SuperTuxKart…"} <= menu
+        await tray.click("Never step aside for SuperTuxKart…")
+        await asyncio.to_thread(press, screen, "shift+Tab", "space")
+        await tray.wait_tooltip("serving")
+        assert "steam:4711" in daemon.command("config", "get", "yield.never").stdout
+    assert not any("Never" in entry.label for entry in await tray.menu())
+
+
+async def test_a_pause_until_the_game_ends_is_over_with_it(
+    tray: TrayItem, daemon: DaemonProcess, tmp_path: Path
+) -> None:
+    await tray.wait_tooltip("serving")
+    assert not any("game" in entry.label for entry in await tray.menu())
+    with scripted_game(tmp_path):
+        await tray.wait_tooltip(f"Giving way to {GAME}")
+        await tray.click("Pause until the game ends")
+        await asyncio.to_thread(daemon.wait_state, State.PAUSED)
+        await tray.wait_tooltip("paused\nPaused by you until the game ends")
+    await tray.wait_tooltip("serving")
+
+
+async def test_throttling_is_serving_at_a_part_of_the_speed(tray: TrayItem, daemon: DaemonProcess) -> None:
+    await tray.wait_tooltip("serving, ")
+    serving = await tray.icon_pixels()
+    assert daemon.command("config", "set", "when.active_percent", "30").returncode == 0
+    somebody = schema.PresenceParams("test", Reason.USER_ACTIVE, lifetime_s=600)
+    daemon.client.call(schema.PRESENCE, somebody)
+    await tray.wait_tooltip("serving at 30 %, ")
+    assert "slowly, while you use the computer\nFull speed again when" in await tray.tooltip()
+    assert await tray.icon_pixels() == serving
+    assert daemon.command("config", "set", "when.active_percent", "100").returncode == 0
+    daemon.client.call(schema.PRESENCE, replace(somebody, lifetime_s=0))
+    await tray.wait_tooltip("serving, ")
+
+
+async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(
+    tray: TrayItem, daemon: DaemonProcess
+) -> None:
+    await tray.wait_tooltip("serving")
+    with somebody_asking(daemon.client.call(schema.INVITE).invite, num_tokens=400):
+        await asyncio.to_thread(daemon.wait_for, lambda status: status.sessions == 1)
+        daemon.client.call(schema.DRAIN, schema.DrainParams(600))
+        await tray.wait_tooltip("finishing\nFinishing the open sessions, then shutting down\n1 session left, at the")
+        menu = {entry.label: entry.enabled for entry in await tray.menu()}
+        assert menu["Pause for an hour"] is False
+        await tray.click("Resume")
+        await tray.wait_tooltip("serving")
 
 
 async def test_a_killed_daemon_is_shown_as_away_until_it_is_back(tray: TrayItem, daemon: DaemonProcess) -> None:

@@ -108,6 +108,8 @@ class TrayItem:
         entries = []
         for child in layout[2]:
             number, properties = child.value[0], child.value[1]
+            if not properties.get("visible", Variant("b", True)).value:
+                continue
             label = properties.get("label", Variant("s", "")).value.replace("_", "")
             entries.append(MenuEntry(number, label, properties.get("enabled", Variant("b", True)).value))
         return [entry for entry in entries if entry.label]
