@@ -6,7 +6,17 @@ import datetime
 
 from potluck_daemon.control.schema import Status
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from potluck_app import icons, theme, words
 from potluck_app.card import card, text
@@ -18,8 +28,8 @@ from potluck_app.strip import BlockStrip
 _COPY, _CONFIRM_MS = "Copy invite", 2000
 
 
-class HomePage(QWidget):
-    """Shows one `Status`; asks for things with signals. `pause_wanted(PauseParams)`."""
+class HomePage(QScrollArea):
+    """Shows one `Status`; asks for things with signals: `pause_wanted(PauseParams)`. Scrolls where a window is low."""
 
     pause_wanted = Signal(object)
     resume_wanted = Signal()
@@ -29,7 +39,7 @@ class HomePage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._icon, self._title, self._reason, self._ending = QLabel(), QLabel(), text(), text("muted")
-        self._button, self._longer, self._pauses = QPushButton(), QPushButton("Pause longer  ▾"), QMenu()
+        self._button, self._longer, self._pauses = QPushButton(), QPushButton("Pause longer  ▾"), QMenu(self)
         self.never = NeverYield()
         self._strip, self._blocks = BlockStrip(), text("muted")
         self._model, self._invite = text(), QPushButton(_COPY)
@@ -86,7 +96,12 @@ class HomePage(QWidget):
         self._invite.setVisible(swarm is not None)
 
     def _build(self) -> None:
-        column = QVBoxLayout(self)
+        page = QWidget()
+        self.setWidget(page)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        column = QVBoxLayout(page)
         column.setContentsMargins(theme.SPACE_L, theme.SPACE_L, theme.SPACE_L, theme.SPACE_L)
         column.setSpacing(theme.SPACE_L)
         column.addLayout(self._build_head())
@@ -105,10 +120,11 @@ class HomePage(QWidget):
     def _build_head(self) -> QHBoxLayout:
         self._title.setFont(theme.title(self.font()))
         texts = QVBoxLayout()
-        texts.setSpacing(2)
+        texts.setSpacing(3)
         texts.addWidget(self._title)
         texts.addWidget(self._reason)
         texts.addWidget(self._ending)
+        texts.addStretch(1)
         row = QHBoxLayout()
         row.setSpacing(theme.SPACE_L)
         row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)

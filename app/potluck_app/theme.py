@@ -113,6 +113,7 @@ def style_sheet(of: Colours) -> str:
         MainWindow {{ background: {of.window}; }}
         QFrame#card {{ background: {of.card}; border: 1px solid {of.line}; border-radius: 10px; }}
         QPushButton {{ background: {of.card}; border: 1px solid {of.line}; border-radius: 8px; padding: 8px 14px; }}
+        QPushButton:focus {{ outline: none; }}
         QPushButton:hover, QPushButton:focus {{ border-color: {of.accent}; }}
         QPushButton:disabled {{ color: {of.muted}; }}
         QPushButton#primary {{ background: {of.accent}; color: {of.on_accent}; border: 2px solid {of.accent};
@@ -120,12 +121,15 @@ def style_sheet(of: Colours) -> str:
         QPushButton#primary:focus {{ border-color: {of.text}; }}
         QPushButton#primary:disabled {{ background: {of.line}; border-color: {of.line}; color: {of.muted}; }}
         QPushButton#quiet {{ background: transparent; border-color: transparent; color: {of.muted}; text-align: left;
-            padding: 6px 8px; }}
+            padding: 8px 19px; }}
         QPushButton#quiet:hover, QPushButton#quiet:focus {{ border-color: {of.accent}; color: {of.text}; }}
-        QPushButton::menu-indicator {{ image: none; }}
+        QPushButton::menu-indicator {{ image: none; width: 0; }}
         QMenu {{ background: {of.card}; border: 1px solid {of.line}; padding: 6px; }}
         QMenu::item {{ padding: 8px 14px; border-radius: 6px; }}
         QMenu::item:selected {{ background: {of.accent}; color: {of.on_accent}; }}
+        QScrollBar:vertical {{ background: transparent; width: 8px; }}
+        QScrollBar::handle:vertical {{ background: {of.line}; border-radius: 4px; min-height: 24px; }}
+        QScrollBar::add-line, QScrollBar::sub-line {{ height: 0; }}
         QScrollArea, QScrollArea > QWidget > QWidget {{ background: transparent; }}
         QPlainTextEdit {{ border: 1px solid {of.line}; border-radius: 8px; padding: 6px; background: {of.card}; }}
         QPlainTextEdit:focus {{ border-color: {of.accent}; }}

@@ -30,7 +30,7 @@ _PROBES = {
     ProbeState.WATCHING: "Watching, nothing seen",
     ProbeState.ASLEEP: "Resting, as there is nothing to give back",
     ProbeState.UNAVAILABLE: "Not on this computer",
-    ProbeState.OFF: "Switched off in the settings",
+    ProbeState.OFF: "Not needed with these settings",
     ProbeState.UNKNOWN: "Known only to a newer version",
 }
 
@@ -67,7 +67,7 @@ def tooltip(status: Status | None) -> str:
 def ending(status: Status) -> str:
     """What would end this state, as a sentence; empty if it is as it should be or an older daemon does not say."""
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
-        limit = f", at the latest at {clock(status.until)}" if status.until else ""
+        limit = f"; shuts down at {clock(status.until)} at the latest" if status.until else ""
         return f"{count(status.sessions, 'session')} left{limit}."
     again = {State.SERVING: "Full speed again", State.ERROR: "Tries again"}.get(status.state, "Serves again")
     if status.until is not None:
@@ -108,9 +108,9 @@ def watching(probes: Sequence[ProbeStatus]) -> str:
     failed = sum(probe.state is ProbeState.FAILED for probe in probes)
     working = sum(probe.state in (ProbeState.WATCHING, ProbeState.SEEN) for probe in probes)
     if not working and not failed:
-        return "Not watching who needs the computer"
+        return "Watches nothing just now"
     problem = f"; {failed} {'does' if failed == 1 else 'do'} not work" if failed else ""
-    return f"Watches in {count(working, 'way')} who needs the computer{problem}"
+    return f"{count(working, 'way')} to notice that you need the computer{problem}"
 
 
 def probe_groups(probes: Sequence[ProbeStatus]) -> tuple[ProbeGroup, ...]:
@@ -124,7 +124,7 @@ def probe_groups(probes: Sequence[ProbeStatus]) -> tuple[ProbeGroup, ...]:
 
 def use(used: UseStatus) -> str:
     """What the day has taken; empty if it is nothing worth a line."""
-    if used == UseStatus():
+    if used.sent_bytes + used.received_bytes < 1024 and used.energy_wh < 0.5:
         return ""
     energy = f"{used.energy_wh:.0f} Wh" if used.cost is None else f"{used.energy_wh:.0f} Wh for {used.cost:.2f}"
     return f"Used today: {size(used.sent_bytes)} sent, {size(used.received_bytes)} received, {energy} of electricity"

@@ -169,7 +169,7 @@ async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(
     with somebody_asking(daemon.client.call(schema.INVITE).invite, num_tokens=400):
         await asyncio.to_thread(daemon.wait_for, lambda status: status.sessions == 1)
         daemon.client.call(schema.DRAIN, schema.DrainParams(600))
-        await tray.wait_tooltip("finishing\nFinishing the open sessions, then shutting down\n1 session left, at the")
+        await tray.wait_tooltip("finishing\nFinishing the open sessions, then shutting down\n1 session left; shuts")
         menu = {entry.label: entry.enabled for entry in await tray.menu()}
         assert menu["Pause for an hour"] is False
         await tray.click("Resume")

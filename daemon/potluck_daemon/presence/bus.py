@@ -35,7 +35,8 @@ async def bus(address: str, kind: str) -> AsyncIterator[Bus]:
         async with asyncio.timeout(CALL_TIMEOUT_S):
             connection = await open_dbus_connection(address)
     except (OSError, AuthenticationError, DBusErrorResponse, EOFError, TimeoutError, RuntimeError) as error:
-        raise ProbeUnavailableError(f"no {kind} bus ({error or 'no answer'})") from error
+        why = getattr(error, "strerror", None) or str(error) or "no answer"
+        raise ProbeUnavailableError(f"no {kind} bus ({why})") from error
     try:
         yield Bus(connection)
     except TimeoutError as error:

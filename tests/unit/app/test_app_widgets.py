@@ -297,7 +297,7 @@ def test_the_window_and_the_menu_show_daemons_of_other_versions(told: dict[str, 
 def test_what_is_watched_is_a_page_that_leads_back() -> None:
     window = MainWindow()
     window.show_status(replace(SERVING, probes=PROBES))
-    button(window.home, "Watches in 3 ways who needs the computer; 1 does not work  ›").click()
+    button(window.home, "3 ways to notice that you need the computer; 1 does not work  ›").click()
     assert window.currentWidget() is window.watching
     window.show_status(replace(SERVING, probes=PROBES[1:]))
     assert window.currentWidget() is window.watching

@@ -37,7 +37,7 @@ def test_every_state_has_a_title() -> None:
         (
             {"state": State.DRAINING, "reason": Reason.SHUTDOWN, "until": 4e9, "sessions": 1},
             "Finishing",
-            "1 session left, at the latest at ",
+            "1 session left; shuts down at ",
         ),
         ({"state": State.UNKNOWN, "reason": Reason.UNKNOWN}, "Running", ""),
     ],
@@ -75,11 +75,11 @@ def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_fil
     ("states", "text"),
     [
         ([], ""),
-        ([ProbeState.ASLEEP, ProbeState.OFF], "Not watching who needs the computer"),
-        ([ProbeState.WATCHING, ProbeState.UNAVAILABLE], "Watches in 1 way who needs the computer"),
+        ([ProbeState.ASLEEP, ProbeState.OFF], "Watches nothing just now"),
+        ([ProbeState.WATCHING, ProbeState.UNAVAILABLE], "1 way to notice that you need the computer"),
         (
             [ProbeState.WATCHING, ProbeState.SEEN, ProbeState.FAILED, ProbeState.FAILED],
-            "Watches in 2 ways who needs the computer; 2 do not work",
+            "2 ways to notice that you need the computer; 2 do not work",
         ),
     ],
 )
