@@ -10,7 +10,8 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
 FREE = StepCost()
-COST = StepCost(step_s=0.010, token_s=0.001)
+COST = StepCost(((1, 0.011), (1001, 1.011)))  # 10 ms a step and 1 ms a token
+ONE_STEP_LESS_S = 0.010
 
 
 def job(session: object = "s", client: str = "c", rows: int = 1, tokens: int = 1, *, alone: bool = False) -> StepJob:
@@ -148,7 +149,7 @@ def test_a_step_waits_for_rows_that_are_expected_back_within_what_they_save():
     ready(queue, job("a"), now=now - 0.001)
     action = queue.next(now - 0.001, COST)
     assert isinstance(action, Hold)
-    assert now - 0.001 < action.until <= now - 0.001 + COST.step_s
+    assert now - 0.001 < action.until <= now - 0.001 + ONE_STEP_LESS_S
     ready(queue, job("b"), job("c"), now=now)
     assert set(counts(queue.next(now, COST))) == {"a", "b", "c"}
 
@@ -170,7 +171,7 @@ def test_rows_that_come_back_later_than_they_save_are_not_waited_for():
     for _ in range(3):
         now = decode_together(queue, ["a", "b"], now)
     ready(queue, job("a"), now=now)
-    assert counts(queue.next(now - 0.001, StepCost(step_s=0.0001))) == {"a": 1}
+    assert counts(queue.next(now - 0.001, StepCost(((1, 0.0001), (2, 0.0001))))) == {"a": 1}
 
 
 def test_a_lone_session_is_never_held():
@@ -236,16 +237,30 @@ def test_steps_past_their_deadline_are_given_up():
     assert counts(queue.next(5.0, COST)) == {"b": 1}
 
 
-def test_cost_is_the_line_through_small_and_large_steps():
+def test_cost_is_a_line_between_what_was_measured():
     meter = CostMeter()
-    assert meter.cost() == StepCost(0.0, 0.0)
-    meter.add(1, 0.011)
-    assert meter.cost() == StepCost(0.011, 0.0)
-    meter.add(100, 0.110)
+    assert meter.cost().of(5) == 0.0
+    meter.add(1, 0.010)
+    assert (meter.cost().of(1), meter.cost().of(100)) == (0.010, 0.010)
+    meter.add(2, 0.020)
+    meter.add(102, 0.120)
     cost = meter.cost()
-    assert cost.step_s == pytest.approx(0.010)
-    assert cost.token_s == pytest.approx(0.001)
-    assert cost.tokens_within(0.035, 512) == 25
+    assert [cost.of(tokens) for tokens in (0, 1, 2)] == [0.0, 0.010, 0.020]
+    assert [cost.of(tokens) for tokens in (52, 202)] == pytest.approx([0.070, 0.220])
+    assert (cost.tokens_within(0.0705, 512), cost.tokens_within(0.0705, 16), cost.tokens_within(0.005, 16)) == (
+        52,
+        16,
+        0,
+    )
+    assert cost.saved(1, 1) == 0.0
+    assert cost.saved(52, 2) == pytest.approx(0.018)
+
+
+def test_cost_never_falls_with_more_tokens():
+    meter = CostMeter()
+    meter.add(1, 0.030)
+    meter.add(64, 0.020)
+    assert [meter.cost().of(tokens) for tokens in (1, 32, 64)] == [0.030] * 3
 
 
 def test_cost_of_large_steps_is_remembered_while_only_small_ones_come():
@@ -253,7 +268,54 @@ def test_cost_of_large_steps_is_remembered_while_only_small_ones_come():
     meter.add(512, 0.522)
     for _ in range(1000):
         meter.add(1, 0.011)
-    assert meter.cost().token_s == pytest.approx(0.001, rel=0.01)
+    assert meter.cost().of(512) == 0.522
+
+
+def test_one_long_pause_of_all_does_not_end_the_waiting_for_each_other():
+    queue = scheduler()
+    now = 0.0
+    for _ in range(5):
+        now = decode_together(queue, ["a", "b"], now)
+    now = decode_together(queue, ["a", "b"], now + 60.0)
+    ready(queue, job("a"), now=now - 0.001)
+    assert isinstance(queue.next(now - 0.001, COST), Hold)
+
+
+def with_a_decoder_that_pauses(pause_s: float) -> tuple[StepScheduler, float]:
+    """Prefill waits, and a session was just answered that always makes such a pause; the time of that answer."""
+    queue = scheduler()
+    now = 0.0
+    for _ in range(4):
+        ready(queue, job("decode"), now=now)
+        run(queue, queue.next(now, COST), now)
+        now += pause_s
+    ready(queue, job("prefill", tokens=500), now=now - pause_s)
+    return queue, now - pause_s
+
+
+def test_prefill_fills_the_pause_of_a_decoding_session_and_leaves_it_the_next_step():
+    queue, now = with_a_decoder_that_pauses(0.2005)
+    piece = queue.next(now, COST)
+    assert counts(piece) == {"prefill": 190}
+    run(queue, piece, now + 0.190)
+    hold = queue.next(now + 0.190, COST)
+    assert isinstance(hold, Hold)
+    assert hold.until == pytest.approx(now + 0.2005)
+    ready(queue, job("decode"), now=now + 0.200)
+    assert counts(queue.next(now + 0.200, COST)) == {"decode": 1}
+
+
+def test_prefill_joins_decode_rows_whose_pauses_are_too_short_for_a_piece():
+    queue, now = with_a_decoder_that_pauses(0.005)
+    assert isinstance(queue.next(now, COST), Hold)
+    ready(queue, job("decode"), now=now + 0.005)
+    assert set(counts(queue.next(now + 0.005, COST))) == {"decode", "prefill"}
+
+
+def test_prefill_goes_on_in_small_pieces_when_a_decoding_session_is_later_than_usual():
+    queue, now = with_a_decoder_that_pauses(0.020)
+    taken = [counts(queue.next(now + late_s, COST))["prefill"] for late_s in (0.021, 0.040)]
+    assert taken == [12, 12]  # two times what a decode step takes
 
 
 def test_who_usually_comes_back_in_time_but_not_always_is_waited_for_no_longer_than_it_saves():
@@ -266,4 +328,4 @@ def test_who_usually_comes_back_in_time_but_not_always_is_waited_for_no_longer_t
     ready(queue, job("a"), now=now - 0.011)
     hold = queue.next(now - 0.011, COST)
     assert isinstance(hold, Hold)
-    assert hold.until <= now - 0.011 + COST.step_s
+    assert hold.until <= now - 0.011 + ONE_STEP_LESS_S

@@ -1,25 +1,28 @@
 """Which steps run next. Pure: no lock, no clock, no torch; the compute thread acts on what it says.
 
 One step of the engine is one forward over the span for the decode rows of all sessions that are ready, and pieces of
-prefills up to a budget of tokens. While others decode, a step with prefill may cost only `PREFILL_STRETCH` times what
-the decode rows alone would; while nobody does, the budget is full. Steps that have to run alone take turns with the
-batches.
+prefills up to a budget of tokens. While nobody decodes the budget is full; while others do, prefill goes on in the
+pauses in which their rows are away, in pieces that are done when the first is expected back. Decode rows have a step to
+themselves after such a piece. Where the pauses are too short for one, prefill joins the decode rows, and the step may
+cost `PREFILL_STRETCH` times what they alone would. Steps that have to run alone take turns with the batches.
 
 Clients (peers), not sessions, get equal shares of a prefill budget, so that opening more sessions gains nothing.
 
 Rows that were just answered tend to come back together: if the rows of other sessions are expected within the time that
 one step less saves, a step waits for them. Without that, sixteen sessions fall into two convoys that wait for each
-other. What is expected follows from the time that each session took lately between an answer and its next step; a
-session is never held for anybody but others.
+other. A piece of prefill waits for rows that are expected before the smallest piece would be done. What is expected
+follows from the pauses that each session made lately between an answer and its next step, by their ranks, so that one
+long pause changes nothing; a session is never held for anybody but others.
 
 Sources: continuous batching as in Orca and vLLM, chunked prefill as in Sarathi.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from bisect import insort
+from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
@@ -27,8 +30,7 @@ from potluck_daemon.engine.compute.steps import Action, Alone, Batch, Hold, Part
 
 PREFILL_STRETCH = 2.0  # prefill costs a decoding session this much at most, and gets half of the time at least
 MIN_PIECE_TOKENS = 8  # a client gets this many or waits for its turn: smaller pieces cost a step each
-_PACE_SMOOTHING = 0.25
-_LATE_DEVIATIONS = 2.0
+_PAUSES = 8  # of a session, from which its next one is foretold
 _DECODING_S = 0.5  # a session that was answered this long ago no longer counts as decoding, unless it is that slow
 _SLOW_RETURNS = 3.0  # times its usual pause
 _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
@@ -36,31 +38,42 @@ _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
 
 @dataclass(slots=True)
 class _Pace:
-    """How a session that decodes comes back."""
+    """How a session that decodes comes back: its last pauses say how soon, usually and at the latest, but for one."""
 
     rows: int
     answered_at: float
-    think_s: float = 0.0
-    deviation_s: float = 0.0
-    times: int = 0  # measured
     is_away: bool = True  # answered, and not back yet
+    pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=_PAUSES))
+    ranked_s: list[float] = field(default_factory=list)  # the same, ascending
 
     def came_back(self, now: float) -> None:
         self.is_away = False
-        took_s = now - self.answered_at
-        weight = _PACE_SMOOTHING if self.times else 1.0
-        self.deviation_s += _PACE_SMOOTHING * (abs(took_s - self.think_s) - self.deviation_s) if self.times else 0.0
-        self.think_s += weight * (took_s - self.think_s)
-        self.times += 1
+        if len(self.pauses_s) == _PAUSES:
+            self.ranked_s.remove(self.pauses_s[0])
+        self.pauses_s.append(now - self.answered_at)
+        insort(self.ranked_s, now - self.answered_at)
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.ranked_s)
+
+    @property
+    def usual_s(self) -> float:
+        return self.ranked_s[len(self.ranked_s) // 2] if self.ranked_s else 0.0
+
+    @property
+    def soon_at(self) -> float:
+        """Three of four times it is not back before."""
+        return self.answered_at + (self.ranked_s[len(self.ranked_s) // 4] if self.ranked_s else 0.0)
 
     @property
     def likely_at(self) -> float:
-        return self.answered_at + self.think_s
+        return self.answered_at + self.usual_s
 
     @property
     def latest_at(self) -> float:
         """Who is not back by then is not waited for."""
-        return self.likely_at + _LATE_DEVIATIONS * self.deviation_s
+        return self.answered_at + self.ranked_s[-2 if len(self.ranked_s) > 2 else -1]
 
 
 class StepScheduler:
@@ -78,6 +91,7 @@ class StepScheduler:
         self._ready: OrderedDict[PeerId, list[StepJob]] = OrderedDict()  # the client whose turn it is comes first
         self._ready_alone: list[StepJob] = []
         self._is_turn_of_alone = False
+        self._is_turn_of_decode = False  # prefill had a step of its own since the last decode row
         self._paces: dict[Hashable, _Pace] = {}
         self._ended_at = 0.0  # the last step
         self.queued_tokens = 0
@@ -186,10 +200,14 @@ class StepScheduler:
         return Part(job, min(job.left, max(self._max_step_tokens // job.rows, 1)))
 
     def _worth_waiting_until(self, now: float, cost: StepCost) -> float:
-        """`now` if not at all. No row is held longer than what one step less saves."""
-        arrived_at = min(job.submitted_at for jobs in self._ready.values() for job in jobs)
-        horizon = max(arrived_at, self._ended_at) + cost.step_s
-        away = [pace for pace in self._paces.values() if pace.is_away and pace.times]
+        """`now` if not at all. Nothing is held longer than one step less saves, or the smallest piece takes."""
+        away = [pace for pace in self._paces.values() if pace.is_away and pace.is_known]
+        if not away:
+            return now
+        jobs = [job for jobs in self._ready.values() for job in jobs]
+        rows = sum(job.rows for job in jobs if job.is_decode)
+        worth_s = cost.saved(rows, sum(pace.rows for pace in away)) if rows else cost.of(MIN_PIECE_TOKENS)
+        horizon = max(min(job.submitted_at for job in jobs), self._ended_at) + worth_s
         return max((min(pace.latest_at, horizon) for pace in away if pace.likely_at <= horizon), default=now)
 
     def _form(self, now: float, cost: StepCost) -> list[Part]:
@@ -200,8 +218,10 @@ class StepScheduler:
             for client, jobs in self._ready.items()
             if (wanted := [job for job in jobs if not job.is_decode])
         )
-        if not prefills:
+        if not prefills or (decode and self._is_turn_of_decode):
+            self._is_turn_of_decode = False
             return decode
+        self._is_turn_of_decode = not decode
         budget = self._prefill_budget(sum(part.total for part in decode), now, cost)
         return decode + self._prefill_parts(prefills, budget)
 
@@ -218,11 +238,13 @@ class StepScheduler:
         return parts
 
     def _prefill_budget(self, decode_tokens: int, now: float, cost: StepCost) -> int:
+        """Beside so many decode rows, or while they are away."""
+        decoding = [pace for pace in self._paces.values() if _is_decoding(pace, now)]
+        if not decode_tokens and not decoding:
+            return self._max_step_tokens
+        allowed_s = PREFILL_STRETCH * cost.of(decode_tokens or sum(pace.rows for pace in decoding))
         if not decode_tokens:
-            decode_tokens = sum(pace.rows for pace in self._paces.values() if _is_decoding(pace, now))
-            if not decode_tokens:
-                return self._max_step_tokens
-        allowed_s = PREFILL_STRETCH * cost.of(decode_tokens)
+            allowed_s = max(allowed_s, min(pace.soon_at for pace in decoding) - now)
         return max(cost.tokens_within(allowed_s, self._max_step_tokens) - decode_tokens, MIN_PIECE_TOKENS)
 
     def _prefill_parts(self, prefills: OrderedDict[PeerId, list[StepJob]], budget: int) -> list[Part]:
@@ -238,7 +260,7 @@ class StepScheduler:
 
 
 def _is_decoding(pace: _Pace, now: float) -> bool:
-    return not pace.is_away or now - pace.answered_at < max(_DECODING_S, _SLOW_RETURNS * pace.think_s)
+    return not pace.is_away or now - pace.answered_at < max(_DECODING_S, _SLOW_RETURNS * pace.usual_s)
 
 
 def _in_turns(lines: list[list[StepJob]]) -> Iterable[StepJob]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from potluck.protocol.blocks import PeerId
 
@@ -78,26 +80,43 @@ Action = Batch | Alone | Hold
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """What a step takes, by its tokens: a line through what was measured."""
+    """What a step takes, by its tokens: straight lines between what was measured.
 
-    step_s: float = 0.0  # of any step at all, however small: what a batch saves for each that joins it
-    token_s: float = 0.0  # of each token more
+    One line through all would be wrong where kernels change: on a CPU two tokens can cost twice what one does, and
+    sixteen hardly more than two.
+
+    Attributes:
+        points: (tokens, seconds), ascending in both.
+    """
+
+    points: tuple[tuple[float, float], ...] = ()
 
     def of(self, tokens: int) -> float:
-        return self.step_s + self.token_s * tokens
+        """Nothing is known: zero. Below the first point: as much as there; above the last: as the last line goes on."""
+        if not self.points or tokens <= 0:
+            return 0.0
+        (x0, y0), (x1, y1) = self._line(next((i for i, (x, _) in enumerate(self.points) if tokens <= x), -1))
+        return y0 + (y1 - y0) * max(tokens - x0, 0.0) / (x1 - x0) if x1 > x0 else y1
+
+    def saved(self, some: int, others: int) -> float:
+        """By one step with the tokens of both instead of one for each."""
+        return max(self.of(some) + self.of(others) - self.of(some + others), 0.0)
 
     def tokens_within(self, seconds: float, most: int) -> int:
         """The largest step that is done within `seconds`, at most `most` tokens."""
-        if self.token_s <= 0.0:
-            return most
-        return max(0, min(int((seconds - self.step_s) / self.token_s), most))
+        return bisect_right(range(1, most + 1), seconds, key=self.of)
+
+    def _line(self, end: int) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Between the point `end` and the one before it."""
+        points = self.points
+        end %= len(points)
+        return points[max(end - 1, 0)], points[end]
 
 
 class CostMeter:
-    """Keeps the cost of steps: means of time and tokens for each power of two of tokens, and the line through them.
+    """Keeps the cost of steps: means of tokens and time for each power of two of tokens.
 
-    What was once learned of large steps is not forgotten while only small ones come. Each mean weighs as much as its
-    relative error, so that the line is as right for one token as for a thousand.
+    What was once learned of large steps is not forgotten while only small ones come.
     """
 
     _SMOOTHING = 0.1  # weight of the newest step in its mean
@@ -114,16 +133,7 @@ class CostMeter:
         )
 
     def cost(self) -> StepCost:
-        """Nothing is known: zero. One size only: the step counts, the tokens seem free."""
-        points = [(tokens, seconds, 1.0 / max(seconds, 1e-9) ** 2) for tokens, seconds in self._means.values()]
-        if not points:
-            return StepCost()
-        weight = sum(w for _, _, w in points)
-        mean_x = sum(w * x for x, _, w in points) / weight
-        mean_y = sum(w * y for _, y, w in points) / weight
-        spread = sum(w * (x - mean_x) ** 2 for x, _, w in points)
-        if spread <= 0.0:
-            return StepCost(mean_y, 0.0)
-        slope = max(sum(w * (x - mean_x) * (y - mean_y) for x, y, w in points) / spread, 0.0)
-        base = max(mean_y - slope * mean_x, 0.0)
-        return StepCost(base, slope)
+        """More tokens never cost less: where it was measured so, somebody else had the processor meanwhile."""
+        sizes = sorted(self._means)
+        most_s = accumulate((self._means[size][1] for size in sizes), max)
+        return StepCost(tuple(zip((self._means[size][0] for size in sizes), most_s, strict=True)))
