@@ -50,7 +50,7 @@ def title(status: Status | None) -> str:
     if status.state is State.SERVING and status.duty < 1.0:
         return f"Serving at {100 * status.duty:.0f} %"
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
-        return "Shutting down" if status.until is None else "Finishing"
+        return "Finishing" if _is_finishing(status) else "Shutting down"
     return TITLES[status.state]
 
 
@@ -79,7 +79,7 @@ def resume(status: Status) -> str:
     """What to write on the button that ends this state; empty if there is nothing that one could end."""
     if status.state is State.PAUSED:
         return "Resume"
-    if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN and status.until is not None:
+    if _is_finishing(status):
         return "Keep serving"
     return {Reason.QUIET_TIME: "Serve now", Reason.ENGINE_FAILED: "Try again now"}.get(status.reason, "")
 
@@ -132,7 +132,7 @@ def use(used: UseStatus) -> str:
 
 def speed_tps(status: Status) -> float:
     """Tokens a second; the daemon's figure is smoothed and takes a while to reach nothing."""
-    return status.tokens_per_s if status.state is State.SERVING else 0.0
+    return status.tokens_per_s if status.state is State.SERVING or _is_finishing(status) else 0.0
 
 
 def rate(tokens_per_s: float) -> str:
@@ -181,6 +181,11 @@ def coverage(counts: Sequence[int]) -> str:
 
 def _times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def _is_finishing(status: Status) -> bool:
+    """Open sessions go on for a while; without a limit it is ending at once."""
+    return status.state is State.DRAINING and status.reason is Reason.SHUTDOWN and status.until is not None
 
 
 def _program(status: Status) -> str:

@@ -150,6 +150,7 @@ def test_home_lets_one_keep_a_finishing_machine_and_offers_no_pause() -> None:
     page.show_status(FINISHING)
     resumes = heard(page.resume_wanted)
     assert "2 sessions left" in shown(page)
+    assert "12.5 tokens/s" in shown(page)
     assert longer(page).isHidden()
     button(page, "Keep serving").click()
     assert resumes == [()]
@@ -343,6 +344,15 @@ def test_the_question_can_be_taken_back(how: str) -> None:
         QTest.keyClick(page, Qt.Key.Key_Escape)
     assert wanted == []
     assert not button(page, NEVER).isHidden()
+
+
+def test_the_question_stays_while_statuses_of_the_same_program_come() -> None:
+    page = NeverYield()
+    page.show_status(GAME)
+    page.ask()
+    page.show_status(replace(GAME, tokens_today=7))
+    assert button(page, NEVER).isHidden()
+    assert not button(page, "Cancel").parentWidget().isHidden()
 
 
 def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for() -> None:
