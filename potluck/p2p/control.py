@@ -30,6 +30,8 @@ from potluck.protocol.codes import Code, RemoteError
 log = logging.getLogger(__name__)
 
 MAX_STREAMS_PER_PEER = 512  # a stream costs a file descriptor here and one in p2pd
+_MAX_REFUSED_PER_PEER = 64  # beyond those; further ones end without a word, as words are waited for
+_MAX_UNACCEPTED = 4096  # streams that wait while the loop is busy; p2pd resets those that find no room (default: 100)
 _CALL_ID_BYTES = 16
 _LAST_WORDS_S = 1.0  # for an error frame to reach a caller that does not hang up
 
@@ -49,7 +51,7 @@ class ControlClient:
     async def start(self, *, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(timeout_s):
-            self._listener = await loop.create_unix_server(self._accept, self._listen_path)
+            self._listener = await loop.create_unix_server(self._accept, self._listen_path, backlog=_MAX_UNACCEPTED)
             _, connection = await loop.create_unix_connection(UnaryConnection, self._control_path)
             connection.upgrade()
             await connection.ready
@@ -164,8 +166,9 @@ class ControlClient:
         info = pb.StreamInfo.FromString(prologue)
         caller = _peer_id(info.peer)
         handler, stream.max_frame_bytes = self._stream_handlers.get(info.proto, (_refuse_unknown, 0))
-        if self._streams_of[caller] >= MAX_STREAMS_PER_PEER:
-            handler = _refuse_busy
+        surplus = self._streams_of[caller] - MAX_STREAMS_PER_PEER
+        if surplus >= 0:
+            handler = _refuse_busy if surplus < _MAX_REFUSED_PER_PEER else _hang_up
         self._streams_of[caller] += 1
         task = asyncio.create_task(_serve(stream, caller, handler))
         self._tasks.add(task)
@@ -342,6 +345,10 @@ async def _refuse_unknown(stream: object, caller: PeerId) -> NoReturn:
 
 async def _refuse_busy(stream: object, caller: PeerId) -> NoReturn:
     raise RemoteError(Code.BUSY, f"more than {MAX_STREAMS_PER_PEER} streams of one peer", retry_after_s=1.0)
+
+
+async def _hang_up(stream: object, caller: PeerId) -> None:
+    """Let the stream be closed at once."""
 
 
 def _internal() -> RemoteError:

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
@@ -22,9 +23,11 @@ from helpers import p2p_node
 from helpers.host_contract import WAIT_S, HostContract, echo, opened, outcome, soon
 
 from potluck.errors import NetworkError
+from potluck.p2p import control
 from potluck.p2p.config import HostConfig, RecordCheck
 from potluck.p2p.identity import Identity
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -310,6 +313,39 @@ async def test_the_loss_of_a_killed_process_ends_its_streams(near: Libp2pHost, n
     process.kill()
     await process.wait()
     assert await outcome(stream.receive(timeout_s=WAIT_S)) in (None, Code.UNREACHABLE)
+
+
+async def test_streams_that_come_while_a_node_is_busy_are_served_when_it_is_not(
+    network: Starter, near: Libp2pHost, folder: Path
+) -> None:
+    process, node = await start_process(str(folder / "busy"), *network.bootstrap)
+    process.send_signal(signal.SIGSTOP)  # its p2pd goes on
+    peer = PeerId(str(node["peer_id"]))
+    streams = [
+        await near.open_stream(peer, p2p_node.PROTOCOL, timeout_s=WAIT_S, max_frame_bytes=1 << 20) for _ in range(300)
+    ]
+    for stream in streams:
+        await stream.send(b"x")
+    process.send_signal(signal.SIGCONT)
+    answers = await asyncio.gather(*(outcome(stream.receive(timeout_s=WAIT_S)) for stream in streams))
+    assert set(answers) == {b"x"}
+    process.kill()
+    await process.wait()
+
+
+async def test_of_too_many_streams_of_one_peer_some_are_refused_and_the_rest_closed(
+    network: Starter, far: Libp2pHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "MAX_STREAMS_PER_PEER", 2)
+    monkeypatch.setattr(control, "_MAX_REFUSED_PER_PEER", 3)
+    monkeypatch.setattr(control, "_LAST_WORDS_S", WAIT_S)
+    many = await network.start(dht_client=True)
+    streams = [await opened(many, far, echo) for _ in range(9)]
+    for stream in streams:
+        await outcome(stream.send(b"x"))  # some are closed already
+    answers = Counter([await outcome(stream.receive(timeout_s=WAIT_S)) for stream in streams])
+    assert (answers[b"x"], answers[Code.BUSY], answers[None]) == (2, 3, 4)
+    await many.close()
 
 
 async def test_closing_ends_p2pd(folder: Path) -> None:
