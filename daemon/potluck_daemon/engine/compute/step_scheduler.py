@@ -31,6 +31,7 @@ from potluck_daemon.engine.compute.steps import Action, Alone, Batch, Hold, Part
 PREFILL_STRETCH = 2.0  # prefill costs a decoding session this much at most, and gets half of the time at least
 MIN_PIECE_TOKENS = 8  # a client gets this many or waits for its turn: smaller pieces cost a step each
 _PAUSES = 8  # of a session, from which its next one is foretold
+_PATIENCE = 2.0  # times the longest of them but one: whoever takes longer does not come now
 _DECODING_S = 0.5  # a session that was answered this long ago no longer counts as decoding, unless it is that slow
 _SLOW_RETURNS = 3.0  # times its usual pause
 _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
@@ -73,7 +74,7 @@ class _Pace:
     @property
     def latest_at(self) -> float:
         """Who is not back by then is not waited for."""
-        return self.answered_at + self.ranked_s[-2 if len(self.ranked_s) > 2 else -1]
+        return self.answered_at + _PATIENCE * self.ranked_s[-2 if len(self.ranked_s) > 2 else -1]
 
 
 class StepScheduler:
