@@ -3,7 +3,8 @@
     make screenshots
 
 In each theme a new machine walks through the states that a person meets: the daemon is away, no swarm is joined, it
-serves beside a friend's machine, steps aside for a game, is paused. The tray icons are what a tray host gets.
+serves beside a friend's machine, spares somebody at the keyboard, steps aside for a game, finishes, is paused. The tray
+icons are what a tray host gets.
 """
 
 from __future__ import annotations
@@ -14,37 +15,34 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from array import array
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
-from helpers.daemon_process import DaemonProcess, scripted_game
+from helpers.asking import somebody_asking
+from helpers.daemon_process import DaemonProcess
 from helpers.desktop import Desktop, desktop, ended
+from helpers.games import steam_game
 from helpers.tray_host import TrayHost, TrayItem
 from potluck_app import theme
-from potluck_daemon.cli.completion import Text, quiet
+from potluck_daemon.cli.completion import quiet
+from potluck_daemon.contact import free_port
 from potluck_daemon.control import schema
 from potluck_daemon.control.schema import Status
-from potluck_daemon.resources import DEMO_MODEL, resource
-from potluck_daemon.states import State
+from potluck_daemon.states import Reason, State
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 
-from potluck import AutoDistributedModelForCausalLM
-
 FOLDER = Path(__file__).parent / "screenshots"
-GAME = "supertuxkart"
+GAME = "SuperTuxKart"
 SCALE = 2  # sharp on sharp screens
 SETTINGS = {
-    "POTLUCK_SERVE_LISTEN": "/ip4/127.0.0.1/tcp/0",
     "POTLUCK_SERVE_THREADS": "1",
     "POTLUCK_SERVE_MEMORY_LIMIT_MB": "2048",
-    "POTLUCK_YIELD_QUIET_CERTAIN_S": "0.5",
 }
+AT_FULL_SPEED = "[when]\nactive_percent = 100\n"
 LIVELY_TPS = 5.0  # from which a picture shows somebody being served
 
 
@@ -64,6 +62,21 @@ class Album:
             await asyncio.sleep(0.3)
             before, now = now, self._grab()
         _save(now, f"{name}-{self.theme}")
+
+    def press(self, *keys: str) -> None:
+        """In the app's window."""
+        command = [
+            "xdotool",
+            "search",
+            "--onlyvisible",
+            "--name",
+            "^Potluck$",
+            "windowactivate",
+            "--sync",
+            "key",
+            *keys,
+        ]
+        subprocess.run(command, env=self.screen.environment, check=True, stderr=subprocess.DEVNULL)
 
     async def icon(self, caption: str) -> None:
         pixels = array("I", await self.tray.icon_pixels())
@@ -94,7 +107,7 @@ class Album:
 
 async def walk(screen: Desktop, theme_name: str) -> None:
     """One machine through all states."""
-    with _machine(screen, "0:8", game=GAME) as daemon:
+    with _machine(screen, "0:8") as daemon:
         daemon.stop()
         async with _app(screen, daemon, theme_name) as album:
             await album.tray.wait_tooltip("not running")
@@ -106,7 +119,7 @@ async def walk(screen: Desktop, theme_name: str) -> None:
             await album.icon("not serving")
             daemon.client.call(schema.CREATE)
             await asyncio.to_thread(daemon.wait_state, State.SERVING)
-            with _machine(screen, "6:12") as friend:
+            with _machine(screen, "6:12", steam="off") as friend:
                 await _in_company(album, daemon, friend)
         album.icon_sheet()
 
@@ -115,22 +128,54 @@ async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess
     invite = daemon.client.call(schema.INVITE).invite
     friend.client.call(schema.JOIN, schema.JoinParams(invite))
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
-    with _somebody_asking(invite):
+    with somebody_asking(invite):
         await asyncio.to_thread(
             daemon.wait_for, lambda status: status.sessions == 1 and status.tokens_per_s > LIVELY_TPS
         )
         await album.window("serving")
         await album.icon("serving")
         (FOLDER / "status.txt").write_text(daemon.command("status").stdout)
-    with tempfile.TemporaryDirectory() as folder, scripted_game(Path(folder), GAME):
+        album.press("shift+Tab", "space")  # the last of the page: what is watched
+        await album.window("watching")
+        album.press("Escape", "Tab")
+        await _beside_somebody(album, daemon)
+        await _finishing(album, daemon)
+    await asyncio.to_thread(friend.stop)
+    await asyncio.to_thread(
+        friend.start
+    )  # at its own start it asks at once for the machine that has just left and come back
+    await asyncio.to_thread(daemon.wait_for, _is_all_served)
+    with tempfile.TemporaryDirectory() as folder, steam_game(Path(folder), GAME):
         await asyncio.to_thread(daemon.wait_for, _is_missed)
         await album.window("yielded")
         await album.icon("stepped aside")
+        await album.tray.click(f"Never step aside for {GAME}…")
+        await album.window("never")
+        album.press("Escape")
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
     await album.tray.click("Pause for an hour")
     await album.tray.wait_tooltip("paused")
     await album.window("paused")
     await album.icon("paused")
+
+
+async def _beside_somebody(album: Album, daemon: DaemonProcess) -> None:
+    daemon.command("config", "set", "when.active_percent", "50")
+    somebody = schema.PresenceParams("screenshots", Reason.USER_ACTIVE, lifetime_s=600)
+    daemon.client.call(schema.PRESENCE, somebody)
+    await album.tray.wait_tooltip("serving at 50 %")
+    await album.window("throttled")
+    daemon.client.call(schema.PRESENCE, replace(somebody, lifetime_s=0))
+    daemon.command("config", "set", "when.active_percent", "100")
+    await album.tray.wait_tooltip("serving, ")
+
+
+async def _finishing(album: Album, daemon: DaemonProcess) -> None:
+    daemon.client.call(schema.DRAIN, schema.DrainParams())
+    await album.tray.wait_tooltip("finishing")
+    await album.window("finishing")
+    await album.tray.click("Resume")
+    await asyncio.to_thread(daemon.wait_state, State.SERVING)
 
 
 def _is_all_served(status: Status) -> bool:
@@ -144,9 +189,11 @@ def _is_missed(status: Status) -> bool:
     return status.state is State.YIELDED and not status.sessions and is_seen
 
 
-def _machine(screen: Desktop, blocks: str, *, game: str = "") -> DaemonProcess:
-    chosen = {"POTLUCK_SERVE_BLOCKS": blocks, "POTLUCK_YIELD_ALWAYS": game}
-    return DaemonProcess(environment=screen.environment | SETTINGS | chosen)
+def _machine(screen: Desktop, blocks: str, *, steam: str = "on") -> DaemonProcess:
+    """`steam` off: the friend's machine, which in truth is this one, does not see our game."""
+    listen = f"/ip4/127.0.0.1/tcp/{free_port()}"  # the same after a restart, for the other to find it
+    chosen = {"POTLUCK_SERVE_BLOCKS": blocks, "POTLUCK_YIELD_STEAM": steam, "POTLUCK_SERVE_LISTEN": listen}
+    return DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS | chosen)
 
 
 @asynccontextmanager
@@ -158,28 +205,6 @@ async def _app(screen: Desktop, daemon: DaemonProcess, theme_name: str) -> Async
     with ended(subprocess.Popen(command, env=environment)):  # noqa: ASYNC220 (returns at once)
         yield Album(screen, theme_name, await host.item())
     await host.leave()
-
-
-@contextmanager
-def _somebody_asking(invite: str) -> Iterator[None]:
-    """A client that generates as long as the context lasts."""
-    is_over = threading.Event()
-    folder = resource(DEMO_MODEL)
-
-    def ask() -> None:
-        prompt = Text(folder).encode("Count from 7 to 18:")
-        options = {"max_new_tokens": 60, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-        with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=invite) as model:
-            while not is_over.is_set():
-                model.generate(prompt, attention_mask=torch.ones_like(prompt), **options)
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def _save(picture: QImage, name: str) -> None:

@@ -75,7 +75,7 @@ class MainWindow(QStackedWidget):
         self._status: Status | None = None
         self._reason = "Looking for the daemon."
         self.setWindowTitle("Potluck")
-        self.resize(560, 600)
+        self.resize(560, 640)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.show_theme)
         self.show_theme()
 
