@@ -57,7 +57,10 @@ class HomePage(QScrollArea):
         self._ending.setText(words.ending(status))
         self._ending.setVisible(bool(self._ending.text()))
         self._show_buttons(status)
+        focused = self.focusWidget()
         self.never.show_status(status)
+        if self.never.isHidden() and focused is not None and self.never.isAncestorOf(focused):
+            self._button.setFocus()  # the keyboard must not fall on whatever comes next
         self._show_swarm(status)
         self._numbers.show_status(status)
         self._watching.setText(f"{words.watching(status.probes)}  ›")

@@ -346,6 +346,16 @@ def test_the_question_can_be_taken_back(how: str) -> None:
     assert not button(page, NEVER).isHidden()
 
 
+def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes() -> None:
+    page = HomePage()
+    page.show()
+    page.show_status(GAME)
+    page.never.ask()
+    assert page.focusWidget() is button(page, "Cancel")
+    page.show_status(SERVING)
+    assert page.focusWidget() is button(page, "Pause for an hour")
+
+
 def test_the_question_stays_while_statuses_of_the_same_program_come() -> None:
     page = NeverYield()
     page.show_status(GAME)
