@@ -305,6 +305,14 @@ def test_prefill_fills_the_pause_of_a_decoding_session_and_leaves_it_the_next_st
     assert counts(queue.next(now + 0.200, COST)) == {"decode": 1}
 
 
+def test_prefill_that_ran_while_nobody_decoded_owes_no_step():
+    queue = scheduler()
+    ready(queue, job("first", tokens=100))
+    run(queue, queue.next(0.0, COST), 0.1)
+    ready(queue, job("decode"), job("prefill", tokens=100))
+    assert set(counts(queue.next(0.1, COST))) == {"decode", "prefill"}
+
+
 def test_prefill_joins_decode_rows_whose_pauses_are_too_short_for_a_piece():
     queue, now = with_a_decoder_that_pauses(0.005)
     assert isinstance(queue.next(now, COST), Hold)

@@ -92,7 +92,7 @@ class StepScheduler:
         self._ready: OrderedDict[PeerId, list[StepJob]] = OrderedDict()  # the client whose turn it is comes first
         self._ready_alone: list[StepJob] = []
         self._is_turn_of_alone = False
-        self._is_turn_of_decode = False  # prefill had a step of its own since the last decode row
+        self._is_turn_of_decode = False  # prefill had a step of its own in their pause
         self._paces: dict[Hashable, _Pace] = {}
         self._ended_at = 0.0  # the last step
         self.queued_tokens = 0
@@ -222,7 +222,7 @@ class StepScheduler:
         if not prefills or (decode and self._is_turn_of_decode):
             self._is_turn_of_decode = False
             return decode
-        self._is_turn_of_decode = not decode
+        self._is_turn_of_decode = not decode and bool(self._paces)
         budget = self._prefill_budget(sum(part.total for part in decode), now, cost)
         return decode + self._prefill_parts(prefills, budget)
 
