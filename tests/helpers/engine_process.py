@@ -33,10 +33,12 @@ def main(options: dict[str, Any]) -> None:
         limits=Limits(cache_tokens=1000),
     )
     print(json.dumps({"event": "Process", "pid": os.getpid()}), flush=True)
+    code = 0
     try:
         run_engine(config, report)
-    except PotluckError:  # reported; a thread that still loads would abort the interpreter's own way out
-        os._exit(1)
+    except PotluckError:  # reported
+        code = 1
+    os._exit(code)  # as the real commands do: a thread that still loads would abort the interpreter's own way out
 
 
 def report(event: EngineEvent) -> None:
