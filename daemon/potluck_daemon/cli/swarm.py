@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from potluck_daemon.cli.overview import SwarmOverview, live_servers, overview, p
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
 from potluck_daemon.joined import JoinedSwarms
+from potluck_daemon.settings.places import find_places, system_places
 
 DESCRIPTION = """\
 A swarm is one model and the people who share it. It is private: whoever has the invite can serve, use and invite,
@@ -141,6 +143,8 @@ def _create(args: argparse.Namespace) -> None:
 
 def _join(args: argparse.Namespace) -> None:
     swarm = decode_invite(args.invite)
+    if _is_about_service():
+        raise UsageError("the swarms of this machine's service are its own", hint="sudo potluck join INVITE")
     JoinedSwarms().add(swarm)
     if args.json:
         print_json(schema.Joined(swarm.name, swarm.model))
@@ -151,11 +155,22 @@ def _join(args: argparse.Namespace) -> None:
 
 
 def _leave(args: argparse.Namespace) -> None:
-    JoinedSwarms().remove(args.name)
+    joined = JoinedSwarms()
+    if _is_about_service() and args.name not in joined.load():
+        raise UsageError(
+            "the swarms of this machine's service are its own",
+            hint="join another with `sudo potluck join INVITE`, or name another in the setting serve.swarm",
+        )
+    joined.remove(args.name)
     if args.json:
         print_json(LeftSwarm(args.name))
         return
     print(f"Left {args.name}.")
+
+
+def _is_about_service() -> bool:
+    """Whether root, who has no use for swarms of its own, means the system service: it reads files of its own."""
+    return os.geteuid() == 0 and find_places() == system_places()
 
 
 def _invite(args: argparse.Namespace) -> None:

@@ -75,6 +75,19 @@ def test_join_and_leave(capsys: pytest.CaptureFixture[str]) -> None:
     assert JoinedSwarms().load() == {}
 
 
+@pytest.mark.parametrize(("action", "hint"), [("join", "sudo potluck join INVITE"), ("leave", "serve.swarm")])
+def test_root_beside_a_system_service_is_told_how_to_reach_that(
+    action: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "no-daemon"))
+    argument = "friends" if action == "leave" else encode_invite(new_swarm("others", "owner/model", 8))
+    assert main(["swarm", action, argument]) == 2
+    assert hint in capsys.readouterr().err
+    assert JoinedSwarms().load() == {}
+
+
 def test_an_invite_by_which_nobody_finds_the_swarm_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["swarm", "join", encode_invite(new_swarm("others", "owner/model", 8))]) == 0
     assert main(["swarm", "invite"]) == 2
