@@ -69,7 +69,7 @@ class MainWindow(QStackedWidget):
         self.watching = WatchingPage()
         for page in (self.away, self.first_run, self.home, self.watching):
             self.addWidget(page)
-        self.home.watching_wanted.connect(lambda: self._turn_to(self.watching))
+        self.home.watching_wanted.connect(self._show_watching)
         self.watching.back_wanted.connect(self._turn_back)
         self.has_tray = False
         self._status: Status | None = None
@@ -124,9 +124,16 @@ class MainWindow(QStackedWidget):
             self._turn_to(self.first_run)
         else:
             self.home.show_status(status)
-            self.watching.show_probes(status.probes)
-            if self.currentWidget() is not self.watching:
+            if self.currentWidget() is self.watching:
+                self.watching.show_probes(status.probes)
+            else:
                 self._turn_to(self.home)
+
+    def _show_watching(self) -> None:
+        """Its many lines are made only when somebody looks."""
+        if self._status is not None:
+            self.watching.show_probes(self._status.probes)
+            self._turn_to(self.watching)
 
     def _turn_back(self) -> None:
         self._turn_to(self.home)

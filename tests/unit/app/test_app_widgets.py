@@ -300,8 +300,10 @@ def test_what_is_watched_is_a_page_that_leads_back() -> None:
     window.show_status(replace(SERVING, probes=PROBES))
     button(window.home, "3 ways to notice that you need the computer; 1 does not work  ›").click()
     assert window.currentWidget() is window.watching
-    window.show_status(replace(SERVING, probes=PROBES[1:]))
+    assert "the driver does not answer" in shown(window.watching)
+    window.show_status(replace(SERVING, probes=PROBES[:2]))
     assert window.currentWidget() is window.watching
+    assert "the driver does not answer" not in shown(window.watching)
     QTest.keyClick(window.watching, Qt.Key.Key_Escape)
     assert window.currentWidget() is window.home
 
