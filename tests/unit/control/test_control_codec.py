@@ -45,7 +45,7 @@ def test_fields_of_a_newer_peer_are_ignored_and_missing_optional_ones_get_their_
 @pytest.mark.parametrize(
     "change",
     [
-        {"state": "dancing"},
+        {"state": 5},
         {"since": "1"},
         {"since": True},
         {"since": None},
