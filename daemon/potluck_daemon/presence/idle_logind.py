@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from potluck_daemon.presence.bus import bus
 from potluck_daemon.presence.idle import use
-from potluck_daemon.presence.logind import SESSION_RULES, login_sessions
-from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Situation, Surroundings
+from potluck_daemon.presence.logind import SESSION_RULES, own_screens
+from potluck_daemon.presence.probe import Report, Situation, Surroundings
 from potluck_daemon.states import Certainty
 
 
@@ -22,9 +20,5 @@ class LogindIdleProbe:
     async def watch(self, report: Report, situation: Situation) -> None:
         async with bus(self._surroundings.system_bus, "system") as system:
             async for _ in system.changes(*SESSION_RULES):
-                sessions = await login_sessions(system)
-                ours = [item for item in sessions if item.uid == os.getuid() and item.is_graphical]
-                if not ours:
-                    raise ProbeUnavailableError("logind knows of no graphical session of yours")
-                is_active = any(not item.is_idle and item.is_active for item in ours)
+                is_active = any(not item.is_idle and item.is_active for item in await own_screens(system))
                 report((use(is_active, Certainty.WEAK if is_active else Certainty.LIKELY),))

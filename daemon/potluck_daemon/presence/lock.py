@@ -5,12 +5,10 @@ Told by the desktop's screen saver service on the session bus, and by logind for
 
 from __future__ import annotations
 
-import os
-
 from jeepney import DBusAddress
 
 from potluck_daemon.presence.bus import Bus, bus, owner_rule, signal_rule
-from potluck_daemon.presence.logind import SESSION_RULES, login_sessions
+from potluck_daemon.presence.logind import SESSION_RULES, own_screens
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
 from potluck_daemon.states import Reason
 
@@ -63,8 +61,4 @@ class LogindLockProbe:
     async def watch(self, report: Report, situation: Situation) -> None:
         async with bus(self._surroundings.system_bus, "system") as system:
             async for _ in system.changes(*SESSION_RULES):
-                sessions = await login_sessions(system)
-                ours = [item for item in sessions if item.uid == os.getuid() and item.is_graphical]
-                if not ours:
-                    raise ProbeUnavailableError("logind knows of no graphical session of yours")
-                report(_LOCKED if all(item.is_locked for item in ours) else ())
+                report(_LOCKED if all(item.is_locked for item in await own_screens(system)) else ())

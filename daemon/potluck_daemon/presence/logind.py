@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from jeepney import DBusAddress
 
 from potluck_daemon.presence.bus import Bus
+from potluck_daemon.presence.probe import ProbeUnavailableError
 
 NAME = "org.freedesktop.login1"
 MANAGER = DBusAddress("/org/freedesktop/login1", NAME, f"{NAME}.Manager")
@@ -44,3 +46,11 @@ async def login_sessions(system: Bus) -> tuple[LoginSession, ...]:
         is_active, is_locked, is_idle = [bool(await system.get(at, name)) for name in _FLAGS]
         found.append(LoginSession(uid, user, seat, is_active, is_locked, is_idle, is_graphical))
     return tuple(found)
+
+
+async def own_screens(system: Bus) -> tuple[LoginSession, ...]:
+    """This user's graphical logins, at least one. Raises ProbeUnavailableError without logind or without any."""
+    ours = tuple(item for item in await login_sessions(system) if item.uid == os.getuid() and item.is_graphical)
+    if not ours:
+        raise ProbeUnavailableError("logind knows of no graphical session of yours")
+    return ours
