@@ -27,10 +27,11 @@ class SpanExecutor:
         """
         memory = self._memory
         assert memory is not None
+        ordered = sorted(parts, key=_adapter_of)
         rows: list[StepRow] = []
         packed: list[Tensor] = []
         prompts: dict[int, Tensor] = {}
-        for step, count in sorted(parts, key=_adapter_of):
+        for step, count in ordered:
             if step.prompts is not None and step.computed < step.prompts.shape[2]:
                 prompts.update(self._prompts_of(step, count, len(rows)))
             packed.append(_tokens_of(step, count))
@@ -43,7 +44,7 @@ class SpanExecutor:
             if self._blocks.device.type != "cpu":
                 output = output.cpu()
         start = 0
-        for step, count in sorted(parts, key=_adapter_of):
+        for step, count in ordered:
             end = start + count * step.rows
             step.add_output(output[start:end].view(step.rows, count, -1))
             for sequence in step.memory.sequences:
