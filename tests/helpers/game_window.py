@@ -12,8 +12,10 @@ import time
 
 from Xlib import X, Xatom
 from Xlib.display import Display
+from Xlib.protocol.event import ClientMessage
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
+_FROM_A_PAGER = 2  # a wish of the user's, as the specification of _NET_ACTIVE_WINDOW has it; window managers obey it
 
 
 def main(name: str, options: list[str]) -> None:
@@ -42,13 +44,16 @@ def main(name: str, options: list[str]) -> None:
 
 
 def wait_active(display: Display, window: object) -> None:
+    """Ask for the focus until it is given: a window manager may keep it where it is, however new a window is."""
     active = display.intern_atom("_NET_ACTIVE_WINDOW")
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
+        wish = ClientMessage(window=window, client_type=active, data=(32, [_FROM_A_PAGER, X.CurrentTime, 0, 0, 0]))
+        display.screen().root.send_event(wish, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
         found = display.screen().root.get_full_property(active, X.AnyPropertyType)
         if found is not None and found.value and found.value[0] == window.id:  # type: ignore[attr-defined]
             return
-        time.sleep(0.02)
+        time.sleep(0.1)
     raise SystemExit("the window manager does not make the window active")
 
 

@@ -52,5 +52,8 @@ def window(screen: Desktop, *options: str, name: str = "MyGame") -> subprocess.P
     """A window of its own program; returns when it is mapped."""
     process = subprocess.Popen([sys.executable, WINDOW, name, *options], env=screen.environment, stdout=subprocess.PIPE)
     assert process.stdout is not None
-    assert process.stdout.readline() == b"mapped\n"
+    line = process.stdout.readline()
+    if line != b"mapped\n":
+        with ended(process):
+            raise AssertionError(f"the window did not come up: {line!r}")
     return process
