@@ -18,6 +18,8 @@ _MAX_COUNT = 1 << 50
 _MAX_RATE = 1e15
 _MAX_ADAPTERS = 64
 _MAX_PINGS = 64
+MAX_LINKS = 16
+MAX_SUSPECTS = 16
 
 
 class BadFieldError(ValueError):
@@ -42,6 +44,11 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
         "public_name": record.public_name,
         "adapters": list(record.adapters),
         "using_relay": record.using_relay,
+        "target_start": record.target.start,
+        "target_end": record.target.end,
+        "window": record.window,
+        "stored": _to_bitmap(record.stored),
+        "download_bps": float(record.download_bps),
     }
 
 
@@ -54,6 +61,12 @@ def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_
     if not isinstance(digests, bytes) or len(digests) != (end - start) * _DIGEST_BYTES:
         raise BadFieldError("digests")
     text = digests.hex()
+    target = _count(fields, "target_start", start), _count(fields, "target_end", end)
+    if not target[0] < target[1] <= num_blocks:
+        raise BadFieldError(f"moving to blocks {target[0]}:{target[1]} of {num_blocks}")
+    window = _count(fields, "window", end - start)
+    if not max(end - start, target[1] - target[0]) <= window <= num_blocks:
+        raise BadFieldError("window")
     adapters = fields.get("adapters")
     if not isinstance(adapters, list) or len(adapters) > _MAX_ADAPTERS:
         raise BadFieldError("adapters")
@@ -73,6 +86,10 @@ def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_
         public_name=None if fields.get("public_name") is None else _text(fields.get("public_name"), 100),
         adapters=tuple(_text(adapter, 200) for adapter in adapters),
         using_relay=_flag(fields.get("using_relay")),
+        target=Span(*target),
+        window=window,
+        stored=_from_bitmap(fields.get("stored", b""), num_blocks),
+        download_bps=_rate(fields.get("download_bps", 0.0)),
     )
 
 
@@ -83,28 +100,57 @@ def heartbeat_to_fields(beat: Heartbeat) -> dict[str, object]:
         "queued_tokens": beat.queued_tokens,
         "step_ms": float(beat.step_ms),
         "pings_s": {str(peer): float(ping_s) for peer, ping_s in beat.pings_s.items() if math.isfinite(ping_s)},
+        "batch": beat.batch,
+        "queue_ms": float(beat.queue_ms),
+        "links_mbps": {str(peer): float(mbps) for peer, mbps in beat.links_mbps.items() if math.isfinite(mbps)},
+        "suspects": [str(peer) for peer in beat.suspects],
     }
 
 
 def heartbeat_from_fields(peer_id: PeerId, fields: Mapping[object, object]) -> Heartbeat:
     """Raises BadFieldError."""
-    state, pings = _count(fields, "state"), fields.get("pings_s")
+    state, suspects = _count(fields, "state"), fields.get("suspects", [])
     if state > max(ServerState):
         raise BadFieldError("state")
-    if not isinstance(pings, dict) or len(pings) > _MAX_PINGS:
-        raise BadFieldError("pings_s")
+    if not isinstance(suspects, list) or len(suspects) > MAX_SUSPECTS:
+        raise BadFieldError("suspects")
     return Heartbeat(
         peer_id=peer_id,
         state=ServerState(state),
         cache_tokens_left=_count(fields, "cache_tokens_left"),
         queued_tokens=_count(fields, "queued_tokens"),
         step_ms=_rate(fields.get("step_ms")),
-        pings_s={PeerId(_text(peer, 64)): _rate(ping_s) for peer, ping_s in pings.items()},
+        pings_s=_rates(fields.get("pings_s"), _MAX_PINGS),
+        batch=_count(fields, "batch", 0),
+        queue_ms=_rate(fields.get("queue_ms", 0.0)),
+        links_mbps=_rates(fields.get("links_mbps", {}), MAX_LINKS),
+        suspects=tuple(PeerId(_text(peer, 64)) for peer in suspects),
     )
 
 
-def _count(fields: Mapping[object, object], name: str) -> int:
-    value = fields.get(name)
+def _to_bitmap(blocks: frozenset[int]) -> bytes:
+    """Block b is bit b % 8 of byte b // 8; no longer than it has to be."""
+    bits = sum(1 << block for block in blocks)
+    return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
+
+
+def _from_bitmap(value: object, num_blocks: int) -> frozenset[int]:
+    if not isinstance(value, bytes) or len(value) > (num_blocks + 7) // 8:
+        raise BadFieldError("stored")
+    bits = int.from_bytes(value, "little")
+    if bits.bit_length() > num_blocks:
+        raise BadFieldError("stored")
+    return frozenset(block for block in range(num_blocks) if bits >> block & 1)
+
+
+def _rates(value: object, most: int) -> dict[PeerId, float]:
+    if not isinstance(value, dict) or len(value) > most:
+        raise BadFieldError("rates of peers")
+    return {PeerId(_text(peer, 64)): _rate(rate) for peer, rate in value.items()}
+
+
+def _count(fields: Mapping[object, object], name: str, default: int | None = None) -> int:
+    value = fields.get(name, default)
     if type(value) is not int or not 0 <= value <= _MAX_COUNT:
         raise BadFieldError(name)
     return value

@@ -41,7 +41,10 @@ class NumberFormat:
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """Everything about a server that changes rarely."""
+    """Everything about a server that changes rarely.
+
+    `span` is what is served now: contiguous, never empty; while nothing is yet (JOINING), the same as `target`.
+    """
 
     peer_id: PeerId
     span: Span
@@ -58,6 +61,15 @@ class ServerRecord:
     public_name: str | None = None
     adapters: tuple[str, ...] = ()
     using_relay: bool = False
+    target: Span = None  # type: ignore[assignment]  # what it moves to, a promise; None: it rests, the same as `span`
+    window: int = 0  # how many blocks it can hold; 0: no more than span or target
+    stored: frozenset[int] = frozenset()  # blocks whose files are on its disk
+    download_bps: float = 0.0  # measured, bits a second; 0: not known
+
+    def __post_init__(self) -> None:
+        if self.target is None:
+            object.__setattr__(self, "target", self.span)
+        object.__setattr__(self, "window", max(self.window, len(self.span), len(self.target)))
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
         """Digests of the part `span` of this server's span."""
@@ -74,6 +86,10 @@ class Heartbeat:
     queued_tokens: int = 0
     step_ms: float = 0.0  # recent median time of a decode step, queue included
     pings_s: dict[PeerId, float] = field(default_factory=dict)  # round trips to other servers
+    batch: int = 0  # rows in recent steps
+    queue_ms: float = 0.0  # what a step that comes now has to wait
+    links_mbps: dict[PeerId, float] = field(default_factory=dict)  # bandwidth measured to other servers
+    suspects: tuple[PeerId, ...] = ()  # servers that clients complained of and that did not answer us either
 
 
 @dataclass(frozen=True, slots=True)

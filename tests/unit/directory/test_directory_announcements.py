@@ -13,7 +13,7 @@ from helpers.server_records import beat_of, record_of
 
 from potluck.directory import HEARTBEAT_TTL_S, RECORD_TTL_S, Directory, record_checks
 from potluck.directory import seal as seal_module
-from potluck.directory.fields import heartbeat_to_fields, record_to_fields
+from potluck.directory.fields import heartbeat_from_fields, heartbeat_to_fields, record_from_fields, record_to_fields
 from potluck.directory.seal import BadAnnouncementError, Kind, seal, unseal
 from potluck.errors import NetworkError
 from potluck.p2p.fake import FakeHost, FakeNetwork
@@ -75,8 +75,11 @@ async def announced(network: FakeNetwork, identity: Identity = ME, **changes: An
 async def test_others_read_what_a_server_announced(network: FakeNetwork, clock: Clock, swarm: Any) -> None:
     host = network.start(ME, record_checks=record_checks(swarm, clock))
     directory = Directory(host, swarm, ME, clock)
-    mine = record(public_name="Kitchen PC", adapters=("org/lora",), using_relay=True)
-    beat = beat_of(ME.peer_id, pings_s={OTHER.peer_id: 0.5}, queued_tokens=7, step_ms=2.5)
+    moving: dict[str, Any] = {"target": Span(2, 7), "window": 6, "stored": frozenset({0, 1, 7}), "download_bps": 2e6}
+    mine = record(public_name="Kitchen PC", adapters=("org/lora",), using_relay=True, **moving)
+    load: dict[str, Any] = {"queued_tokens": 7, "step_ms": 2.5, "batch": 3, "queue_ms": 1.5}
+    links = {"pings_s": {OTHER.peer_id: 0.5}, "links_mbps": {OTHER.peer_id: 80.0}}
+    beat = beat_of(ME.peer_id, **load, **links, suspects=(OTHER.peer_id,))
     await directory.announce(mine)
     await directory.heartbeat(beat)
     view = await Directory(network.start(), swarm, clock=clock).fetch()
@@ -220,6 +223,8 @@ def test_a_spoiled_signature_is_dropped(clock: Clock) -> None:
         {"dtype": 5}, {"dtype": ""}, {"quantization": None}, {"version": "\x1b[2J"}, {"public_name": 5},
         {"public_name": "x" * 101}, {"public_name": "a\u202eb"}, {"adapters": "x"}, {"adapters": [5]},
         {"adapters": ["x"] * 65}, {"using_relay": 1}, {"sequence": None},
+        {"target_end": 9}, {"target_start": 4}, {"target_start": None}, {"window": 3}, {"window": 9}, {"window": 5.0},
+        {"stored": b"\0\0"}, {"stored": [1]}, {"stored": None}, {"download_bps": -1.0}, {"download_bps": math.nan},
     ],
 )  # fmt: skip
 def test_an_impossible_field_of_a_record_drops_it(clock: Clock, change: dict[str, Any]) -> None:
@@ -235,7 +240,9 @@ def test_an_impossible_field_of_a_record_drops_it(clock: Clock, change: dict[str
         {"queued_tokens": "1"}, {"step_ms": math.nan}, {"step_ms": 3}, {"pings_s": []}, {"pings_s": {5: 1.0}},
         {"pings_s": {"a": math.inf}}, {"pings_s": {"a": math.nan}}, {"pings_s": {"a": 1}},
         {"pings_s": {str(number): 1.0 for number in range(65)}}, {"pings_s": {"x" * 65: 1.0}}, {"sequence": math.inf},
-        {"sequence": 5}, {"sequence": 2e6},
+        {"sequence": 5}, {"sequence": 2e6}, {"batch": -1}, {"queue_ms": math.inf}, {"links_mbps": {"a": -1.0}},
+        {"links_mbps": {str(number): 1.0 for number in range(17)}}, {"suspects": "x"}, {"suspects": [5]},
+        {"suspects": ["x" * 65]}, {"suspects": [str(number) for number in range(17)]},
     ],
 )  # fmt: skip
 def test_an_impossible_field_of_a_heartbeat_drops_it(clock: Clock, change: dict[str, Any]) -> None:
@@ -253,6 +260,17 @@ def signed_body(body: bytes, kind: Kind = Kind.RECORD) -> bytes:
     signed = seal_module._signed(PRIVATE, kind, body)
     envelope = {"body": body, "signature": ME.sign(signed), "membership": record_proof(PRIVATE, signed)}
     return bytes(msgpack.packb(envelope))
+
+
+def test_what_older_servers_do_not_tell_has_a_default(clock: Clock) -> None:
+    newer = {"target_start", "target_end", "window", "stored", "download_bps"}
+    fields = {name: value for name, value in record_to_fields(record()).items() if name not in newer}
+    read = record_from_fields(ME.peer_id, fields, num_blocks=8)
+    assert (read.target, read.window, read.stored, read.download_bps) == (read.span, 4, frozenset(), 0.0)
+    fields = heartbeat_to_fields(beat_of(ME.peer_id, batch=4, queue_ms=1.0, suspects=(OTHER.peer_id,)))
+    for name in ("batch", "queue_ms", "links_mbps", "suspects"):
+        del fields[name]
+    assert heartbeat_from_fields(ME.peer_id, fields) == beat_of(ME.peer_id)
 
 
 def test_unknown_fields_of_a_newer_server_are_ignored(clock: Clock) -> None:
