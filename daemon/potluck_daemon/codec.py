@@ -3,11 +3,12 @@
 Shared by the control API and the engine's pipe. A message comes from another process, so decoding checks every type:
 fields that this version does not know are ignored (a newer peer sent them), fields of a wrong type are refused.
 Knows nothing of sockets. Supported: bool, int, finite float, str, StrEnum, dataclasses, `X | None`, `tuple[X, ...]`,
-`tuple[X, Y]`.
+`tuple[X, Y]`, and unions of plain types and tuples: the first that fits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
@@ -95,10 +96,13 @@ def _decode(kind: Any, data: object, where: str, depth: int) -> object:
 
 
 def _decode_optional(kind: Any, data: object, where: str, depth: int) -> object:
-    if data is None:
+    if data is None and type(None) in typing.get_args(kind):
         return None
-    (inner,) = (item for item in typing.get_args(kind) if item is not type(None))
-    return _decode(inner, data, where, depth)
+    *others, last = (item for item in typing.get_args(kind) if item is not type(None))
+    for inner in others:
+        with contextlib.suppress(CodecError):
+            return _decode(inner, data, where, depth)
+    return _decode(last, data, where, depth)
 
 
 def _decode_tuple(args: tuple[Any, ...], data: object, where: str, depth: int) -> object:

@@ -1,7 +1,8 @@
 """The control API in one place: every method with its parameters and result, and every event.
 
-Server, command line and app all import this file and nothing else of the wire. JSON-RPC 2.0 requests go to `POST /rpc`,
-events come as Server-Sent Events from `GET /events`; each event's data is one JSON object of the class named here.
+Server, command line and app all import this file and the topics in `methods`, and nothing else of the wire. Requests of
+JSON-RPC 2.0 go to `POST /rpc`, events come as Server-Sent Events from `GET /events`; each event's data is one JSON
+object of the class named here.
 Rule for changes: adding an optional field, a method, a state, a reason or a state of a probe keeps `API_VERSION`;
 anything else raises it.
 Times are Unix seconds, because they cross processes and are shown to people.
@@ -11,8 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from potluck_daemon.control.method import Empty as Empty
+from potluck_daemon.control.method import Method as Method
+from potluck_daemon.control.methods.models import Progress
+from potluck_daemon.control.methods.programs import check_app
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.states import Certainty, Reason, State
 
@@ -114,39 +119,41 @@ class Status:
     use: UseStatus = field(default_factory=UseStatus)
     probes: tuple[ProbeStatus, ...] = ()
     notices: tuple[str, ...] = ()  # things to know, e.g. a settings file that could not be read
+    loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is being loaded
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One line of the history."""
+    """One line of the history. `app` and `app_title`: as in Status, for "never yield for this program"."""
 
     at: float
     before: State
     state: State
     reason: Reason
     text: str
+    app: str = ""
+    app_title: str = ""
 
 
 # --- methods ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Empty:
-    """No parameters, or nothing to say."""
-
-
-@dataclass(frozen=True, slots=True)
 class HelloParams:
-    client: str = ""  # name and version, for the log
+    client: str = ""  # name, for the log
     api: int = API_VERSION
+    version: str = ""  # of the client's program
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
+    """`methods`: all that this daemon has; empty: it is older than the list. `control.agreement` compares versions."""
+
     api: int
     version: str
     pid: int
     started_at: float
+    methods: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +166,17 @@ class PauseParams:
     def __post_init__(self) -> None:
         if self.seconds is not None and not 1 <= self.seconds <= 366 * 86400:
             raise ValueError("a pause lasts between a second and a year")
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadParams:
+    """Free the device's memory at once, and serve again after `seconds` or when resumed."""
+
+    seconds: float = 900.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.seconds <= 366 * 86400:
+            raise ValueError("memory stays free between a second and a year")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +197,7 @@ class NeverYieldParams:
     app: str
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.app) <= 255 or "," in self.app or not self.app.isprintable():
-            raise ValueError("a program's name has between 1 and 255 letters and no comma")
+        check_app(self.app)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +228,22 @@ class JoinParams:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateParams:
+    """A new private swarm that is found through this machine.
+
+    `name` empty: home, or home-2 and so on. `model`: a checkpoint's folder or a name on the hub; empty: the small model
+    that comes with Potluck.
+    """
+
+    name: str = ""
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.name) > 64 or len(self.model) > 4096:
+            raise ValueError("the name has at most 64 letters, the model 4096")
+
+
+@dataclass(frozen=True, slots=True)
 class Joined:
     name: str
     model: str
@@ -226,11 +259,20 @@ class Invite:
 
 @dataclass(frozen=True, slots=True)
 class HistoryParams:
+    """The newest `limit` that fit all filters; an empty filter fits everything. `since` and `until`: Unix seconds."""
+
     limit: int = 50
+    since: float | None = None
+    until: float | None = None
+    states: tuple[State, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    words: str = ""  # all of them in the text or in the program's name, in any case
 
     def __post_init__(self) -> None:
         if not 1 <= self.limit <= 1000:
             raise ValueError("limit is between 1 and 1000")
+        if len(self.words) > 200:
+            raise ValueError("at most 200 letters to look for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,23 +305,15 @@ class Metrics:
     problem: str = ""  # why the page that is wanted is not there
 
 
-P = TypeVar("P")
-R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class Method(Generic[P, R]):
-    name: str
-    params: type[P]
-    result: type[R]
-
-
 HELLO = Method("hello", HelloParams, Hello)
 STATUS = Method("status", Empty, Status)
 PAUSE = Method("pause", PauseParams, Status)
 RESUME = Method("resume", Empty, Status)
+OFFLOAD = Method(
+    "offload", OffloadParams, Status
+)  # "free my memory now": a pause that begins in a fraction of a second
 JOIN = Method("join", JoinParams, Joined)
-CREATE = Method("create", Empty, Joined)  # a new private swarm of the model that comes with Potluck
+CREATE = Method("create", CreateParams, Joined)
 INVITE = Method("invite", Empty, Invite)
 HISTORY = Method("history", HistoryParams, History)
 LOGS = Method("logs", LogsParams, Logs)

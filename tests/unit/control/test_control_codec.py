@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 from potluck_daemon.codec import CodecError, dumps, from_json, loads
+from potluck_daemon.control.methods.settings import Change
 from potluck_daemon.control.schema import (
     METHODS,
     EngineStatus,
@@ -91,3 +92,15 @@ def test_every_method_has_codable_parameters_and_results() -> None:
     for method in METHODS.values():
         assert dataclasses.is_dataclass(method.params)
         assert dataclasses.is_dataclass(method.result)
+
+
+@pytest.mark.parametrize("value", [True, 3, 0.5, "text", ("a", "b"), (), None])
+def test_a_setting_keeps_the_kind_of_its_value(value: object) -> None:
+    read = from_json(Change, loads(dumps(Change("key", value))))
+    assert (read.value, type(read.value)) == (value, type(value))
+
+
+@pytest.mark.parametrize("value", [{}, [1], [["a"]], {"a": "b"}])
+def test_a_value_that_is_no_setting_is_refused(value: object) -> None:
+    with pytest.raises(CodecError, match="value"):
+        from_json(Change, {"key": "key", "value": value})

@@ -1,0 +1,21 @@
+"""What a method of the control API is: a name, the class of its parameters, the class of its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """No parameters, or nothing to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Generic[P, R]):
+    name: str
+    params: type[P]
+    result: type[R]

@@ -1,0 +1,37 @@
+"""An app beside a daemon of another version."""
+
+import pytest
+from potluck_daemon.control import schema
+from potluck_daemon.control.agreement import Difference, agree
+from potluck_daemon.control.schema import API_VERSION, Hello
+
+ALL = tuple(schema.METHODS)
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "difference"),
+    [
+        (API_VERSION, "1.2.0", Difference.NONE),
+        (API_VERSION, "1.1.9", Difference.OLDER_DAEMON),
+        (API_VERSION, "1.10.0", Difference.NEWER_DAEMON),
+        (API_VERSION, "1.2.0+mine", Difference.OTHER_BUILD),
+        (API_VERSION - 1, "1.2.0", Difference.OLDER_DAEMON),
+        (API_VERSION + 1, "1.2.0", Difference.NEWER_DAEMON),
+        (API_VERSION, "dev", Difference.OLDER_DAEMON),
+    ],
+)
+def test_the_older_of_the_two_is_named(api: int, version: str, difference: Difference) -> None:
+    agreement = agree(Hello(api, version, 1, 0.0, ALL), "1.2.0")
+    assert agreement.difference is difference
+    assert agreement.is_usable == (api == API_VERSION)
+    assert bool(agreement.text) == bool(agreement.advice) == (difference is not Difference.NONE)
+
+
+def test_a_page_whose_methods_an_older_daemon_lacks_is_known() -> None:
+    older = agree(Hello(API_VERSION, "1.1.0", 1, 0.0, ("hello", "status")), "1.2.0")
+    assert older.has(schema.STATUS)
+    assert not older.has(schema.STATUS, schema.OFFLOAD)
+
+
+def test_a_daemon_that_does_not_list_its_methods_is_tried() -> None:
+    assert agree(Hello(API_VERSION, "0.1.0", 1, 0.0), "1.2.0").has(schema.OFFLOAD)
