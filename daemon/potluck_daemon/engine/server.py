@@ -50,6 +50,7 @@ from potluck_daemon.engine.ranks.processes import BACK_S, RankProcesses
 from potluck_daemon.engine.ranks.ranked import RankedSpan
 from potluck_daemon.engine.serving import Serving
 from potluck_daemon.placement.choose import choose_span
+from potluck_daemon.placement.swarm_map import ModelSize, Own, SwarmMap
 
 log = logging.getLogger(__name__)
 
@@ -414,8 +415,10 @@ class Engine:
         if self.config.num_blocks is None:
             raise UsageError("which blocks to serve is not said", hint="give a span, or a number of blocks")
         view = await directory.fetch()
-        serving = [(server.span, max(server.record.throughput_tps, 1.0)) for server in view.servers]
-        return choose_span(self.config.swarm.num_blocks, self.config.num_blocks, serving)
+        assert self._host is not None
+        model = ModelSize(self.config.swarm.num_blocks, block_bytes=0, token_bits=1)
+        own = Own(self._host.peer_id, self.config.num_blocks, throughput_tps=0)
+        return choose_span(SwarmMap.of(view.servers, model, own))
 
     def _open_and_maybe_load(self) -> tuple[Checkpoint, BlockSpan | None]:
         checkpoint = open_for_swarm(self.config)

@@ -1,27 +1,148 @@
-"""The rule that chooses blocks for a new server."""
+"""The rules that choose blocks: where to begin, when to move, in which order to load and to fetch."""
 
 from __future__ import annotations
 
-from potluck_daemon.placement.choose import choose_span
+from dataclasses import replace
 
-from potluck.protocol.blocks import Span
+import numpy as np
+import pytest
+from placement_swarms import MODEL, own, server, swarm_map
+from potluck_daemon.placement.choose import Move, choose_span, load_order, next_move, prefetch_order
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.records import ServerState
+
+
+def chosen(*others, window=3, **own_facts) -> Span:
+    return choose_span(swarm_map(*others, me=own(window, **own_facts)))
 
 
 def test_first_server_takes_the_first_blocks():
-    assert choose_span(8, 3, []) == Span(0, 3)
+    assert chosen() == Span(0, 3)
+
+
+def test_first_server_takes_blocks_that_are_on_its_disk():
+    assert chosen(stored={4, 5, 6}) == Span(4, 7)
 
 
 def test_uncovered_blocks_come_first():
-    assert choose_span(8, 2, [(Span(0, 3), 5.0), (Span(5, 8), 1.0)]) == Span(3, 5)
+    assert chosen(server("a", 0, 5, tps=9.0), server("b", 7, 12, tps=1.0), window=2) == Span(5, 7)
 
 
 def test_weakest_block_is_strengthened_when_all_are_covered():
-    assert choose_span(6, 2, [(Span(0, 4), 10.0), (Span(4, 6), 2.0)]) == Span(4, 6)
+    assert chosen(server("a", 0, 8, tps=10.0), server("b", 8, 12, tps=2.0), window=4) == Span(8, 12)
 
 
 def test_window_is_cut_to_the_model():
-    assert choose_span(4, 9, []) == Span(0, 4)
+    assert chosen(window=90) == Span(0, 12)
 
 
 def test_spans_beyond_the_model_do_not_matter():
-    assert choose_span(4, 2, [(Span(0, 2), 1.0), (Span(3, 90), 1.0)]) == Span(1, 3)
+    assert chosen(server("a", 0, 2), server("b", 5, 90), server("c", 50, 60)) == Span(2, 5)
+
+
+def test_who_joins_reckons_with_what_others_promised():
+    loading = server("a", 0, 6, state=ServerState.JOINING)
+    assert chosen(loading, window=6) == Span(6, 12)
+
+
+def test_who_joins_reckons_with_a_server_that_has_not_measured_yet():
+    assert chosen(server("a", 0, 6, tps=0.0, state=ServerState.JOINING), server("b", 9, 12), window=3) == Span(6, 9)
+
+
+def test_own_old_record_does_not_count():
+    assert chosen(server("me", 0, 6), server("a", 6, 12), window=6) == Span(0, 6)
+
+
+def test_who_leaves_does_not_count():
+    assert chosen(server("a", 0, 6), server("b", 6, 12, state=ServerState.OFFLINE), window=6) == Span(6, 12)
+
+
+@pytest.mark.parametrize("me", ["a", "b", "c"])
+def test_a_small_swarm_agrees_on_who_fills_a_hole(me: str):
+    """Three servers, each with its own view; two stay and one goes, by the same plan."""
+    others = [server(name, 0, 6, stored=range(12)) for name in "abc" if name != me]
+    view = swarm_map(*others, me=replace(own(6, span=Span(0, 6), stored=set(range(12))), peer_id=PeerId(me)))
+    move = next_move(view)
+    if me == "a":
+        assert move == Move(Span(6, 12), move.gain if move else 0.0, chance=1.0)
+    else:
+        assert move is None
+
+
+def test_nobody_leaves_a_balanced_swarm():
+    others = [server("a", 0, 6), server("b", 6, 12), server("c", 0, 6)]
+    assert next_move(swarm_map(*others, me=own(6, span=Span(6, 12), stored=set(range(12))))) is None
+
+
+def test_the_only_server_of_a_block_stays():
+    assert next_move(swarm_map(server("a", 0, 6), me=own(6, span=Span(6, 12), stored=set(range(12))))) is None
+
+
+def test_a_promise_to_download_does_not_keep_others_from_helping_now():
+    """Of two servers at 0:6 one goes to 6:12, for which somebody else only waits for its downloads."""
+    loading = server("b", 6, 12, state=ServerState.JOINING)
+    others = [server("z", 0, 6), loading]
+    me = own(6, span=Span(0, 6), stored=set(range(12)))
+    assert next_move(swarm_map(*others, me=me)) is not None
+    has_files = replace(loading, record=replace(loading.record, stored=frozenset(range(6, 12))))
+    assert next_move(swarm_map(others[0], has_files, me=me)) is None
+
+
+def test_a_joining_server_has_no_move():
+    with pytest.raises(ValueError, match="choose a span"):
+        next_move(swarm_map(me=own(3)))
+
+
+def large_swarm(extra_rows: int):
+    """Blocks 6:12 thin, and more servers at 0:6 that could help than are needed."""
+    crowd = [server(f"a{i}", 0, 6, stored=range(12)) for i in range(60 + extra_rows)]
+    thin = [server(f"b{i}", 6, 12, stored=range(12)) for i in range(20)]
+    return swarm_map(*crowd, *thin, me=own(6, span=Span(0, 6), stored=set(range(12))))
+
+
+def test_the_more_would_move_the_smaller_is_the_chance_of_each():
+    move = next_move(large_swarm(0))
+    assert move is not None
+    assert move.target == Span(6, 12)
+    assert move.chance == pytest.approx(2 / 61, rel=0.01)
+
+
+def test_a_sample_of_a_large_swarm_tells_the_same_chance():
+    move = next_move(large_swarm(1000))
+    assert move is not None
+    assert move.chance == pytest.approx(2 / 1061, rel=0.1)
+
+
+def test_a_place_that_takes_longer_to_fetch_is_worth_less():
+    me = own(3, stored={3, 4, 5})
+    assert choose_span(swarm_map(server("a", 0, 3), server("b", 9, 12), me=me)) == Span(3, 6)
+
+
+def test_blocks_go_live_as_neighbours_and_the_neediest_first():
+    swarm = swarm_map(server("a", 0, 3), server("b", 2, 5, tps=3.0), server("c", 6, 7, tps=2.0), me=own(7))
+    assert load_order(swarm, Span(0, 7)) == [5, 6, 4, 3, 2, 1, 0]
+
+
+def test_blocks_on_disk_go_live_before_needier_ones():
+    swarm = swarm_map(server("a", 0, 3), me=own(6, stored={1, 2}))
+    assert load_order(swarm, Span(0, 6))[:2] == [1, 2]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_order_of_loading_is_contiguous_and_complete(seed: int):
+    rng = np.random.default_rng(seed)
+    others = [server(f"a{i}", int(at), int(at) + 3) for i, at in enumerate(rng.integers(0, 9, 4))]
+    span = Span(2, 11)
+    order = load_order(swarm_map(*others, me=own(9, stored=set(rng.integers(0, 12, 5).tolist()))), span)
+    assert sorted(order) == list(span)
+    assert all(max(order[:i]) - min(order[:i]) == i - 1 for i in range(1, len(order)))
+
+
+def test_prefetch_takes_the_rarest_missing_block_first():
+    swarm = swarm_map(server("a", 0, 8), server("b", 4, 12), me=own(2, stored={11}))
+    assert prefetch_order(swarm) == [0, 1, 2, 3, 8, 9, 10, 4, 5, 6, 7]
+
+
+def test_a_model_of_one_block_can_be_served():
+    assert choose_span(swarm_map(me=own(5), model=replace(MODEL, num_blocks=1))) == Span(0, 1)
