@@ -51,7 +51,9 @@ def random_blocks(shape: Shape, device: torch.device, *, dtype: torch.dtype, roo
     for index, digest in enumerate(digests):
         weights.take(index, digest)
     weights.finish()
-    blocks = BlockSpan(decoder, decoder.layers, Span(0, shape.num_blocks), digests, weights)
+    blocks = BlockSpan(
+        decoder, decoder.layers, Span(0, shape.num_blocks), digests, weights, model_config=decoder.config
+    )
     blocks.try_out()
     return blocks
 

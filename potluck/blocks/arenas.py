@@ -43,6 +43,7 @@ class KvArena:
 
     def __init__(self, shape: KvShape, depth: int, capacity: int, dtype: torch.dtype, device: torch.device) -> None:
         self.shape = shape
+        self.depth = depth
         self._maps: tuple[mmap.mmap | None, ...]
         sizes = [(depth, shape.kv_heads, capacity, dim) for dim in (shape.key_dim, shape.value_dim)]
         (self.keys, key_map), (self.values, value_map) = (_map_tensor(size, dtype, device) for size in sizes)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +79,7 @@ def bucket_of(num_rows: int) -> int | None:
     return bucket if bucket <= MAX_BUCKET else None
 
 
-def filled_up(rows: list[TensorRow], bucket: int, groups: range, spare: Run) -> list[TensorRow]:
+def filled_up(rows: list[TensorRow], bucket: int, groups: Sequence[int], spare: Run) -> list[TensorRow]:
     """The rows and as many more as the bucket has, which write to the page `spare`."""
     filler = TensorRow(0, 1, dict.fromkeys(groups, (0, (spare,))), is_filler=True)
     return rows + [filler] * (bucket - len(rows))
@@ -114,7 +114,7 @@ class DecodeGraphs:
         bucket = self._buckets.get(size) or self._new_bucket(size, memory, hidden)
         if bucket is None:
             return None
-        filled = filled_up(rows, size, range(len(memory.groups)), self._spare)
+        filled = filled_up(rows, size, memory.used_groups, self._spare)
         if num_pages_of(filled) > bucket.numbers.num_pages:  # pages that rows share are listed for each
             return None
         bucket.numbers.write(filled)
@@ -147,11 +147,11 @@ class DecodeGraphs:
 
     def _new_bucket(self, size: int, memory: KvMemory, like: Tensor) -> _Bucket | None:
         assert self._spare is not None
-        windows = {index: group.window for index, group in enumerate(memory.groups)}
+        windows = {index: memory.groups[index].window for index in memory.used_groups}
         num_pages = memory.num_pages + size * len(windows)
         try:
             numbers = StepMemory([1] * size, windows, num_pages=num_pages, device=self._device)
-            numbers.write(filled_up([], size, range(len(windows)), self._spare))
+            numbers.write(filled_up([], size, memory.used_groups, self._spare))
             hidden = like.new_zeros((size, like.shape[1]))
             recording = self._record(lambda: self._run_blocks(hidden, numbers.tensors, memory))
         except RuntimeError as error:

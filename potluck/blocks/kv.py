@@ -5,6 +5,9 @@ for each group, so that a sliding window gives pages back while full attention k
 from one pool: the n-th layer of every group lives in the n-th place of the arena, so a page serves whichever group
 holds it.
 
+A span that changes while it is served keeps its memory: `reshape` gives places to layers that come and takes those of
+layers that go; what stays is not touched.
+
 Used by one thread at a time; only the counts may be read from others. Nothing here is ever half done: what raises has
 changed nothing.
 """
@@ -44,14 +47,8 @@ class KvLayout:
 
 @dataclass(frozen=True, slots=True)
 class LayerGroup:
-    """Layers that share page tables.
+    """Layers that share page tables, each at a place of its own of the arena `arena`, which is that of their shape."""
 
-    Attributes:
-        layers: indices within the span; the n-th of them lives at place n of the arena.
-        arena: index of the arena of their shape.
-    """
-
-    layers: tuple[int, ...]
     window: int | None
     arena: int
 
@@ -94,22 +91,29 @@ class SavedSequence:
 
 
 class KvMemory:
-    """All KV memory of a loaded span, with room for at least `num_tokens` tokens through all its layers."""
+    """All KV memory of a loaded span, with room for at least `num_tokens` tokens through all its layers.
 
-    def __init__(self, layout: KvLayout, num_tokens: int) -> None:
+    Args:
+        max_blocks: for how many blocks there is to be room, if the span may grow. Spans of layers of several kinds
+            begin with room for what they have; layers that find none get a group of their own.
+
+    Attributes:
+        homes: index of a layer within the span -> (group, place in the group's arena).
+    """
+
+    def __init__(self, layout: KvLayout, num_tokens: int, *, max_blocks: int = 0) -> None:
         self.layout = layout
         shapes = sorted({layer.shape for layer in layout.layers}, key=repr)
-        self.groups = _groups_of(layout.layers, shapes)
-        depths = [max(len(group.layers) for group in self.groups if group.arena == i) for i in range(len(shapes))]
+        members = _groups_of(layout.layers)
+        self.groups = [LayerGroup(kind.window, shapes.index(kind.shape)) for kind, _ in members]
+        self.homes = {layer: (g, n) for g, (_, layers) in enumerate(members) for n, layer in enumerate(layers)}
+        depths = [max(len(layers) for kind, layers in members if kind.shape == shape) for shape in shapes]
+        if len(members) == 1:
+            depths = [max(depths[0], max_blocks)]
         token_bytes = [shape.numel * depth * layout.dtype.itemsize for shape, depth in zip(shapes, depths, strict=True)]
         self.page_bytes = PAGE_TOKENS * sum(token_bytes)
         self.pool = PagePool(pages_of(num_tokens) * len(self.groups))
-        capacity = self.pool.num_pages * PAGE_TOKENS
-        self.arenas = [
-            KvArena(shape, depth, capacity, layout.dtype, layout.device)
-            for shape, depth in zip(shapes, depths, strict=True)
-        ]
-        self.homes = {layer: (g, n) for g, group in enumerate(self.groups) for n, layer in enumerate(group.layers)}
+        self.arenas = [self._new_arena(shape, depth) for shape, depth in zip(shapes, depths, strict=True)]
 
     @property
     def num_pages(self) -> int:
@@ -123,13 +127,30 @@ class KvMemory:
     def used_pages(self) -> int:
         return self.pool.used_pages
 
+    @property
+    def used_groups(self) -> list[int]:
+        """Groups that have layers now."""
+        return sorted({group for group, _ in self.homes.values()})
+
+    def reshape(self, layout: KvLayout) -> None:
+        """Serve these blocks from now on. Sequences go on, but for those of blocks that go, which must be free.
+
+        Raises torch.OutOfMemoryError if there are more layers of a shape than there was made room for.
+        """
+        shift = layout.span.start - self.layout.span.start
+        stay = {layer - shift: home for layer, home in self.homes.items() if 0 <= layer - shift < len(layout.layers)}
+        self.layout, self.homes = layout, stay
+        for layer, kept in enumerate(layout.layers):
+            if layer not in stay:
+                self.homes[layer] = self._free_home(kept)
+
     def new_sequence(self, span: Span | None = None) -> KvSequence:
         """An empty sequence for the blocks `span` (None: all), which holds no page yet."""
         span = span or self.layout.span
         if not self.layout.span.covers(span):
             raise ValueError(f"blocks {span} are not among {self.layout.span}")
-        mine = {block - self.layout.span.start for block in span}
-        return KvSequence(span, {g: PageTable() for g, group in enumerate(self.groups) if mine & set(group.layers)})
+        groups = {self.homes[block - self.layout.span.start][0] for block in span}
+        return KvSequence(span, {group: PageTable() for group in sorted(groups)})
 
     def pages_needed(self, sequence: KvSequence, length: int) -> int:
         """How many free pages `reserve` would take."""
@@ -223,8 +244,9 @@ class KvMemory:
                 whole = (len(places), arena.shape[1], tokens, arena.shape[3])
                 used = torch.Size(whole).numel() * self.layout.dtype.itemsize
                 target, buffer = buffer[:used].view(self.layout.dtype).view(whole), buffer[used:]
-                for at, slot, count in _slots(table.runs, tokens):
-                    target.narrow(2, at, count).copy_(arena[places.start : places.stop].narrow(2, slot, count))
+                for layers, here in _stretches(places):
+                    for at, slot, count in _slots(table.runs, tokens):
+                        target[layers].narrow(2, at, count).copy_(arena[here].narrow(2, slot, count))
                 tensors.append(target)
         firsts = {group: table.first for group, table in sequence.tables.items()}
         return SavedSequence(sequence.span, sequence.length, firsts, tuple(tensors))
@@ -253,8 +275,9 @@ class KvMemory:
             places = self._places(group, sequence.span)
             for arena in self._tensors(group):
                 source = next(sources)
-                for at, slot, count in _slots(table.runs, source.shape[2]):
-                    arena[places.start : places.stop].narrow(2, slot, count).copy_(source.narrow(2, at, count))
+                for layers, here in _stretches(places):
+                    for at, slot, count in _slots(table.runs, source.shape[2]):
+                        arena[here].narrow(2, slot, count).copy_(source[layers].narrow(2, at, count))
 
     def _page_to_copy(self, sequence: KvSequence, table: PageTable) -> int | None:
         """The half-full page that the next token would be written to, if another sequence holds it as well."""
@@ -279,15 +302,37 @@ class KvMemory:
         arena = self.arenas[self.groups[group].arena]
         return arena.keys, arena.values
 
-    def _places(self, group: int, span: Span) -> range:
-        """Where in the arena the group's layers within `span` are."""
-        base = self.layout.span.start
-        mine = [n for n, layer in enumerate(self.groups[group].layers) if base + layer in span]
-        return range(mine[0], mine[-1] + 1)
+    def _places(self, group: int, span: Span) -> list[int]:
+        """Where in the arena the group's layers within `span` are, in the order of the blocks."""
+        homes = [self.homes[block - self.layout.span.start] for block in span]
+        return [place for home, place in homes if home == group]
+
+    def _new_arena(self, shape: KvShape, depth: int) -> KvArena:
+        capacity = self.pool.num_pages * PAGE_TOKENS
+        return KvArena(shape, depth, capacity, self.layout.dtype, self.layout.device)
+
+    def _free_home(self, layer: LayerKv) -> tuple[int, int]:
+        """A place in a group of this kind, or in one that nobody uses, or in a new one."""
+        taken = set(self.homes.values())
+        used = {group for group, _ in taken}
+        for index, group in enumerate(self.groups):
+            arena = self.arenas[group.arena]
+            if arena.shape != layer.shape or (group.window != layer.window and index in used):
+                continue
+            place = next((place for place in range(arena.depth) if (index, place) not in taken), None)
+            if place is not None:
+                self.groups[index] = LayerGroup(layer.window, group.arena)
+                return index, place
+        arenas = [index for index, arena in enumerate(self.arenas) if arena.shape == layer.shape]
+        if not arenas:
+            self.arenas.append(self._new_arena(layer.shape, 1))
+            arenas = [len(self.arenas) - 1]
+        self.groups.append(LayerGroup(layer.window, arenas[0]))
+        return len(self.groups) - 1, 0
 
 
-def _groups_of(layers: tuple[LayerKv, ...], shapes: list[KvShape]) -> tuple[LayerGroup, ...]:
-    """Groups of layers of one window and shape, none larger than the smallest kind of layer, so that places fill up.
+def _groups_of(layers: tuple[LayerKv, ...]) -> list[tuple[LayerKv, tuple[int, ...]]]:
+    """Groups of layers of one kind, none larger than the smallest kind of layer, so that places fill up.
 
     Source: vLLM's hybrid KV cache manager, which groups layers for the same reason.
     """
@@ -297,10 +342,20 @@ def _groups_of(layers: tuple[LayerKv, ...], shapes: list[KvShape]) -> tuple[Laye
     groups = []
     for kind, members in kinds.items():
         size = min(len(others) for other, others in kinds.items() if other.shape == kind.shape)
-        for start in range(0, len(members), size):
-            some = tuple(members[start : start + size])
-            groups.append(LayerGroup(some, kind.window, shapes.index(kind.shape)))
-    return tuple(groups)
+        groups += [(kind, tuple(members[start : start + size])) for start in range(0, len(members), size)]
+    return groups
+
+
+def _stretches(places: list[int]) -> list[tuple[slice, slice]]:
+    """Places as few slices: of the list, and of the arena."""
+    found: list[tuple[slice, slice]] = []
+    for index, place in enumerate(places):
+        if found and found[-1][1].stop == place:
+            layers, here = found[-1]
+            found[-1] = (slice(layers.start, index + 1), slice(here.start, place + 1))
+        else:
+            found.append((slice(index, index + 1), slice(place, place + 1)))
+    return found
 
 
 def _slots(runs: tuple[Run, ...], tokens: int) -> list[tuple[int, int, int]]:

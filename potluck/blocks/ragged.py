@@ -166,12 +166,12 @@ class RaggedRunner:
         self._switch = switch
         self._adapters = adapters
         self._called: list[Any] = list(layers)
-        self._has_kernels = False
+        self.has_kernels = False
         self._graphs: DecodeGraphs | None = None
 
     def use_kernels(self, weights: SpanWeights) -> None:
         """Run on the device's own kernels from now on, and decode by CUDA graphs where nothing is streamed."""
-        self._has_kernels = True
+        self.has_kernels = True
         if weights.stream is None:
             self._called = quick_layers(self.layers)
         if weights.stream is None and self.calls.is_direct:
@@ -180,7 +180,7 @@ class RaggedRunner:
 
     def use_plain(self) -> None:
         """Run on nothing but plain torch from now on."""
-        self._called, self._has_kernels, self._graphs = list(self.layers), False, None
+        self._called, self.has_kernels, self._graphs = list(self.layers), False, None
 
     @property
     def ways(self) -> str:
@@ -188,7 +188,7 @@ class RaggedRunner:
         fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
         has_graphs = self._graphs is not None and not self._graphs.has_failed
         graphs = "CUDA graphs" if has_graphs else "no CUDA graphs"
-        return f"kernels, {fused} fused blocks, {graphs}" if self._has_kernels else "plain torch"
+        return f"kernels, {fused} fused blocks, {graphs}" if self.has_kernels else "plain torch"
 
     @torch.inference_mode()
     def run(
@@ -224,7 +224,7 @@ class RaggedRunner:
         """Some of the rows, whose tokens `hidden` holds, through blocks that are for all of them."""
         chosen = [plan.rows[row] for row in rows]
         cache: RaggedCache | PagedCache
-        if self._has_kernels:
+        if self.has_kernels:
             tensors = step_tensors(memory, chosen, blocks, hidden.device)
             cache, positions = PagedCache(memory, tensors), tensors.positions
         else:

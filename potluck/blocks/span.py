@@ -20,12 +20,12 @@ from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache import KvCache
 from potluck.blocks.calls import Call
 from potluck.blocks.formats import block_nbytes, check_quantization, quantize_block
-from potluck.blocks.kv import KvMemory
+from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.parallel import Ranks, keep_local, part_nbytes, shard_layers, shared_digests
 from potluck.blocks.ragged import RaggedRunner, StepPlan
 from potluck.blocks.residency import Room
 from potluck.blocks.streaming import enter_again
-from potluck.blocks.trial import bytes_per_token, try_alone, try_ragged
+from potluck.blocks.trial import bytes_per_token, runner_of, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.families import attention_of, decoder_class, decoder_of, refuse_unsplittable, slice_config
@@ -44,6 +44,7 @@ class BlockSpan:
         dtype: of the weights and of the hidden states that go in and out.
         weights: where the weights are; shared by all spans that are parts of one that was loaded.
         adapters: what calls may add to the layers; shared likewise.
+        model_config: of the decoder with all blocks of the model.
         bytes_per_token: what one token of one row adds to a cache; 0 until `try_out`, which parts do not need.
     """
 
@@ -55,7 +56,10 @@ class BlockSpan:
         digests: tuple[str, ...],
         weights: SpanWeights,
         adapters: Adapters | None = None,
+        *,
+        model_config: Any,
     ) -> None:
+        self.model_config = model_config
         self.span = span
         self.digests = digests
         self.decoder = decoder
@@ -87,15 +91,38 @@ class BlockSpan:
         """Whether rows of many sessions can share a step; if not, each session has a cache and steps of its own."""
         return self._runner is not None
 
+    def take_over(self, layout: KvLayout | None, *, has_kernels: bool, bytes_per_token: int) -> None:
+        """What was found out of blocks that are all loaded and tried holds for these, which are made of them.
+
+        Raises NotRaggedError if they cannot share steps any more.
+        """
+        self.bytes_per_token = bytes_per_token
+        if layout is not None:
+            self._runner = runner_of(self, layout, has_kernels=has_kernels)
+
+    @property
+    def is_reshapable(self) -> bool:
+        """Whether `potluck.blocks.reshaping` can take blocks of this span and give it others."""
+        return self.weights.stream is None and not self.adapters.ids
+
+    @property
+    def layout(self) -> KvLayout | None:
+        """What the layers keep of a token, where rows can share steps."""
+        return self._runner.layout if self._runner is not None else None
+
+    @property
+    def has_kernels(self) -> bool:
+        return self._runner is not None and self._runner.has_kernels
+
     @property
     def step_ways(self) -> str:
         """What `run_step` runs on, for people."""
         return self._runner.ways if self._runner is not None else "each session alone"
 
-    def new_memory(self, num_tokens: int) -> KvMemory:
-        """KV memory for `run_step`, with room for `num_tokens` tokens through all blocks."""
+    def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
+        """KV memory for `run_step`, with room for `num_tokens` tokens through all blocks, or `max_blocks` if more."""
         assert self._runner is not None, "sessions of this family run alone"
-        return KvMemory(self._runner.layout, num_tokens)
+        return KvMemory(self._runner.layout, num_tokens, max_blocks=max_blocks)
 
     def run_step(
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
@@ -227,7 +254,7 @@ def load_span(
     if span.end > checkpoint.num_blocks:
         raise UsageError(f"blocks {span} are beyond the model, which has blocks 0:{checkpoint.num_blocks}")
     dtype = dtype or checkpoint.dtype
-    decoder, layers, stack_name = _build_empty(checkpoint, span, dtype, attention)
+    decoder, layers, stack_name, model_config = _build_empty(checkpoint, span, dtype, attention)
     if ranks is not None:
         shard_layers(decoder, stack_name, ranks)
     rebuild_buffers(decoder, checkpoint.text_config, device)
@@ -256,15 +283,18 @@ def load_span(
         if ranks is not None:
             raise UsageError("adapters cannot be served on several devices", hint="serve on one device")
         adapters.attach(layers, span.start, torch.empty(0, dtype=dtype, device=device))
-    blocks = BlockSpan(decoder, layers, span, tuple(digests), weights, adapters)
+    blocks = BlockSpan(decoder, layers, span, tuple(digests), weights, adapters, model_config=model_config)
     blocks.try_out()
     return blocks
 
 
 def _build_empty(
     checkpoint: Checkpoint, span: Span, dtype: torch.dtype, attention: str | None
-) -> tuple[Any, nn.ModuleList, str]:
-    """The bare decoder on meta with the layers of `span`, renumbered from 0, and nothing else that has weights."""
+) -> tuple[Any, nn.ModuleList, str, Any]:
+    """The bare decoder on meta with the layers of `span`, renumbered from 0, and nothing else that has weights.
+
+    Returns it, the layers, what it calls them, and its configuration for all blocks.
+    """
     config = checkpoint.text_config
     model_class = decoder_class(config)
     with torch.device("meta"):
@@ -278,8 +308,9 @@ def _build_empty(
     for name, child in list(decoder.named_children()):
         if name != stack_name and any(True for _ in child.parameters()):
             setattr(decoder, name, Passthrough(config.hidden_size, dtype))
-    decoder.config = slice_config(decoder.config, span.start, span.end)
-    return decoder, layers, stack_name
+    model_config = decoder.config
+    decoder.config = slice_config(model_config, span.start, span.end)
+    return decoder, layers, stack_name, model_config
 
 
 def _names_by_block(checkpoint: Checkpoint, stack_name: str, span: Span) -> list[dict[str, str]]:

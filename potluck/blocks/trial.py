@@ -145,6 +145,22 @@ def _try_ragged(span: BlockSpan, cache: KvCache, heard: list[tuple[Tensor, Tenso
     return runner
 
 
+@torch.inference_mode()
+def runner_of(span: BlockSpan, layout: KvLayout, *, has_kernels: bool) -> RaggedRunner:
+    """The runner for blocks that were all tried before, in spans of their own; cheap: no layer computes.
+
+    Raises:
+        NotRaggedError: together they are called otherwise than alone.
+    """
+    switch = AttentionSwitch(span.decoder)
+    with switch.use(RAGGED):
+        calls = _try_calls(span, _farthest_position(span))
+    runner = RaggedRunner(span.layers, layout, calls, lambda: switch.use(RAGGED), span.adapters)
+    if has_kernels:
+        runner.use_kernels(span.weights)
+    return runner
+
+
 def _agrees_with_kernels(runner: RaggedRunner, span: BlockSpan, heard: list[tuple[Tensor, Tensor]]) -> bool:
     """Whether the device's kernels run and give the family's numbers; a line in the log says why not."""
     runner.use_kernels(span.weights)

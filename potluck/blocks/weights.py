@@ -25,6 +25,7 @@ from potluck.blocks.streaming import (
     views_in,
 )
 from potluck.checkpoint.prepared import PreparedBlocks
+from potluck.protocol.blocks import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,24 @@ class SpanWeights:
             }
             self.stream = SlotStream(blocks, self._device, num_slots=NUM_SLOTS)
 
+    @classmethod
+    def gathered(cls, layers: nn.ModuleList, pieces: Sequence[tuple[SpanWeights, Span]]) -> SpanWeights:
+        """The weights of blocks that were loaded apart, which `layers` share; none of them may be streamed."""
+        assert all(weights.stream is None for weights, _ in pieces)
+        origin, first = pieces[0][0], pieces[0][1].start
+        sizes = [weights.placement.sizes[block - weights._first] for weights, span in pieces for block in span]
+        homes = [weights.placement.homes[block - weights._first] for weights, span in pieces for block in span]
+        gathered = cls(layers, sizes, first_block=first, device=origin._device, room=None)
+        gathered.placement = Placement(tuple(homes), tuple(sizes))
+        gathered._kept = [weights._kept[block - weights._first] for weights, span in pieces for block in span]
+        return gathered
+
+    def let_go(self, span: Span) -> None:
+        """Give the memory of some blocks back, which nobody computes with any more."""
+        kept = [self._kept[block - self._first] for block in span]
+        drop_all(pages for each in kept for pages in each.pages or ())
+        self._empty(kept)
+
     def is_streamed(self, block: int) -> bool:
         return not self.placement.homes[block - self._first].is_resident
 
@@ -118,10 +137,7 @@ class SpanWeights:
         if self.stream is not None:
             self.stream.free()
         drop_all(pages for kept in self._kept for pages in kept.pages or ())
-        for kept in self._kept:
-            if not self._is_paged or kept.pages is None:
-                for parameter in kept.parameters:
-                    parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
+        self._empty(self._kept)
 
     def restore(self) -> None:
         """Take the weights again, which must be restorable. Raises torch.OutOfMemoryError."""
@@ -134,6 +150,12 @@ class SpanWeights:
             _bring(kept.parameters, kept.sources or (), kept.arena, self._device)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
+
+    def _empty(self, blocks: Iterable[_Kept]) -> None:
+        for kept in blocks:
+            if not self._is_paged or kept.pages is None:
+                for parameter in kept.parameters:
+                    parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
 
     def _take_paged(self, home: Home, parameters: dict[str, nn.Parameter], digest: str) -> _Kept:
         pages = mapped_ranges(parameters.values())

@@ -33,6 +33,11 @@ class Span:
     def covers(self, other: Span) -> bool:
         return self.start <= other.start and other.end <= self.end
 
+    def __and__(self, other: Span) -> Span | None:
+        """The blocks of both."""
+        start, end = max(self.start, other.start), min(self.end, other.end)
+        return Span(start, end) if start < end else None
+
     def __str__(self) -> str:
         return f"{self.start}:{self.end}"
 

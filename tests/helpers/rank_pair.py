@@ -42,8 +42,7 @@ def run_pair(folders: Sequence[Path], span: str, scratch: Path, kind: str = "cpu
 
 def outcome(blocks: Any) -> dict[str, Any]:
     """A prefill, a decode step and a gradient of a span, and a prefill of its middle block."""
-    from potluck_daemon.engine.blocks import part_of
-
+    from potluck.blocks.reshaping import part_of
     from potluck.protocol.blocks import Span
 
     torch.manual_seed(0)

@@ -8,19 +8,17 @@ rather than between rows, because that changes no number.
 
 from __future__ import annotations
 
-import copy
 import ctypes
-import itertools
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from potluck.blocks import BlockSpan
-from potluck.checkpoint.families import slice_config
+from potluck.blocks.reshaping import part_of
 from potluck.protocol.blocks import Span
 
 T = TypeVar("T")
@@ -196,27 +194,6 @@ def trim_memory(device: torch.device) -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)
-
-
-def part_of(whole: BlockSpan, span: Span) -> BlockSpan:
-    """A span within `whole` that shares its weights: the modules are copied, the tensors are not."""
-    first, last = span.start - whole.span.start, span.end - whole.span.start
-    name = next(name for name, child in whole.decoder.named_children() if child is whole.layers)
-    tensors = itertools.chain(whole.decoder.parameters(), whole.decoder.buffers())
-    memo: dict[int, Any] = {id(tensor): tensor for tensor in tensors}
-    for outside in itertools.chain(whole.layers[:first], whole.layers[last:]):
-        memo[id(outside)] = outside  # of no use to the part: not worth a copy
-    decoder = copy.deepcopy(whole.decoder, memo)
-    layers = nn.ModuleList(getattr(decoder, name)[first:last])
-    for layer in layers:
-        del layer.forward  # the wrapper that belongs to `whole`
-        for module in layer.modules():
-            index = getattr(module, "layer_idx", None)
-            if isinstance(index, int):
-                setattr(module, "layer_idx", index - first)  # noqa: B010 (nn.Module types its attributes as modules)
-    setattr(decoder, name, layers)
-    decoder.config = slice_config(decoder.config, first, last)
-    return BlockSpan(decoder, layers, span, whole.digests[first:last], whole.weights, whole.adapters)
 
 
 def _row_groups(hidden: Tensor, num_blocks: int, budget: int) -> Generator[slice, None, None]:

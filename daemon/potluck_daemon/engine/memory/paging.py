@@ -74,7 +74,7 @@ class Paging:
     @property
     def pages_per_token_page(self) -> int:
         """Pages that `PAGE_TOKENS` tokens of one row take: one for each group of layers."""
-        return 1 if self._memory is None else len(self._memory.groups)
+        return 1 if self._memory is None else len(self._memory.used_groups)
 
     @property
     def free_pages(self) -> int:

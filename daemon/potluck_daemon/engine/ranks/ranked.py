@@ -36,8 +36,13 @@ class RankedSpan(BlockSpan):
         self.own = own
         self.ranks = ranks
 
-    def new_memory(self, num_tokens: int) -> KvMemory:
-        memory = self.own.new_memory(num_tokens)
+    @property
+    def is_reshapable(self) -> bool:
+        """Ranks load and serve a span as a whole."""
+        return False
+
+    def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
+        memory = self.own.new_memory(num_tokens)  # such a span does not grow
         self.ranks.post("new_memory", num_tokens)
         return RankedMemory(memory.layout, num_tokens, self.ranks)
 
