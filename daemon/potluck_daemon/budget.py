@@ -26,7 +26,8 @@ class Budget:
     def __init__(self, environment: Mapping[str, str], reader: NvmlReader) -> None:
         self._reader = reader
         self._meter = UseMeter()
-        self._disk = DiskMeter(download_folder(environment))
+        self._environment = environment
+        self._disk = DiskMeter()
         self._sampled_at = -INTERVAL_S
         self._sampled_pid: int | None = None
         self.use = DayUse()
@@ -50,7 +51,8 @@ class Budget:
 
     def bars(self, settings: Settings, *, may_download: bool) -> tuple[Bar, ...]:
         """What forbids to serve now; the disk matters only if something may have to be downloaded."""
-        disk = self._disk.look(with_taken=settings.limits.disk_mb > 0) if may_download else Disk()
+        folder = models_folder(settings, self._environment)
+        disk = self._disk.look(folder, with_taken=settings.limits.disk_mb > 0) if may_download else Disk()
         return bars(settings.when, settings.limits, self.use, disk, datetime.now())
 
     def status(self, limits: LimitSettings) -> UseStatus:
@@ -64,6 +66,11 @@ class Budget:
         except (ProbeUnavailableError, ProbeFailedError):
             return 0.0
         return next((gpu.power_w for gpu in gpus if gpu.pci == pci and gpu.power_w is not None), 0.0)
+
+
+def models_folder(settings: Settings, environment: Mapping[str, str]) -> Path:
+    """Where downloaded checkpoints lie: as the user chose, or where huggingface_hub keeps them by itself."""
+    return Path(settings.serve.models_folder or download_folder(environment))
 
 
 def download_folder(environment: Mapping[str, str]) -> Path:

@@ -15,6 +15,7 @@ from potluck_daemon.control.server import Handler
 from potluck_daemon.joined import JoinedSwarms, free_name
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.resources import DEMO_MODEL, num_blocks_of, resource
+from potluck_daemon.topics.settings import SettingsTopic
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
@@ -45,6 +46,7 @@ class Commands:
             schema.RELOAD.name: self._reload,
             schema.DRAIN.name: self._drain,
             schema.SHUTDOWN.name: self._shutdown,
+            **SettingsTopic(self._daemon).handlers(),
         }
 
     async def _hello(self, params: schema.HelloParams) -> schema.Hello:

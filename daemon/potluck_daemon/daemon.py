@@ -22,7 +22,7 @@ from importlib.metadata import version
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.swarm import Swarm
 from potluck_daemon import logs
-from potluck_daemon.budget import Budget
+from potluck_daemon.budget import Budget, models_folder
 from potluck_daemon.commands import Commands
 from potluck_daemon.contact import free_port, peers_to_ask
 from potluck_daemon.control.events import Broadcast
@@ -48,7 +48,7 @@ from potluck_daemon.settings.files import remove_litter
 from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import Pause, StateFile
-from potluck_daemon.settings.store import change
+from potluck_daemon.settings.store import Loaded, change
 from potluck_daemon.states import Reason, State
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.wanted import Wanted, read_wanted, stamps
@@ -65,7 +65,7 @@ class Daemon:
     """`run()` once; `end()` makes it return. `group`: whose members may speak to a system service."""
 
     def __init__(self, places: Places, *, group: str | None, environment: Mapping[str, str] = os.environ) -> None:
-        self._environment = environment
+        self.environment = environment
         self._lock = InstanceLock(places.lock_file)
         self._manager = ServiceManager(environment)
         self._settings = AcceptedSettings(places.settings_file, places.accepted_settings_file, environment)
@@ -94,6 +94,7 @@ class Daemon:
         self._turning_page: asyncio.Task[None] | None = None
         self._watch = self._new_watch()
         self.places = places
+        self.loaded = Loaded(Settings())  # the settings that are obeyed
         self.version = version("potluck")
         self.started_at = time.time()
         self.history = HistoryFile(places.history_file)
@@ -156,7 +157,8 @@ class Daemon:
     def reload(self) -> None:
         """Read settings and swarms again; the engine is started anew if it has to differ."""
         self._stamps = stamps(self.places)
-        wanted = read_wanted(self._settings.read(), self.places, port=self._memory.state.port)
+        self.loaded = self._settings.read()
+        wanted = read_wanted(self.loaded, self.places, port=self._memory.state.port)
         for notice in wanted.notices:
             log.warning("%s", notice)
         before, self._wanted = self._wanted, wanted
@@ -171,7 +173,7 @@ class Daemon:
         given = self._wanted.settings.yield_.never
         if app.lower() not in (name.lower() for name in given):
             try:
-                change(self.places.settings_file, "yield.never", ",".join((*given, app)))
+                change(self.places.settings_file, {"yield.never": (*given, app)})
             except OSError as error:
                 raise UsageError(f"cannot write {self.places.settings_file}: {error.strerror}") from error
         self.reload()
@@ -317,7 +319,8 @@ class Daemon:
 
     def _engine_environment(self) -> dict[str, str]:
         private = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")  # the engine must not speak for us
-        return {name: value for name, value in self._environment.items() if name not in private}
+        given = {name: value for name, value in self.environment.items() if name not in private}
+        return given | {"HF_HUB_CACHE": str(models_folder(self._wanted.settings, self.environment))}
 
     def _show(self, decision: Decision) -> None:
         """Tell history, log, service manager and readers what changed."""

@@ -56,17 +56,17 @@ class UseMeter:
 class DiskMeter:
     """Looks at the download folder now and then, as long as somebody asks."""
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._folder = folder
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder = Path()
         self._clock = clock
         self._looked_at = -DISK_INTERVAL_S
         self._disk = Disk()
 
-    def look(self, *, with_taken: bool) -> Disk:
+    def look(self, folder: Path, *, with_taken: bool) -> Disk:
         """`with_taken`: also how much our own files take, which means to look at each of them."""
-        if self._clock() - self._looked_at >= DISK_INTERVAL_S:
-            self._looked_at = self._clock()
-            self._disk = Disk(_free_bytes(self._folder), _taken_bytes(self._folder) if with_taken else None)
+        if self._clock() - self._looked_at >= DISK_INTERVAL_S or folder != self._folder:
+            self._looked_at, self._folder = self._clock(), folder
+            self._disk = Disk(free_bytes(folder), taken_bytes(folder) if with_taken else None)
         return self._disk
 
 
@@ -95,12 +95,12 @@ def _memory_bytes(process: psutil.Process) -> int:
     return int(memory.rss - getattr(memory, "shared", 0))
 
 
-def _free_bytes(folder: Path) -> int | None:
+def free_bytes(folder: Path) -> int | None:
     existing = next((path for path in (folder, *folder.parents) if path.exists()), None)
     return shutil.disk_usage(existing).free if existing is not None else None
 
 
-def _taken_bytes(folder: Path) -> int:
+def taken_bytes(folder: Path) -> int:
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:

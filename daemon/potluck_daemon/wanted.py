@@ -55,6 +55,7 @@ def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Laun
         threads=serve.threads,
         public_name=serve.name,
         listen=serve.listen or (f"/ip4/0.0.0.0/tcp/{port}",),
+        models_folder=serve.models_folder,
     )
 
 

@@ -115,7 +115,7 @@ def _unset(args: argparse.Namespace, path: Path) -> list[Entry]:
 
 def _change(path: Path, key: str, value: str | None) -> None:
     try:
-        change(path, key, value)
+        change(path, {key: value})
     except OSError as error:
         raise PotluckError(f"cannot write {path}: {error.strerror}", hint=_write_hint(error)) from error
     _tell_daemon()

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Final
 
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_daemon.settings.hours import parse_hours
 
 SETTINGS_VERSION: Final = 2
+DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
 
 
 def _setting(
@@ -21,15 +23,26 @@ def _setting(
     unit: str = "",
     low: float | None = None,
     high: float | None = None,
+    choices: tuple[str, ...] = (),
+    restarts_engine: bool = False,
     check: Callable[[Any], object] | None = None,
 ) -> Any:
     """`check` raises ValueError for a value that has the right type and is still wrong."""
-    return field(default=default, metadata={"help": help, "unit": unit, "low": low, "high": high, "check": check})
+    return field(
+        default=default,
+        metadata={
+            "help": help,
+            "unit": unit,
+            "low": low,
+            "high": high,
+            "choices": choices,
+            "restarts_engine": restarts_engine,
+            "check": check,
+        },
+    )
 
 
-def _check_quantization(value: str) -> None:
-    if value not in QUANTIZATIONS:
-        raise ValueError(f"{value!r} is none of {', '.join(QUANTIZATIONS)}")
+_engine_setting = partial(_setting, restarts_engine=True)  # what an engine is told when it starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +50,38 @@ class ServeSettings:
     """What is served, and from where."""
 
     enabled: bool = _setting(True, "serve blocks whenever a swarm is joined and nothing speaks against it")
-    swarm: str = _setting("", "name of the swarm to serve; empty: the one joined last")
-    blocks: str = _setting("", "START:END to serve; empty: what the swarm lacks most")
-    num_blocks: int = _setting(0, "how many blocks to serve; 0: as many as fit", low=0, high=10_000)
-    checkpoint: str = _setting("", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache")
-    device: str = _setting("auto", "auto, cpu, cuda, cuda:1, ...")
-    devices: tuple[str, ...] = _setting((), "devices that hold the blocks together: cuda:0,cuda:1; empty: one alone")
-    dtype: str = _setting("auto", "number format of the computation: auto, float32, bfloat16, float16")
-    quantization: str = _setting(
-        "none", "how weights are held: none (as computed), int8, int4", check=_check_quantization
+    swarm: str = _engine_setting("", "name of the swarm to serve; empty: the one joined last")
+    blocks: str = _engine_setting("", "START:END to serve; empty: what the swarm lacks most")
+    num_blocks: int = _engine_setting(0, "how many blocks to serve; 0: as many as fit", low=0, high=10_000)
+    checkpoint: str = _engine_setting(
+        "", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache"
     )
-    adapters: tuple[str, ...] = _setting(
+    models_folder: str = _engine_setting("", "folder for downloaded checkpoints; empty: the usual one of the hub")
+    device: str = _engine_setting("auto", "auto, cpu, cuda, cuda:1, ...")
+    devices: tuple[str, ...] = _engine_setting(
+        (), "devices that hold the blocks together: cuda:0,cuda:1; empty: one alone"
+    )
+    dtype: str = _engine_setting(
+        "auto", "number format of the computation: auto, float32, bfloat16, float16", choices=DTYPES
+    )
+    quantization: str = _engine_setting(
+        "none", "how weights are held: none (as computed), int8, int4", choices=QUANTIZATIONS
+    )
+    adapters: tuple[str, ...] = _engine_setting(
         (), "LoRA adapters in peft's format that callers may use: folders or hub names"
     )
-    memory_limit_mb: int = _setting(
+    memory_limit_mb: int = _engine_setting(
         0, "device memory the engine may use; 0: what fits", unit="MiB", low=0, high=1 << 24
     )
-    max_memory: str = _setting(
+    max_memory: str = _engine_setting(
         "", "memory of each device, e.g. cuda:0=10GiB,cpu=20GiB; blocks beyond it are streamed; empty: what fits"
     )
-    threads: int = _setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
-    name: str = _setting("", "name shown to the swarm; empty: none")
-    listen: tuple[str, ...] = _setting(
+    threads: int = _engine_setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
+    name: str = _engine_setting("", "name shown to the swarm; empty: none")
+    listen: tuple[str, ...] = _engine_setting(
         (), "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept"
     )
-    python: str = _setting("", "interpreter of the engine; empty: the one that runs the daemon")
+    python: str = _engine_setting("", "interpreter of the engine; empty: the one that runs the daemon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +162,13 @@ class LimitSettings:
     )
     price_kwh: float = _setting(0.0, "what a kilowatt-hour costs; 0: not known", low=0, high=1e4)
     cpu_core_w: float = _setting(8.0, "power of one busy processor core, for the cost", unit="W", low=0, high=500)
+    serving_w: float = _setting(
+        0.0,
+        "power that serving takes, e.g. from a meter at the plug; 0: measured or estimated",
+        unit="W",
+        low=0,
+        high=1e4,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +181,23 @@ class MetricsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """The chat that the daemon opens when somebody asks for it."""
+
+    end_after_s: float = _setting(
+        900.0, "end the gateway when nobody has asked it for so long", unit="s", low=10, high=7 * 86400
+    )
+    max_tokens: int = _setting(512, "most tokens of one answer, unless the one who asks says less", low=1, high=1 << 20)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     serve: ServeSettings = field(default_factory=ServeSettings)
     yield_: YieldSettings = field(default_factory=YieldSettings, metadata={"name": "yield"})
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     when: WhenSettings = field(default_factory=WhenSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    chat: ChatSettings = field(default_factory=ChatSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +212,8 @@ class Entry:
     unit: str
     low: float | None
     high: float | None
+    choices: tuple[str, ...]
+    restarts_engine: bool
     check: Callable[[Any], object] | None
 
     @property

@@ -80,26 +80,48 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
     return Loaded(settings, tuple(problems), tuple(notices), data)
 
 
-def change(path: Path, key: str, text: str | None) -> None:
-    """Set one setting in the file from text as a person types it; None takes it out, so that its default holds.
+def change(path: Path, values: Mapping[str, object]) -> dict[str, Any]:
+    """Set settings in the file, all or none: from values, or from text as a person types it.
+
+    None takes a setting out of the file, so that its default holds. Returns what the file had before, None for what it
+    did not have: to set that is the undo.
 
     Raises:
         UsageError: no such setting, not a value for it, or a file that only a person can mend.
         OSError: the file cannot be written; it is as it was.
     """
-    entry = entry_of(key)
-    try:
-        value = None if text is None else convert(entry, text)
-    except ValueError as error:
-        raise UsageError(f"{key}: {error}", hint=entry.help) from None
+    wanted = [(entry := entry_of(key), _converted(entry, value)) for key, value in values.items()]
     with _alone(path.parent):
         document = _document(path)
-        if value is not None:
-            section = document.setdefault(entry.section, {})
-            section[entry.name] = list(value) if isinstance(value, tuple) else value
-        elif isinstance(section := document.get(entry.section), dict):
-            section.pop(entry.name, None)
+        before = {entry.key: _value_in(document, entry) for entry, _ in wanted}
+        for entry, value in wanted:
+            _put(document, entry, value)
         write_atomically(path, document.as_string().encode())
+    return before
+
+
+def _converted(entry: Entry, value: object) -> Any:
+    try:
+        return None if value is None else convert(entry, value)
+    except ValueError as error:
+        raise UsageError(f"{entry.key}: {error}", hint=entry.help) from None
+
+
+def _value_in(document: TOMLDocument, entry: Entry) -> Any:
+    """None for what is not there, or is a mistake: nobody wants that back."""
+    section = document.unwrap().get(entry.section)
+    value = section.get(entry.name) if isinstance(section, dict) else None
+    try:
+        return None if value is None else convert(entry, value)
+    except ValueError:
+        return None
+
+
+def _put(document: TOMLDocument, entry: Entry, value: Any) -> None:
+    if value is not None:
+        document.setdefault(entry.section, {})[entry.name] = list(value) if isinstance(value, tuple) else value
+    elif isinstance(section := document.get(entry.section), dict):
+        section.pop(entry.name, None)
 
 
 def _document(path: Path) -> TOMLDocument:

@@ -34,6 +34,8 @@ def convert(entry: Entry, value: object) -> Any:
         ValueError: with one line that says what is expected.
     """
     converted = _convert(entry, type(entry.default), value)
+    if entry.choices and converted not in entry.choices:
+        raise ValueError(f"{value!r} is none of {', '.join(entry.choices)}")
     if entry.check is not None:
         entry.check(converted)
     return converted
@@ -75,7 +77,7 @@ def _bool(value: object) -> bool:
 def _strings(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(item.strip() for item in value.split(",") if item.strip())
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return tuple(value)
     raise ValueError(f"expected a list of texts, not {value!r}")
 

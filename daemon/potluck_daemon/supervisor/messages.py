@@ -41,6 +41,7 @@ class Launch:
     threads: int = 0
     public_name: str = ""
     listen: tuple[str, ...] = ()
+    models_folder: str = ""  # of downloads; the process is started with it in HF_HUB_CACHE
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ def test_what_our_files_take_is_counted(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "weights").write_bytes(os.urandom(100_000))
     (tmp_path / "link").symlink_to(tmp_path / "sub" / "weights")
-    taken = DiskMeter(tmp_path).look(with_taken=True).taken_bytes
+    taken = DiskMeter().look(tmp_path, with_taken=True).taken_bytes
     assert taken is not None
     assert 100_000 <= taken < 120_000
 

@@ -114,7 +114,7 @@ def test_a_file_of_an_unknown_version_is_refused_and_not_touched(path: Path, ver
     assert loaded.settings == Settings()
     assert "newer Potluck" in loaded.problems[0]
     with pytest.raises(UsageError, match="version"):
-        change(path, "serve.num_blocks", "3")
+        change(path, {"serve.num_blocks": "3"})
     assert path.read_text() == text
 
 
@@ -129,7 +129,7 @@ def test_a_file_of_the_version_before_is_understood_and_left_as_it_is(path: Path
 
 def test_a_change_takes_the_file_to_the_present_version_with_its_comments(path: Path) -> None:
     path.write_text(OLD_FILE)
-    change(path, "serve.num_blocks", "7")
+    change(path, {"serve.num_blocks": "7"})
     assert path.read_text() == (
         OLD_FILE.replace("version = 1", f"version = {SETTINGS_VERSION}")
         .replace("num_blocks = 3", "num_blocks = 7")
@@ -144,8 +144,8 @@ def test_a_file_without_a_version_may_have_old_names_and_new_ones(path: Path) ->
 
 def test_change_keeps_comments_and_can_be_read_back(path: Path) -> None:
     path.write_text("# mine\n[serve]\nnum_blocks = 2 # small\n")
-    change(path, "serve.num_blocks", "7")
-    change(path, "yield.always", "blender, Game.exe")
+    change(path, {"serve.num_blocks": "7"})
+    change(path, {"yield.always": "blender, Game.exe"})
     assert "# mine" in path.read_text()
     assert "# small" in path.read_text()
     loaded = load(path, {})
@@ -155,30 +155,30 @@ def test_change_keeps_comments_and_can_be_read_back(path: Path) -> None:
 
 
 def test_a_setting_that_is_taken_out_has_its_default_again(path: Path) -> None:
-    change(path, "serve.num_blocks", "7")
-    change(path, "serve.num_blocks", None)
-    change(path, "yield.always", None)
+    change(path, {"serve.num_blocks": "7"})
+    change(path, {"serve.num_blocks": None})
+    change(path, {"yield.always": None})
     assert load(path, {}).settings == Settings()
 
 
 def test_change_refuses_what_load_would_refuse(path: Path) -> None:
     for key, text in (("serve.num_blocks", "-1"), ("serve.nothing", "1"), ("yield.gamemode", "perhaps")):
         with pytest.raises(UsageError):
-            change(path, key, text)
+            change(path, {key: text})
     assert not path.exists()
 
 
 @pytest.mark.parametrize("key", ["serve.num_block", "num_blocks", "yield.num_blocks"])
 def test_a_misspelt_key_brings_a_suggestion(path: Path, key: str) -> None:
     with pytest.raises(UsageError) as raised:
-        change(path, key, "1")
+        change(path, {key: "1"})
     assert raised.value.hint == "did you mean serve.num_blocks?"
 
 
 def test_a_file_with_a_mistake_is_not_changed_by_a_command(path: Path) -> None:
     path.write_text("serve = [")
     with pytest.raises(UsageError) as raised:
-        change(path, "serve.num_blocks", "1")
+        change(path, {"serve.num_blocks": "1"})
     assert "config edit" in (raised.value.hint or "")
     assert path.read_text() == "serve = ["
 
@@ -186,7 +186,7 @@ def test_a_file_with_a_mistake_is_not_changed_by_a_command(path: Path) -> None:
 def test_every_default_passes_its_own_check(path: Path) -> None:
     for entry in entries():
         text = ",".join(entry.default) if isinstance(entry.default, tuple) else str(entry.default)
-        change(path, entry.key, text)
+        change(path, {entry.key: text})
     loaded = load(path, {})
     assert (loaded.problems, loaded.notices) == ((), ())
     assert loaded.settings == Settings()

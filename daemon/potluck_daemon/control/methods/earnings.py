@@ -112,7 +112,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class LedgerCheck:
-    """`problems` empty: every account is the sum of its entries, all accounts together are zero, all receipts verify."""
+    """`problems` empty: every account is the sum of its entries, all of them together are zero, all receipts verify."""
 
     accounts: int
     receipts: int

@@ -1,0 +1,52 @@
+"""The settings as a window shows them: what is declared and what is obeyed, in the words of the control API. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from itertools import groupby
+from pathlib import Path
+
+from potluck_daemon.control.methods.settings import Section, Setting, SettingKind, SettingsPage
+from potluck_daemon.settings.schema import Entry, Settings, entries
+from potluck_daemon.settings.store import Loaded
+from potluck_daemon.settings.values import value_of
+
+_KINDS = {
+    bool: SettingKind.FLAG,
+    int: SettingKind.WHOLE,
+    float: SettingKind.NUMBER,
+    str: SettingKind.TEXT,
+    tuple: SettingKind.LIST,
+}
+
+
+def settings_page(loaded: Loaded, path: Path, environment: Mapping[str, str]) -> SettingsPage:
+    """`loaded`: what is obeyed; `environment`: the daemon's."""
+    titles = {item.metadata.get("name", item.name): _title(item.name) for item in fields(Settings)}
+    sections = tuple(
+        Section(name, titles[name], tuple(_setting(loaded.settings, entry, environment) for entry in part))
+        for name, part in groupby(entries(), key=lambda entry: entry.section)
+    )
+    return SettingsPage(str(path), sections, loaded.problems, loaded.notices)
+
+
+def _title(attribute: str) -> str:
+    """The first sentence that the section's class says about itself."""
+    return (type(getattr(Settings(), attribute)).__doc__ or "").split("\n")[0].partition(".")[0]
+
+
+def _setting(settings: Settings, entry: Entry, environment: Mapping[str, str]) -> Setting:
+    return Setting(
+        key=entry.key,
+        kind=SettingKind.CHOICE if entry.choices else _KINDS[type(entry.default)],
+        value=value_of(settings, entry),
+        default=entry.default,
+        help=entry.help,
+        unit=entry.unit,
+        low=entry.low,
+        high=entry.high,
+        choices=entry.choices,
+        restarts_engine=entry.restarts_engine,
+        overridden_by=entry.variable if entry.variable in environment else "",
+    )
