@@ -15,45 +15,34 @@ from potluck.protocol.records import LiveServer
 from potluck_daemon.placement.price import Floats
 
 _MOST_UNMEASURED = 4.0  # times the usual throughput
-_MOST_MEASURED = 8.0  # a fast link says nothing of the computing behind it; no honest volunteer is that much faster
-_WITNESSES = 4
-_SHARE_OF_WITNESSES = 0.75  # most of them may have slow links themselves; a quarter of them may lie
+_MOST_MEASURED = 8.0  # a fast link says nothing of the computing behind it; no simulated volunteer is that much faster
+_WITNESSES = 8  # fewer may all have slow links themselves
 
 
-def believed_tps(
-    servers: Sequence[LiveServer], own_tps: float, own_links_mbps: Mapping[PeerId, float], token_bits: float
-) -> Floats:
-    """[servers + 1]: tokens a second that each is taken to bear; the last is the server that decides.
+def believed_tps(claimed: Floats, measured: Floats) -> Floats:
+    """[servers]: tokens a second that each is taken to bear.
 
     Args:
-        own_tps: of the server that decides, believed as it is; 0: not known.
-        own_links_mbps: what it measured itself.
-        token_bits: of the hidden states of one token.
+        claimed: [servers], 0 of those that load their first blocks and do not know yet.
+        measured: [servers], NaN where too few others measured.
     """
-    claimed = np.array([server.record.throughput_tps for server in servers])
-    usual = _usual_tps([*claimed, own_tps])
-    measured = _measured_tps(servers, own_links_mbps, token_bits)
-    bound = [
-        min(_MOST_MEASURED * usual, measured[server.peer_id])
-        if server.peer_id in measured
-        else _MOST_UNMEASURED * usual
-        for server in servers
-    ]
-    believed = np.append(np.minimum(claimed, bound), own_tps)
-    believed[np.append(claimed, own_tps) <= 0] = usual  # it loads its first blocks and has not measured yet
-    return believed
+    said = np.sort(claimed[claimed > 0])
+    usual = float(said[(len(said) - 1) // 2]) if len(said) else 1.0  # of two the slower: the other one may lie
+    most = np.where(np.isnan(measured), _MOST_UNMEASURED * usual, np.minimum(measured, _MOST_MEASURED * usual))
+    return np.where(claimed > 0, np.minimum(claimed, most), usual)
 
 
-def _usual_tps(claims: Sequence[float]) -> float:
-    """The median of those who say something; of two the slower, because the other one may lie."""
-    said = np.sort([claim for claim in claims if claim > 0])
-    return float(said[(len(said) - 1) // 2]) if len(said) else 1.0
-
-
-def _measured_tps(
+def measured_tps(
     servers: Sequence[LiveServer], own_links_mbps: Mapping[PeerId, float], token_bits: float
 ) -> dict[PeerId, float]:
-    """What the links of those carry whom enough others measured."""
+    """Tokens a second that a link carries, of those servers whom enough others measured.
+
+    The second best report counts: a slow reporter or an enemy cannot lower it, one accomplice cannot raise it.
+
+    Args:
+        own_links_mbps: what the server that decides measured itself.
+        token_bits: of the hidden states of one token.
+    """
     reports: dict[PeerId, list[float]] = {}
     for reporter in servers:
         for peer, mbps in reporter.heartbeat.links_mbps.items():
@@ -61,8 +50,4 @@ def _measured_tps(
                 reports.setdefault(peer, []).append(mbps)
     for peer, mbps in own_links_mbps.items():
         reports.setdefault(peer, []).append(mbps)
-    return {
-        peer: float(np.quantile(links, _SHARE_OF_WITNESSES)) * 1e6 / token_bits
-        for peer, links in reports.items()
-        if len(links) >= _WITNESSES
-    }
+    return {peer: sorted(links)[-2] * 1e6 / token_bits for peer, links in reports.items() if len(links) >= _WITNESSES}

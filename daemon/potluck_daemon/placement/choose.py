@@ -44,20 +44,26 @@ def choose_span(swarm_map: SwarmMap) -> Span:
 
 def next_move(swarm_map: SwarmMap) -> Move | None:
     """Where a server that is at rest should go; None: it is where it should be."""
-    if swarm_map.servers.length[swarm_map.me] == 0:
-        raise ValueError("a server that serves nothing has to choose a span, not to move")
+    if not swarm_map.at_rest[swarm_map.me]:
+        raise ValueError("only a server that is at rest can move; one that serves nothing has to choose a span")
     if len(swarm_map.peers) <= MOST_SERVERS:
         return _part_of_plan(swarm_map)
     coverage = swarm_map.coverage(swarm_map.soon)
-    start, gain = _wishes(swarm_map, coverage, np.array([swarm_map.me]))
+    start, gain = wishes(swarm_map, coverage, np.array([swarm_map.me]))
     if gain[0] == 0.0:
         return None
     others = np.flatnonzero(swarm_map.at_rest)
     others = others[others != swarm_map.me]
     step = -(-len(others) // _ASKED)
     asked = others[::step] if step else others  # peers' ids are random, so that every n-th is a fair sample
-    wished = gain[0] + step * _wishes(swarm_map, coverage, asked)[1].sum()
+    wished = gain[0] + step * wishes(swarm_map, coverage, asked)[1].sum()
     return Move(_span(swarm_map, int(start[0])), float(gain[0]), min(1.0, _MOVES_AT_A_TIME * float(gain[0] / wished)))
+
+
+def wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints) -> tuple[Ints, Floats]:
+    """Where these servers would go, and what that is worth; 0: not worth a move."""
+    places = best_places(coverage, swarm_map.servers.rows(rows))
+    return places.start, np.where(places.gain > _MIN_GAIN, places.gain, 0.0)
 
 
 def load_order(swarm_map: SwarmMap, span: Span) -> list[int]:
@@ -84,26 +90,22 @@ def load_order(swarm_map: SwarmMap, span: Span) -> list[int]:
 
 def prefetch_order(swarm_map: SwarmMap) -> list[int]:
     """Blocks whose files should be fetched in the background: those that the swarm has least of first."""
-    thinnest = np.argsort(swarm_map.coverage(swarm_map.soon), kind="stable")
-    return [int(block) for block in thinnest[swarm_map.servers.fetch_s[swarm_map.me, thinnest] > 0]]
+    return rarest_missing(swarm_map.coverage(swarm_map.soon), swarm_map.servers.fetch_s[swarm_map.me])
+
+
+def rarest_missing(coverage: Floats, fetch_s: Floats) -> list[int]:
+    """Blocks that are not on disk, the least covered first. Shapes: both [blocks]."""
+    return [int(block) for block in np.argsort(coverage, kind="stable") if fetch_s[block] > 0]
 
 
 def _part_of_plan(swarm_map: SwarmMap) -> Move | None:
     """The own part of what a small swarm should do together."""
-    at_rest = swarm_map.at_rest
-    at_rest[swarm_map.me] = True
-    rows = np.flatnonzero(at_rest)
+    rows = np.flatnonzero(swarm_map.at_rest)
     plan = plan_moves(swarm_map.coverage(swarm_map.soon), swarm_map.servers.rows(rows))
-    start = int(plan.start[np.flatnonzero(rows == swarm_map.me)[0]])
+    start = int(plan.start[np.searchsorted(rows, swarm_map.me)])
     if start == swarm_map.servers.start[swarm_map.me]:
         return None
     return Move(_span(swarm_map, start), plan.gain, 1.0)
-
-
-def _wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints) -> tuple[Ints, Floats]:
-    """Where these servers would go, and what that is worth; 0: not worth a move."""
-    places = best_places(coverage, swarm_map.servers.rows(rows))
-    return places.start, np.where(places.gain > _MIN_GAIN, places.gain, 0.0)
 
 
 def _span(swarm_map: SwarmMap, start: int) -> Span:

@@ -13,7 +13,7 @@ import numpy as np
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, ServerState
-from potluck_daemon.placement.belief import believed_tps
+from potluck_daemon.placement.belief import believed_tps, measured_tps
 from potluck_daemon.placement.price import Bools, Floats, Servers
 
 _UNKNOWN_DOWNLOAD_BPS = 50e6  # a slow home connection: who has not measured yet seems a little farther from the files
@@ -63,23 +63,26 @@ class SwarmMap:
             links_mbps: what the deciding server measured itself.
         """
         known = [server for server in others if _counts(server, own.peer_id)]
-        tps = believed_tps(known, own.throughput_tps, links_mbps or {}, model.token_bits)
-        rows = [_Row.of(server, model.num_blocks) for server in known]
-        rows.append(_Row.of_own(own, model.num_blocks))
-        # In one order for everybody, so that all come to the same plan.
-        order = sorted(range(len(rows)), key=lambda row: rows[row].peer_id)
-        rows = [rows[row] for row in order]
+        rows = [_Row.of_own(own, model.num_blocks), *(_Row.of(server, model.num_blocks) for server in known)]
+        rows.sort(key=lambda row: row.peer_id)  # the same for everybody, so that all come to the same plan
+        peers = tuple(row.peer_id for row in rows)
+        me = peers.index(own.peer_id)
+        measured = measured_tps(known, links_mbps or {}, model.token_bits)
+        tps = believed_tps(
+            np.array([row.throughput_tps for row in rows]), np.array([measured.get(peer, np.nan) for peer in peers])
+        )
+        tps[me] = own.throughput_tps or tps[me]
         servers = Servers(
             start=np.array([row.start for row in rows]),
             length=np.array([row.length for row in rows]),
             window=np.array([row.window for row in rows]),
-            throughput_tps=tps[order],
+            throughput_tps=tps,
             fetch_s=_fetch_s(rows, model),
         )
         live = np.zeros((len(rows), model.num_blocks), bool)
         for row, blocks in zip(live, rows, strict=True):
             row[blocks.live] = True
-        return cls(tuple(row.peer_id for row in rows), servers, live, order.index(len(known)))
+        return cls(peers, servers, live, me)
 
     @property
     def num_blocks(self) -> int:
@@ -116,6 +119,7 @@ class _Row:
     start: int
     length: int
     window: int
+    throughput_tps: float
     live: slice
     stored: frozenset[int]
     download_bps: float
@@ -128,6 +132,7 @@ class _Row:
             server.peer_id,
             *_cut(record.target, num_blocks),
             min(record.window, num_blocks),
+            record.throughput_tps,
             live if server.heartbeat.state is ServerState.ONLINE else slice(0),
             record.stored,
             record.download_bps,
@@ -138,7 +143,7 @@ class _Row:
         start, length = _cut(own.span, num_blocks) if own.span else (0, 0)
         live = slice(start, start + length)
         window = min(max(own.window, 1), num_blocks)
-        return cls(own.peer_id, start, length, window, live, own.stored, own.download_bps)
+        return cls(own.peer_id, start, length, window, own.throughput_tps, live, own.stored, own.download_bps)
 
 
 def _cut(span: Span, num_blocks: int) -> tuple[int, int]:
