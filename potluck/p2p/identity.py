@@ -76,13 +76,17 @@ class Identity:
     def to_bytes(self) -> bytes:
         return _PRIVATE_HEADER + self.private_key.private_bytes_raw() + self.private_key.public_key().public_bytes_raw()
 
+    @property
+    def public_key(self) -> bytes:
+        """32 bytes."""
+        return self.private_key.public_key().public_bytes_raw()
+
     def sign(self, data: bytes) -> bytes:
         return self.private_key.sign(data)
 
     @classmethod
     def _of(cls, key: Ed25519PrivateKey) -> Identity:
-        public = key.public_key().public_bytes_raw()
-        return cls(PeerId(base58_encode(_PUBLIC_HEADER + public)), key)
+        return cls(peer_id_of(key.public_key().public_bytes_raw()), key)
 
 
 def is_signed_by(peer_id: str, data: bytes, signature: bytes) -> bool:
@@ -119,6 +123,16 @@ def public_key_of(peer_id: str) -> bytes | None:
     if len(raw) != len(_PUBLIC_HEADER) + 32 or not raw.startswith(_PUBLIC_HEADER):
         return None
     return raw[len(_PUBLIC_HEADER) :]
+
+
+def peer_id_of(key: bytes) -> PeerId:
+    """The peer id that holds this Ed25519 public key."""
+    return PeerId(base58_encode(_PUBLIC_HEADER + key))
+
+
+def peer_id_of(public_key: bytes) -> PeerId:
+    """The peer id that contains this Ed25519 key of 32 bytes."""
+    return PeerId(base58_encode(_PUBLIC_HEADER + public_key))
 
 
 def write_private(path: Path, data: bytes, *, replace: bool) -> None:

@@ -1,0 +1,162 @@
+"""Receipts into entries: the only code that moves credit.
+
+A batch is booked in one transaction, so that after a crash at any instruction either all of it is there or nothing.
+A receipt is cumulative: what moves is the difference to what its tab has booked already, and booking one twice moves
+nothing. So whoever is not sure whether a receipt arrived sends it again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from potluck.protocol.receipts import (
+    COUNTERSIGNED_BYTES,
+    Receipt,
+    ReceiptError,
+    opened_at,
+    read_countersigned,
+    read_delegation,
+    read_receipt,
+)
+from potluck_daemon.ledger.tables import LedgerError
+
+KEEP_S = 92 * 86400
+"""How long tabs and hours are kept. A receipt of an older tab is refused, so it cannot be booked a second time."""
+_CLOCKS_S = 86400  # how far the clock of another server may be ahead
+_HOUR_S = 3600
+
+
+class Outcome(StrEnum):
+    BOOKED = "booked"
+    KNOWN = "known"  # this one or a later one of its tab is booked already
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Booking:
+    """A receipt as it came: signed where we served, countersigned where we were served; with its delegation."""
+
+    data: bytes
+    delegation: bytes | None = None
+
+    @cached_property
+    def receipt(self) -> Receipt:
+        """Raises ReceiptError unless all signatures hold."""
+        if len(self.data) == COUNTERSIGNED_BYTES:
+            return read_countersigned(self.data).receipt
+        return read_receipt(self.data).receipt
+
+    @cached_property
+    def payer(self) -> bytes:
+        """The donor for whom the client spends, or the client itself. Raises ReceiptError."""
+        if self.delegation is None:
+            return self.receipt.client
+        delegation = read_delegation(self.delegation)
+        if delegation.client != self.receipt.client:
+            raise ReceiptError("the delegation is about another client than the receipt")
+        if delegation.expires_at < opened_at(self.receipt.tab):
+            raise ReceiptError("the delegation had expired when the session began")
+        return delegation.owner
+
+
+class Books:
+    """Writes to the ledger of `owner`, a public key."""
+
+    def __init__(self, database: sqlite3.Connection, owner: bytes) -> None:
+        self._database = database
+        self._owner = owner
+
+    def book(self, bookings: Sequence[Booking], now: float) -> list[Outcome]:
+        """What became of each. All of it is on disk when this returns. Raises LedgerError: nothing was booked."""
+        wanted = [self._is_ours(booking, now) for booking in bookings]  # signatures first: they need no transaction
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                outcomes = [
+                    self._book(booking, now) if is_ours else Outcome.REFUSED
+                    for booking, is_ours in zip(bookings, wanted, strict=True)
+                ]
+                self._database.execute("COMMIT")
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise LedgerError(f"cannot write to the ledger: {error}") from error
+        return outcomes
+
+    def name_model(self, swarm: bytes, model: str) -> None:
+        """What people call the model of a swarm."""
+        self._database.execute(
+            "INSERT INTO model VALUES (?, ?) ON CONFLICT DO UPDATE SET name = excluded.name", (swarm, model)
+        )
+
+    def _is_ours(self, booking: Booking, now: float) -> bool:
+        """Whether it is genuine, recent, and about what we did for another or another for us."""
+        try:
+            receipt, payer = booking.receipt, booking.payer
+        except ReceiptError:
+            return False
+        if not now - KEEP_S < opened_at(receipt.tab) < now + _CLOCKS_S:
+            return False
+        if payer == receipt.server:
+            return False  # work for oneself is worth nothing
+        was_served = payer == self._owner and len(booking.data) == COUNTERSIGNED_BYTES
+        return was_served or receipt.server == self._owner
+
+    def _book(self, booking: Booking, now: float) -> Outcome:
+        receipt, work = booking.receipt, booking.receipt.work
+        payer, payee = self._account(booking.payer), self._account(receipt.server)
+        found = self._database.execute(
+            "SELECT id, payer, client, swarm, seq, microcredits, tokens FROM tab WHERE payee = ? AND name = ?",
+            (payee, receipt.tab),
+        ).fetchone()
+        before, tokens_before = (found[5], found[6]) if found else (0, 0)
+        if found:
+            if found[1:4] != (payer, receipt.client, receipt.swarm):
+                return Outcome.REFUSED
+            if receipt.seq <= found[4]:
+                return Outcome.KNOWN
+            if work.microcredits < before or work.tokens < tokens_before:
+                return Outcome.REFUSED
+        tab = self._keep(found[0] if found else None, booking, payer, payee)
+        self._move(tab, int(now), payer, payee, receipt.swarm, work.microcredits - before, work.tokens - tokens_before)
+        return Outcome.BOOKED
+
+    def _account(self, key: bytes) -> int:
+        self._database.execute("INSERT INTO account (key) VALUES (?) ON CONFLICT DO NOTHING", (key,))
+        return int(self._database.execute("SELECT id FROM account WHERE key = ?", (key,)).fetchone()[0])
+
+    def _keep(self, tab: int | None, booking: Booking, payer: int, payee: int) -> int:
+        """The tab's last receipt from now on."""
+        receipt, work, data = booking.receipt, booking.receipt.work, booking.data
+        if tab is not None:
+            self._database.execute(
+                "UPDATE tab SET seq = ?, microcredits = ?, tokens = ?, receipt = ? WHERE id = ?",
+                (receipt.seq, work.microcredits, work.tokens, data, tab),
+            )
+            return tab
+        made = self._database.execute(
+            "INSERT INTO tab (name, payer, payee, client, swarm, seq, microcredits, tokens, receipt, delegation)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(receipt.tab, payer, payee, receipt.client, receipt.swarm, receipt.seq),
+                *(work.microcredits, work.tokens, data, booking.delegation),
+            ),
+        )
+        assert made.lastrowid is not None
+        return made.lastrowid
+
+    def _move(self, tab: int, now: int, payer: int, payee: int, swarm: bytes, microcredits: int, tokens: int) -> None:
+        """Both halves of the entry, and the entry itself."""
+        self._database.execute("UPDATE account SET debits = debits + ? WHERE id = ?", (microcredits, payer))
+        self._database.execute("UPDATE account SET credits = credits + ? WHERE id = ?", (microcredits, payee))
+        self._database.execute(
+            "INSERT INTO entry (at, tab, payer, payee, swarm, microcredits, tokens) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (tab, at) DO UPDATE"
+            " SET microcredits = microcredits + excluded.microcredits, tokens = tokens + excluded.tokens",
+            (now - now % _HOUR_S, tab, payer, payee, swarm, microcredits, tokens),
+        )

@@ -1,0 +1,68 @@
+"""The ledger of one donor: everything that may be done with its file, from one thread at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from potluck.p2p.identity import Identity, peer_id_of, public_key_of
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.receipts import delegate
+from potluck_daemon.control.methods.earnings import LedgerCheck
+from potluck_daemon.ledger import upkeep, vouchers
+from potluck_daemon.ledger.bookkeeping import Booking, Books, Outcome
+from potluck_daemon.ledger.history import History
+from potluck_daemon.ledger.tables import connect
+from potluck_daemon.ledger.trust import worths
+
+DELEGATED_S = 90 * 86400
+"""How long a client may spend with one delegation; its key never leaves its process."""
+
+
+class Ledger:
+    """Opened by the constructor. Raises LedgerError there and in everything that writes."""
+
+    def __init__(self, path: Path, identity: Identity) -> None:
+        self._identity = identity
+        self._database = connect(path)
+        self._books = Books(self._database, identity.public_key)
+        self.history = History(self._database, identity.public_key)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def book(self, bookings: Sequence[Booking], now: float) -> list[Outcome]:
+        """What became of each, all of it on disk."""
+        return self._books.book(bookings, now)
+
+    def name_model(self, swarm: bytes, model: str) -> None:
+        self._books.name_model(swarm, model)
+
+    def keep_vouchers(self, shown: Sequence[bytes], now: float) -> int:
+        """How many told something new."""
+        return vouchers.keep(self._database, shown, self._identity.public_key, now)
+
+    def delegate(self, client: bytes, now: float) -> tuple[bytes, tuple[bytes, ...]]:
+        """For a client of this donor: a delegation, and vouchers to show."""
+        paper = delegate(self._identity.public_key, client, int(now + DELEGATED_S), self._identity.sign)
+        return paper, vouchers.to_show(self._database, self._identity)
+
+    def worths(self, clients: Collection[PeerId]) -> dict[PeerId, int]:
+        """What the credit of these donors is worth here, in microcredits; our own always most."""
+        me = self._identity.peer_id
+        rows = self._database.execute("SELECT key, credits, debits FROM account").fetchall()
+        credits = {key: credit for key, credit, _ in rows if key != self._identity.public_key}
+        debits = {key: debit for key, _, debit in rows if key != self._identity.public_key}
+        keys = [key for client in clients if client != me and (key := public_key_of(client)) is not None]
+        graph = vouchers.vouched(self._database)
+        found = worths(self._identity.public_key, credits, debits, graph, keys)
+        worth = {peer_id_of(key): amount for key, amount in found.items()}
+        if me in clients:
+            worth[me] = max(sum(worth.values()), 1)
+        return worth
+
+    def add_up_old(self, now: float) -> None:
+        upkeep.add_up_old(self._database, now)
+
+    def check(self) -> LedgerCheck:
+        return upkeep.check(self._database)
