@@ -7,15 +7,17 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from potluck.errors import UsageError
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
-from potluck.protocol.swarm import LOCAL_REVISION
 from potluck_daemon import logs
 from potluck_daemon.control import schema
 from potluck_daemon.control.server import Handler
 from potluck_daemon.joined import JoinedSwarms, free_name
+from potluck_daemon.new_model import find_model
 from potluck_daemon.presence.probe import Sighting
-from potluck_daemon.resources import DEMO_MODEL, num_blocks_of, resource
-from potluck_daemon.topics.settings import SettingsTopic
+from potluck_daemon.topics.programs import ProgramsTopic
+from potluck_daemon.topics.settings import SettingsTopic, change_settings
+from potluck_daemon.topics.swarms import SwarmsTopic
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
@@ -40,18 +42,21 @@ class Commands:
             schema.INVITE.name: self._invite,
             schema.HISTORY.name: self._history,
             schema.LOGS.name: self._logs,
-            schema.NEVER_YIELD.name: self._never_yield,
             schema.PRESENCE.name: self._presence,
             schema.METRICS.name: self._metrics,
             schema.RELOAD.name: self._reload,
             schema.DRAIN.name: self._drain,
             schema.SHUTDOWN.name: self._shutdown,
+            schema.OFFLOAD.name: self._offload,
             **SettingsTopic(self._daemon).handlers(),
+            **ProgramsTopic(self._daemon).handlers(),
+            **SwarmsTopic(self._daemon).handlers(),
         }
 
     async def _hello(self, params: schema.HelloParams) -> schema.Hello:
-        log.debug("%s says hello with API %d", params.client[:60], params.api)
-        return schema.Hello(schema.API_VERSION, self._daemon.version, os.getpid(), self._daemon.started_at)
+        log.debug("%s %s says hello with API %d", params.client[:60], params.version[:30], params.api)
+        version, methods = self._daemon.version, tuple(schema.METHODS)
+        return schema.Hello(schema.API_VERSION, version, os.getpid(), self._daemon.started_at, methods)
 
     async def _status(self, _: schema.Empty) -> schema.Status:
         return self._daemon.status()
@@ -59,6 +64,10 @@ class Commands:
     async def _pause(self, params: schema.PauseParams) -> schema.Status:
         until = None if params.seconds is None else time.time() + params.seconds
         self._daemon.pause(until, until_game_ends=params.until_game_ends)
+        return self._daemon.status()
+
+    async def _offload(self, params: schema.OffloadParams) -> schema.Status:
+        self._daemon.pause(time.time() + params.seconds, at_once=True)
         return self._daemon.status()
 
     async def _resume(self, _: schema.Empty) -> schema.Status:
@@ -72,10 +81,15 @@ class Commands:
         self._daemon.reload()
         return schema.Joined(swarm.name, swarm.model)
 
-    async def _create(self, _: schema.Empty) -> schema.Joined:
+    async def _create(self, params: schema.CreateParams) -> schema.Joined:
         joined = JoinedSwarms(self._daemon.places.swarms_file)
-        name = free_name("home", joined.load())
-        swarm = new_swarm(name, DEMO_MODEL, num_blocks_of(resource(DEMO_MODEL)), LOCAL_REVISION)
+        taken = joined.load()
+        if params.name in taken:
+            raise UsageError(f"there is a swarm named {params.name} already", hint="choose another name")
+        model = await find_model(params.model, self._daemon.environment)
+        swarm = new_swarm(params.name or free_name("home", taken), model.name, model.num_blocks, model.revision)
+        if model.folder != self._daemon.loaded.settings.serve.checkpoint:
+            await change_settings(self._daemon, {"serve.checkpoint": model.folder or None})
         joined.add(swarm)
         log.info("created the swarm %s", swarm.name)
         self._daemon.reload()
@@ -86,15 +100,11 @@ class Commands:
         return schema.Invite(swarm.name, encode_invite(swarm))
 
     async def _history(self, params: schema.HistoryParams) -> schema.History:
-        return schema.History(self._daemon.history.last(params.limit))
+        return schema.History(self._daemon.history.find(params))
 
     async def _logs(self, params: schema.LogsParams) -> schema.Logs:
         path = self._daemon.places.log_file
         return schema.Logs(str(path), logs.tail(path, params.lines))
-
-    async def _never_yield(self, params: schema.NeverYieldParams) -> schema.Status:
-        self._daemon.never_yield(params.app)
-        return self._daemon.status()
 
     async def _presence(self, params: schema.PresenceParams) -> schema.Empty:
         sighting = Sighting(params.reason, params.who or params.source, params.certainty, params.app.lower())

@@ -48,7 +48,7 @@ from potluck_daemon.settings.files import remove_litter
 from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import Pause, StateFile
-from potluck_daemon.settings.store import Loaded, change
+from potluck_daemon.settings.store import Loaded
 from potluck_daemon.states import Reason, State
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.wanted import Wanted, read_wanted, stamps
@@ -135,11 +135,15 @@ class Daemon:
         self._step()
         self.wake()
 
-    def pause(self, until: float | None, *, until_game_ends: bool = False) -> None:
-        """Until a Unix time, or None: until resumed. Raises UsageError if there is no game whose end to wait for."""
+    def pause(self, until: float | None, *, until_game_ends: bool = False, at_once: bool = False) -> None:
+        """Until a Unix time, or None: until resumed. `at_once`: the memory first, everything else after that.
+
+        Raises:
+            UsageError: there is no game whose end to wait for.
+        """
         if until_game_ends and not has_game(self._watch.presence):
             raise UsageError("no game is running as far as one can see", hint="name a time: potluck pause 2h")
-        self._memory.state = replace(self._memory.state, pause=Pause(time.time(), until, until_game_ends))
+        self._memory.state = replace(self._memory.state, pause=Pause(time.time(), until, until_game_ends, at_once))
         self._memory.save()
         self._step()  # now, so that the caller's answer shows it
         self.wake()
@@ -168,15 +172,8 @@ class Daemon:
             self._watch = self._new_watch()
         self.wake()
 
-    def never_yield(self, app: str) -> None:
-        """Add a program to those that are not given way to. Raises UsageError."""
-        given = self._wanted.settings.yield_.never
-        if app.lower() not in (name.lower() for name in given):
-            try:
-                change(self.places.settings_file, {"yield.never": (*given, app)})
-            except OSError as error:
-                raise UsageError(f"cannot write {self.places.settings_file}: {error.strerror}") from error
-        self.reload()
+    def look_again(self) -> None:
+        """The user said what counts: what was seen before does not make anybody wait."""
         self._watch.forget_quiet()
         self._step()
 
@@ -193,6 +190,11 @@ class Daemon:
         if not peers:
             raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
         return replace(swarm, bootstrap_peers=peers)
+
+    @property
+    def swarm(self) -> Swarm | None:
+        """The one that is served, or would be."""
+        return self._wanted.swarm
 
     def status(self) -> Status:
         report = self._supervisor.facts.report
@@ -292,6 +294,7 @@ class Daemon:
             is_paused=pause is not None,
             pause_left_s=max(pause.until - time.time(), 0.0) if pause and pause.until is not None else None,
             is_pause_of_game=pause is not None and pause.until_game_ends,
+            is_pause_at_once=pause is not None and pause.at_once,
             is_enabled=settings.serve.enabled,
             has_swarm=swarm is not None,
             is_memory_short=bool(presence.evidence) and available_memory_bytes() < settings.yield_.reserve_mb << 20,
@@ -327,7 +330,11 @@ class Daemon:
         self._until = time.time() + decision.left_s if decision.left_s is not None else None
         before = self._shown
         if (before.state, before.reason, before.text) != (decision.state, decision.reason, decision.text):
-            self._shown = Transition(time.time(), before.state, decision.state, decision.reason, decision.text)
+            self._shown = Transition(
+                *(time.time(), before.state, decision.state, decision.reason, decision.text),
+                app=decision.app,
+                app_title=decision.app_title,
+            )
             fields = {"POTLUCK_STATE": decision.state, "POTLUCK_REASON": decision.reason}
             log.info("%s (%s): %s", decision.state, decision.reason, decision.text, extra={"journal": fields})
             self.history.append(self._shown)

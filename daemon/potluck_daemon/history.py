@@ -11,7 +11,7 @@ from collections import deque
 from pathlib import Path
 
 from potluck_daemon.codec import CodecError, dumps, from_json, loads
-from potluck_daemon.control.schema import Transition
+from potluck_daemon.control.schema import HistoryParams, Transition
 from potluck_daemon.settings.files import write_atomically
 
 log = logging.getLogger(__name__)
@@ -50,6 +50,10 @@ class HistoryFile:
         """The newest `limit`, oldest first."""
         return tuple(self._recent)[-limit:]
 
+    def find(self, wanted: HistoryParams) -> tuple[Transition, ...]:
+        """The newest that fit all filters, oldest first."""
+        return tuple(item for item in self._recent if fits(item, wanted))[-wanted.limit :]
+
     def _shorten(self) -> None:
         kept = tuple(self._recent)[-(self._max_lines // 2) :]
         write_atomically(self._path, b"".join(dumps(transition) + b"\n" for transition in kept))
@@ -60,6 +64,18 @@ class HistoryFile:
         with self._path.open("rb") as file:
             file.seek(-1, 2)
             return file.read(1) == b"\n"
+
+
+def fits(transition: Transition, wanted: HistoryParams) -> bool:
+    """Pure; an empty filter fits everything."""
+    text = f"{transition.text} {transition.app} {transition.app_title}".casefold()
+    return (
+        (wanted.since is None or transition.at >= wanted.since)
+        and (wanted.until is None or transition.at < wanted.until)
+        and (not wanted.states or transition.state in wanted.states)
+        and (not wanted.reasons or transition.reason in wanted.reasons)
+        and all(word in text for word in wanted.words.casefold().split())
+    )
 
 
 def _read(path: Path) -> list[Transition]:

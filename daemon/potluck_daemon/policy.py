@@ -6,6 +6,7 @@ The first row that applies wins. "Rung" is how far down the ladder the engine sh
     the daemon is ending                     draining   shutdown                     ended
     told to finish what is open, then end    draining   shutdown                     finishing
     paused by the user                       paused     user, timer                  ended
+    paused for the memory                    paused     timer                        offloaded, then ended
     no swarm joined / serving switched off   idle       no_swarm, switched_off       ended
     the computer is about to sleep           yielded    sleep                        ended
     somebody needs the device                yielded    game, full_screen, ...       offloaded, later ended
@@ -147,6 +148,7 @@ class Inputs:
     is_paused: bool = False
     pause_left_s: float | None = None  # None: until resumed, or until the game ends
     is_pause_of_game: bool = False  # it lasts as long as the game
+    is_pause_at_once: bool = False  # the memory is wanted at once; the engine ends after that
     is_enabled: bool = True
     has_swarm: bool = True
     is_memory_short: bool = False
@@ -273,7 +275,10 @@ def _switched_off(inputs: Inputs) -> _Wish | None:
         return _Wish(State.PAUSED, Reason.USER, "Paused by you", Rung.ENDED, "when you resume")
     if inputs.is_paused:
         ends = "when the time is over, or when you resume"
-        return _Wish(State.PAUSED, Reason.TIMER, "Paused by you", Rung.ENDED, ends, left_s=inputs.pause_left_s)
+        has_weights = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING, Phase.OFFLOADING)
+        rung = Rung.OFFLOADED if inputs.is_pause_at_once and has_weights else Rung.ENDED
+        text = "Memory freed by you" if inputs.is_pause_at_once else "Paused by you"
+        return _Wish(State.PAUSED, Reason.TIMER, text, rung, ends, left_s=inputs.pause_left_s)
     if not inputs.has_swarm:
         return _Wish(State.IDLE, Reason.NO_SWARM, "No swarm joined yet", Rung.ENDED, "when you join or create a swarm")
     if not inputs.is_enabled:

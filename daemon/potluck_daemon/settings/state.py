@@ -27,6 +27,7 @@ class Pause:
     since: float
     until: float | None = None
     until_game_ends: bool = False
+    at_once: bool = False  # for the memory: it is freed before anything else is tidied up
 
 
 @dataclass(frozen=True, slots=True)

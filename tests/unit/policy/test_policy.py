@@ -179,6 +179,23 @@ def test_a_pause_of_the_game_says_so() -> None:
     assert "until the game ends" in decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text
 
 
+@pytest.mark.parametrize(
+    ("phase", "order"),
+    [
+        (Phase.ONLINE, Order.OFFLOAD),
+        (Phase.FINISHING, Order.OFFLOAD),
+        (Phase.OFFLOADING, Order.NOTHING),
+        (Phase.OFFLOADED, Order.STOP),
+        (Phase.STARTING, Order.STOP),
+        (Phase.ENDED, Order.NOTHING),
+    ],
+)
+def test_a_pause_for_the_memory_frees_it_before_the_engine_ends(phase: Phase, order: Order) -> None:
+    decision = decide(inputs(phase, is_paused=True, pause_left_s=60.0, is_pause_at_once=True), NOW)
+    assert (decision.order, decision.reason, decision.text) == (order, Reason.TIMER, "Memory freed by you")
+    assert decision.left_s == 60.0
+
+
 # --- evidence of every kind ------------------------------------------------------------------------------------------
 
 

@@ -202,7 +202,7 @@ import sys
 from pathlib import Path
 from potluck_daemon.settings.store import change
 for number in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[4])):
-    change(Path(sys.argv[1]), sys.argv[3], str(number))
+    change(Path(sys.argv[1]), {sys.argv[3]: str(number)})
     print(number, flush=True)
 """
 

@@ -1,0 +1,88 @@
+"""What a user may want on a list: the programs of this user that run now, one entry a name."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_daemon.control.methods.programs import Place, RunningProgram
+from potluck_daemon.presence.menu import MenuEntry
+from potluck_daemon.presence.processes import program_of
+
+MAX_SHOWN = 200
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_NOT_CHOOSABLE = frozenset({"sh", "bash", "zsh", "fish", "dash", "systemd", "(sd-pam)", "dbus-daemon", "dbus-broker"})
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One process."""
+
+    app: str
+    memory_bytes: int
+
+
+def look(proc: Path, uid: int, ours: Collection[int]) -> list[Seen]:
+    """The processes of a user but for `ours` and their children; those that ended meanwhile are left out."""
+    parents: dict[int, int] = {}
+    found: dict[int, Seen] = {}
+    for folder in proc.iterdir():
+        if not folder.name.isdecimal():
+            continue
+        try:
+            if folder.stat().st_uid != uid:
+                continue
+            resident = int((folder / "statm").read_text().split()[1])
+        except (OSError, IndexError, ValueError):
+            continue
+        program = program_of(proc, int(folder.name))
+        if program is not None and program.arguments:  # threads of the kernel have none
+            parents[program.pid] = program.parent
+            found[program.pid] = Seen(program.app, resident * _PAGE_BYTES)
+    return [seen for pid, seen in found.items() if not _descends(pid, ours, parents)]
+
+
+def choose(
+    seen: Iterable[Seen], menu: Mapping[str, MenuEntry], always: Iterable[str], never: Iterable[str]
+) -> tuple[RunningProgram, ...]:
+    """One entry a name: programs of the menu first, then those that take the most memory."""
+    memory: dict[str, int] = defaultdict(int)
+    for item in seen:
+        memory[item.app] += item.memory_bytes
+    shown = []
+    for app, memory_bytes in memory.items():
+        if app and app.isprintable() and "," not in app and app not in _NOT_CHOOSABLE:
+            entry = menu.get(app)
+            title, icon = (entry.title, entry.icon) if entry is not None else (app, "")
+            place = place_of(app, always, never)
+            shown.append(RunningProgram(app, title, icon, entry is not None, memory_bytes, place))
+    shown.sort(key=lambda item: (not item.is_desktop, -item.memory_bytes, item.app))
+    return tuple(shown[:MAX_SHOWN])
+
+
+def place_of(app: str, always: Iterable[str], never: Iterable[str]) -> Place:
+    """The always list outranks the never list, as it does for the probes."""
+    if app.lower() in (name.lower() for name in always):
+        return Place.ALWAYS
+    return Place.NEVER if app.lower() in (name.lower() for name in never) else Place.NONE
+
+
+def placed(app: str, place: Place, always: Iterable[str], never: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The settings after a program was put in its place: on one list at most."""
+    lists = {}
+    for key, names, wanted in (("yield.always", always, Place.ALWAYS), ("yield.never", never, Place.NEVER)):
+        kept = tuple(name for name in names if name.lower() != app.lower() or place is wanted)
+        is_new = place is wanted and app.lower() not in (name.lower() for name in kept)
+        lists[key] = (*kept, app) if is_new else kept
+    return lists
+
+
+def _descends(pid: int, ancestors: Collection[int], parents: Mapping[int, int]) -> bool:
+    while pid in parents:
+        if pid in ancestors:
+            return True
+        pid = parents[pid]
+    return pid in ancestors
