@@ -138,11 +138,11 @@ class KvMemory:
         Raises torch.OutOfMemoryError if there are more layers of a shape than there was made room for.
         """
         shift = layout.span.start - self.layout.span.start
-        stay = {layer - shift: home for layer, home in self.homes.items() if 0 <= layer - shift < len(layout.layers)}
-        self.layout, self.homes = layout, stay
+        homes = {layer - shift: home for layer, home in self.homes.items() if 0 <= layer - shift < len(layout.layers)}
         for layer, kept in enumerate(layout.layers):
-            if layer not in stay:
-                self.homes[layer] = self._free_home(kept)
+            if layer not in homes:
+                homes[layer] = self._free_home(kept, set(homes.values()))
+        self.layout, self.homes = layout, homes
 
     def new_sequence(self, span: Span | None = None) -> KvSequence:
         """An empty sequence for the blocks `span` (None: all), which holds no page yet."""
@@ -311,9 +311,8 @@ class KvMemory:
         capacity = self.pool.num_pages * PAGE_TOKENS
         return KvArena(shape, depth, capacity, self.layout.dtype, self.layout.device)
 
-    def _free_home(self, layer: LayerKv) -> tuple[int, int]:
+    def _free_home(self, layer: LayerKv, taken: set[tuple[int, int]]) -> tuple[int, int]:
         """A place in a group of this kind, or in one that nobody uses, or in a new one."""
-        taken = set(self.homes.values())
         used = {group for group, _ in taken}
         for index, group in enumerate(self.groups):
             arena = self.arenas[group.arena]

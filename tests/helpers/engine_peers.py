@@ -61,11 +61,13 @@ async def serve(
     swarm: Swarm = SWARM,
     limits: Limits | None = None,
     spill_folder: Path | None = None,
+    max_blocks: int = 0,
 ) -> AsyncIterator[Server]:
     limits = limits or Limits()
     threads = Threads.of(limits, threads=1)
     host = network.start()
-    serving = Serving.of(blocks or load(span), swarm, host.peer_id, limits, threads, spill_folder=spill_folder)
+    loaded = blocks or load(span)
+    serving = Serving.of(loaded, swarm, host.peer_id, limits, threads, spill_folder=spill_folder, max_blocks=max_blocks)
     handlers = Handlers(serving, host, version="0")
     threads.start()
     await threads.compute.perform(serving.stage)

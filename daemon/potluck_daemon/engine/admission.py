@@ -1,6 +1,8 @@
 """Who may ask for what: the checks that every compute call passes before anything is computed.
 
-Pure but for one flag: while `leaving` is set, nothing new is admitted; `back_in_s` says when to ask again, if ever.
+Pure but for what is served and two flags: while `leaving` is set, nothing new is admitted; `back_in_s` says when to ask
+again, if ever. Blocks that are served but not `kept` are about to go: nothing new is admitted to them, and sessions
+that use them are told that this server leaves.
 """
 
 from __future__ import annotations
@@ -29,11 +31,19 @@ class Admission:
     ) -> None:
         self._swarm = swarm
         self._peer_id = peer_id
-        self._span = span
-        self._digests = tuple(block_digests)
         self._adapters = tuple(adapters)
         self.leaving = False
         self.back_in_s: float | None = None
+        self.serve(span, block_digests)
+
+    def serve(self, span: Span, block_digests: Sequence[str]) -> None:
+        """These blocks are served from now on, and are to stay."""
+        self._span = self.kept = span
+        self._digests = tuple(block_digests)
+
+    def is_leaving(self, span: Span) -> bool:
+        """Whether a session over these blocks should look for another server."""
+        return self.leaving or not self.kept.covers(span)
 
     def check(self, prefix: str, span: Span, caller: Caller, peer: PeerId) -> str | None:
         """The id of the adapter that the caller means, if any.
@@ -66,8 +76,8 @@ class Admission:
 
     def check_served(self, prefix: str, span: Span) -> None:
         """Raises RemoteError NOT_SERVED."""
-        if prefix != self._swarm.prefix or not self._span.covers(span):
-            raise RemoteError(Code.NOT_SERVED, f"blocks {span} are not served here, blocks {self._span} are")
+        if prefix != self._swarm.prefix or not self.kept.covers(span):
+            raise RemoteError(Code.NOT_SERVED, f"blocks {span} are not served here, blocks {self.kept} are")
 
     def _digest_of(self, span: Span) -> str:
         return span_digest(self._digests[span.start - self._span.start : span.end - self._span.start])

@@ -20,6 +20,7 @@ from torch import Tensor
 from potluck.blocks import BlockSpan
 from potluck.blocks.reshaping import part_of
 from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
 
 T = TypeVar("T")
 
@@ -32,7 +33,6 @@ class ServedBlocks:
 
     def __init__(self, whole: BlockSpan, *, piece_tokens: int) -> None:
         self.whole = whole
-        self.span = whole.span
         self.hidden_size = whole.hidden_size
         self.dtype = whole.dtype
         self._piece_tokens = piece_tokens
@@ -40,6 +40,14 @@ class ServedBlocks:
         if whole.device.type == "cuda":
             self._stream = torch.cuda.Stream(whole.device)  # type: ignore[no-untyped-call]
         self._parts: OrderedDict[Span, BlockSpan] = OrderedDict()
+
+    @property
+    def span(self) -> Span:
+        return self.whole.span
+
+    def change(self, whole: BlockSpan) -> None:
+        """Serve this span from now on, which shares weights with the one before. Any thread may say so."""
+        self.whole, self._parts = whole, OrderedDict()
 
     def free(self) -> None:
         """Give the memory of all weights back at once, to the system and to the device.
@@ -60,19 +68,23 @@ class ServedBlocks:
         return self.whole.weights.is_restorable
 
     def part(self, span: Span) -> BlockSpan:
-        """The blocks `span`, which lie within the served ones."""
-        if span == self.span:
-            return self.whole
-        part = self._parts.get(span)
+        """The blocks `span`. Raises RemoteError DRAINING if they are not served any more."""
+        whole, parts = self.whole, self._parts
+        if span == whole.span:
+            return whole
+        part = parts.get(span)
         if part is None:
-            part = self._parts[span] = self.new_part(span)
-            while len(self._parts) > _MAX_PARTS + len(self.span):
-                self._parts.popitem(last=False)
-        self._parts.move_to_end(span)
+            part = parts[span] = self.new_part(span)
+            while len(parts) > _MAX_PARTS + len(whole.span):
+                parts.popitem(last=False)
+        parts.move_to_end(span)
         return part
 
     def new_part(self, span: Span) -> BlockSpan:
-        return part_of(self.whole, span)
+        whole = self.whole
+        if not whole.span.covers(span):
+            raise RemoteError(Code.DRAINING, f"blocks {span} are not served here any more")
+        return part_of(whole, span)
 
     def adapted(self, adapter: str | None, pieces: Generator[None, None, T]) -> Generator[None, None, T]:
         """`pieces` of a call that goes through an adapter; between them the thread may do other callers' work."""

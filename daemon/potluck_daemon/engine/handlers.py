@@ -17,6 +17,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply
 from potluck_daemon.engine.compute.call_scheduler import Pieces, Priority
 from potluck_daemon.engine.inference import InferenceHandler
+from potluck_daemon.engine.quotes import quote
 from potluck_daemon.engine.serving import Serving
 
 _NOBODY = Caller()
@@ -43,6 +44,7 @@ class Handlers:
         await host.serve_unary(wire.BACKWARD, self.backward)
         await host.serve_unary(wire.PUSH, self.push)
         await host.serve_unary(wire.CHECK, self.check_reachability)
+        await host.serve_unary(wire.QUOTE, self.quote)
         await host.serve_stream(wire.FORWARD_STREAM, self.forward_stream, max_frame_bytes=frame)
         await host.serve_stream(wire.BACKWARD_STREAM, self.backward_stream, max_frame_bytes=frame)
         await host.serve_stream(wire.INFERENCE, self.inference, max_frame_bytes=frame)
@@ -92,6 +94,10 @@ class Handlers:
         if session is not None and request.step_id is not None:
             session.push(replace(request, pushed=True))
         return wire.EMPTY_REPLY
+
+    async def quote(self, body: bytes, peer: PeerId) -> bytes:
+        request = wire.decode_quote_request(body, limits=self.serving.wire_limits)
+        return wire.encode_quote(quote(self.serving, request, peer))
 
     async def check_reachability(self, body: bytes, _: PeerId) -> bytes:
         """Whether a peer answers us.
@@ -154,9 +160,10 @@ class Handlers:
         if tokens == 0:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
         priority, pieces = self._work_of(request, adapter)
-        computed = await serving.calls.run(
-            priority, pieces, client=peer, tokens=batch * tokens, timeout_s=serving.limits.request_timeout_s
-        )
+        with serving.sessions.calling(request.span):
+            computed = await serving.calls.run(
+                priority, pieces, client=peer, tokens=batch * tokens, timeout_s=serving.limits.request_timeout_s
+            )
         timing = replace(computed.timing, cache_tokens_left=serving.free_tokens)
         return TensorReply(computed.value, timing)
 

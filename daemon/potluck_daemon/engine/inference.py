@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from potluck.errors import PotluckError
 from potluck.p2p.network import Stream
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
@@ -108,6 +108,10 @@ class _ServedSession:
     @property
     def session_id(self) -> str | None:
         return self.session.session_id
+
+    @property
+    def span(self) -> Span:
+        return self.session.memory.span
 
     async def run(self, request: StepRequest) -> None:
         """Serve until the end. Raises RemoteError, which the client is to be told."""
@@ -236,13 +240,14 @@ class _ServedSession:
         serving, now = self._serving, time.monotonic()
         self.session.finish(request, plan)
         self._heard_at = now
+        queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
-            serving.meter.add((now - step.submitted_at) * 1e3)
+            serving.meter.add((now - step.submitted_at) * 1e3, queue_ms, now)
         timing = Timing(
-            queue_ms=max(now - step.submitted_at - step.compute_s, 0.0) * 1e3,
+            queue_ms=queue_ms,
             compute_ms=step.compute_s * 1e3,
             cache_tokens_left=serving.free_tokens,
-            is_leaving=serving.admission.leaving,
+            is_leaving=serving.admission.is_leaving(step.memory.span),
         )
         self._send(encode_step_reply(StepReply(step.result(), timing)))
         self._advance()

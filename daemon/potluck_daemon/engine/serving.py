@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -13,8 +14,9 @@ from typing import TypeVar
 from potluck import wire
 from potluck.blocks import BlockSpan
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
-from potluck.protocol.blocks import PeerId
-from potluck.protocol.codes import Code
+from potluck.blocks.reshaping import part_of
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.engine.admission import Admission
 from potluck_daemon.engine.blocks import ServedBlocks
@@ -23,7 +25,7 @@ from potluck_daemon.engine.compute.executor import SpanExecutor
 from potluck_daemon.engine.compute.step_thread import ComputeThread, Stage
 from potluck_daemon.engine.compute.threads import Threads
 from potluck_daemon.engine.config import Limits
-from potluck_daemon.engine.measure import StepMeter
+from potluck_daemon.engine.load import Load, LoadMeter
 from potluck_daemon.engine.memory.paging import Paging
 from potluck_daemon.engine.memory.parking import Parking
 from potluck_daemon.engine.memory.spilling import SpillStore
@@ -31,10 +33,13 @@ from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.ranks.ranked import served
 from potluck_daemon.engine.sessions import SessionTable
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 _OFFLOAD_BYTES = 256 * 1024
 """Messages above this are coded in a helper thread: half a millisecond of the loop is what other sessions may lose."""
+_LAST_STEP_S = 2.0  # for the running step of a session that is sent away
 _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
 
@@ -56,7 +61,7 @@ class Serving:
     stage: Stage
     sessions: SessionTable
     parking: Parking
-    meter: StepMeter
+    meter: LoadMeter
     limits: Limits
     wire_limits: wire.Limits
 
@@ -70,15 +75,17 @@ class Serving:
         threads: Threads,
         *,
         spill_folder: Path | None = None,
+        max_blocks: int = 0,
     ) -> Serving:
         """Everything that serving `loaded` needs, nothing of it started; `compute.perform(stage)` does.
 
         Args:
             spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
+            max_blocks: up to which the span may grow.
         """
         span = loaded.span
         blocks = served(loaded, piece_tokens=limits.piece_tokens)
-        stage = _stage(blocks, limits, threads.compute, spill_folder)
+        stage = _stage(blocks, limits, threads.compute, spill_folder, max_blocks)
         threads.calls.gate = stage.gate
         return cls(
             admission=Admission(swarm, peer_id, span, loaded.digests, loaded.adapters.ids),
@@ -89,10 +96,42 @@ class Serving:
             stage=stage,
             sessions=SessionTable(max_sessions=limits.max_sessions),
             parking=Parking(),
-            meter=StepMeter(),
+            meter=LoadMeter(),
             limits=limits,
-            wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, len(span)),
+            wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span))),
         )
+
+    async def change(self, blocks: BlockSpan) -> None:
+        """Serve these blocks from now on, between two steps: some of those that were, and others beside them.
+
+        Nobody may be using those that go; their weights are the caller's to free.
+        """
+        before = self.blocks.whole
+        for_calls = await asyncio.to_thread(part_of, blocks, blocks.span)
+        for session in self.parking.evict(blocks.span):
+            self.compute.close(session.memory, None)
+
+        def swap() -> None:
+            if blocks.layout is not None:
+                self.stage.paging.reshape(blocks.layout)
+            for forget in before.weights.before_moves:
+                forget()
+            self.blocks.change(blocks)
+            self.compute.scale_costs(len(blocks.span) / len(before.span))
+
+        await self.compute.run(swap)
+        await self.compute.perform(self.stage)
+        self.call_blocks.change(for_calls)
+        self.admission.serve(blocks.span, blocks.digests)
+
+    async def hand_over(self, kept: Span, *, patience_s: float) -> None:
+        """Return when nobody uses other blocks than `kept` any more. Who still does after that time is sent away."""
+        self.admission.kept = kept
+        if await self.sessions.wait_gone(timeout_s=patience_s, kept=kept):
+            return
+        gone = RemoteError(Code.DRAINING, "these blocks leave this server")
+        if not await self.sessions.end_all(gone, timeout_s=_LAST_STEP_S, kept=kept):
+            log.warning("sessions were cut off that did not leave blocks in time")
 
     def again(self, swarm: Swarm, peer_id: PeerId, threads: Threads) -> Serving:
         """The same blocks and pages after the device was given back and taken again, with what sessions left there."""
@@ -112,6 +151,9 @@ class Serving:
     def free_tokens(self) -> int:
         """Tokens through the whole span for which there is room now."""
         return self.compute.page_counts.free * PAGE_TOKENS // self.stage.paging.pages_per_token_page
+
+    def load(self, now: float) -> Load:
+        return self.meter.load(now, rows=self.compute.counts.recent_rows)
 
     def metrics(self) -> EngineMetrics:
         counts, calls, weights = self.compute.counts, self.calls, self.blocks.whole.weights
@@ -147,9 +189,11 @@ class Serving:
         return await asyncio.to_thread(code)
 
 
-def _stage(blocks: ServedBlocks, limits: Limits, compute: ComputeThread, spill_folder: Path | None) -> Stage:
+def _stage(
+    blocks: ServedBlocks, limits: Limits, compute: ComputeThread, spill_folder: Path | None, max_blocks: int
+) -> Stage:
     loaded = blocks.whole
-    memory = loaded.new_memory(limits.cache_tokens) if loaded.is_ragged else None
+    memory = loaded.new_memory(limits.cache_tokens, max_blocks=max_blocks) if loaded.is_ragged else None
     on_cpu = loaded.device.type == "cpu"
     spills = None
     if memory is not None and (spill_folder is not None or not on_cpu):
@@ -158,7 +202,7 @@ def _stage(blocks: ServedBlocks, limits: Limits, compute: ComputeThread, spill_f
     paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)
     is_streamed = loaded.weights.stream is not None  # and a stream serves one thread at a time
     gate: AbstractContextManager[object] = threading.Lock() if is_streamed else nullcontext()
-    return Stage(SpanExecutor(loaded, memory), paging, gate)
+    return Stage(SpanExecutor(blocks, memory), paging, gate)
 
 
 def _wire_limits(limits: Limits, hidden_size: int, num_blocks: int, span_blocks: int) -> wire.Limits:

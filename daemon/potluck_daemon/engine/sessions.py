@@ -6,10 +6,13 @@ Their KV memory belongs to the compute thread (`session_memory.py`), their strea
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck_daemon.engine.memory.session_memory import SessionMemory
@@ -86,6 +89,9 @@ class OpenSession(Protocol):
     @property
     def session_id(self) -> str | None: ...
 
+    @property
+    def span(self) -> Span: ...
+
     def push(self, request: StepRequest) -> None:
         """Take a step that another server sent."""
 
@@ -100,8 +106,8 @@ class SessionTable:
         self._max = max_sessions
         self._sessions: set[OpenSession] = set()
         self._by_id: dict[str, OpenSession] = {}
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self._calls: Counter[Span] = Counter()
+        self._removed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -115,25 +121,48 @@ class SessionTable:
                 raise RemoteError(Code.BAD_REQUEST, "this session id is in use")
             self._by_id[session.session_id] = session
         self._sessions.add(session)
-        self._empty.clear()
 
     def remove(self, session: OpenSession) -> None:
         self._sessions.discard(session)
         if session.session_id is not None and self._by_id.get(session.session_id) is session:
             del self._by_id[session.session_id]
-        if not self._sessions:
-            self._empty.set()
+        self._removed.set()
 
     def find(self, session_id: str) -> OpenSession | None:
         return self._by_id.get(session_id)
 
-    async def end_all(self, error: RemoteError, *, timeout_s: float) -> bool:
-        """Tell every session after its running step; whether all were gone within `timeout_s`."""
-        for session in list(self._sessions):
+    async def end_all(self, error: RemoteError, *, timeout_s: float, kept: Span | None = None) -> bool:
+        """Tell every session, but those over `kept`, after its running step; whether all were gone within the time."""
+        for session in self._outside(kept):
             session.end(error)
+        return await self.wait_gone(timeout_s=timeout_s, kept=kept)
+
+    async def wait_gone(self, *, timeout_s: float, kept: Span | None = None) -> bool:
+        """Whether all sessions, but those over `kept`, ended within the time; and all calls, if something is kept."""
         try:
             async with asyncio.timeout(timeout_s):
-                await self._empty.wait()
+                while self._outside(kept) or self._has_calls_outside(kept):
+                    self._removed.clear()
+                    await self._removed.wait()
         except TimeoutError:
             return False
         return True
+
+    @contextmanager
+    def calling(self, span: Span) -> Iterator[None]:
+        """While a stateless call computes with these blocks."""
+        self._calls[span] += 1
+        try:
+            yield
+        finally:
+            self._calls[span] -= 1
+            if not self._calls[span]:
+                del self._calls[span]
+            self._removed.set()
+
+    def _has_calls_outside(self, kept: Span | None) -> bool:
+        """Calls end with their thread if nothing is kept."""
+        return kept is not None and any(not kept.covers(span) for span in self._calls)
+
+    def _outside(self, kept: Span | None) -> list[OpenSession]:
+        return [session for session in self._sessions if kept is None or not kept.covers(session.span)]

@@ -10,22 +10,27 @@ from torch import Tensor
 from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.ragged import StepRow, plan_step
+from potluck_daemon.engine.blocks import ServedBlocks
 from potluck_daemon.engine.memory.session_memory import SessionStep
 
 
 class SpanExecutor:
-    """Runs steps over a loaded span. Used by the compute thread only."""
+    """Runs steps over the blocks that are served. Used by the compute thread only."""
 
-    def __init__(self, blocks: BlockSpan, memory: KvMemory | None) -> None:
-        self._blocks = blocks
+    def __init__(self, served: ServedBlocks, memory: KvMemory | None) -> None:
+        self._served = served
         self._memory = memory
+
+    @property
+    def _blocks(self) -> BlockSpan:
+        return self._served.whole
 
     def run(self, parts: Sequence[tuple[SessionStep, int]]) -> None:
         """The next `count` tokens of each row of these steps, together; all have their pages.
 
         If it raises, nothing has happened to any of them.
         """
-        memory = self._memory
+        blocks, memory = self._blocks, self._memory
         assert memory is not None
         ordered = sorted(parts, key=_adapter_of)
         rows: list[StepRow] = []
@@ -38,10 +43,10 @@ class SpanExecutor:
             rows += [StepRow(sequence, count, step.memory.adapter) for sequence in step.memory.sequences]
         with torch.inference_mode():
             hidden = packed[0] if len(packed) == 1 else torch.cat(packed)
-            if hidden.dtype is not self._blocks.dtype or self._blocks.device.type != "cpu":
-                hidden = hidden.to(self._blocks.device, self._blocks.dtype)
-            output = self._blocks.run_step(plan_step(memory, rows), hidden, memory, prompts or None)
-            if self._blocks.device.type != "cpu":
+            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":
+                hidden = hidden.to(blocks.device, blocks.dtype)
+            output = blocks.run_step(plan_step(memory, rows), hidden, memory, prompts or None)
+            if blocks.device.type != "cpu":
                 output = output.cpu()
         start = 0
         for step, count in ordered:

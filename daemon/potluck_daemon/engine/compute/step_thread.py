@@ -130,6 +130,11 @@ class ComputeThread:
         self._meter.add(tokens, seconds)
         self._cost = self._meter.cost()
 
+    def scale_costs(self, factor: float) -> None:
+        """Steps take so many times longer from now on. For the thread itself."""
+        self._meter.scale(factor)
+        self._cost = self._meter.cost()
+
     def submit(self, step: SessionStep) -> None:
         """Queue a step; `step.on_done` is called in the loop when it is over, unless it is cancelled before.
 

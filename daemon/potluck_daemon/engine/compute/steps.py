@@ -132,6 +132,10 @@ class CostMeter:
             mean_s + self._SMOOTHING * (seconds - mean_s),
         )
 
+    def scale(self, factor: float) -> None:
+        """Steps pass through more blocks now, or fewer."""
+        self._means = {size: (tokens, seconds * factor) for size, (tokens, seconds) in self._means.items()}
+
     def cost(self) -> StepCost:
         """More tokens never cost less: where it was measured so, somebody else had the processor meanwhile."""
         sizes = sorted(self._means)

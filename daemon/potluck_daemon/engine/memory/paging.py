@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 import torch
 
-from potluck.blocks.kv import KvMemory
+from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
@@ -109,7 +109,8 @@ class Paging:
 
     def settle(self, now: float, admitted: Admitted) -> None:
         """Serve the line as far as that is possible now."""
-        while self.free_pages < self.admission.most_wanted and self._make_room():
+        wanted = self.admission.most_wanted + self.admission.reservations.pages(now)
+        while self.free_pages < wanted and self._make_room():
             pass
         while (action := self.admission.next(now, self.free_pages)) is not None:
             if isinstance(action, Grant):
@@ -157,6 +158,13 @@ class Paging:
         """Give back what no session uses."""
         while self._make_room():
             pass
+
+    def reshape(self, layout: KvLayout) -> None:
+        """Other blocks are served from now on; sessions of blocks that went are closed already."""
+        assert self._memory is not None
+        if not layout.span.covers(self._memory.layout.span) and self._prefixes is not None:
+            self._prefixes.clear()
+        self._memory.reshape(layout)
 
     def count_in(self, counts: StepCounts) -> None:
         """From now on."""

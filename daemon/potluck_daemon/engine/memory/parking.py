@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import SessionOpening
 from potluck_daemon.engine.sessions import Session
 
@@ -61,6 +61,11 @@ class Parking:
             return None
         del self._parked[client, opening.session_id]
         return parked.session
+
+    def evict(self, served: Span) -> list[Session]:
+        """Let go of those whose blocks are not among these."""
+        gone = [key for key, parked in self._parked.items() if not served.covers(parked.session.memory.span)]
+        return [self._parked.pop(key).session for key in gone]
 
     def expire(self, now: float) -> list[Session]:
         """Let go of those that nobody came back to."""

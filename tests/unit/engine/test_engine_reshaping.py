@@ -1,0 +1,149 @@
+"""A span that changes while it is served: who uses blocks that stay never notices, the others are told in time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import torch
+from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
+from potluck_daemon.engine.config import Limits
+
+from potluck import wire
+from potluck.blocks.reshaping import reshaped
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import ForwardRequest, StepRequest
+
+
+async def grow(server: Server, block: int) -> None:
+    old, new = server.serving.blocks.whole, load(Span(block, block + 1))
+    span = Span(min(old.span.start, block), max(old.span.end, block + 1))
+    await server.serving.change(reshaped([new, old] if block < old.span.start else [old, new], span))
+
+
+async def shrink(server: Server, span: Span, *, patience_s: float = 60.0) -> None:
+    old = server.serving.blocks.whole
+    await server.serving.hand_over(span, patience_s=patience_s)
+    await server.serving.change(reshaped([old], span))
+    for block in old.span:
+        if block not in span:
+            old.weights.let_go(Span(block, block + 1))
+
+
+@pytest.fixture
+async def network() -> FakeNetwork:
+    return FakeNetwork()
+
+
+@pytest.fixture
+async def sliding(network: FakeNetwork) -> AsyncIterator[Server]:
+    """Serves blocks 1:3 and may hold one more."""
+    async with serve(network, Span(1, 3), max_blocks=3, limits=Limits(cache_tokens=512)) as server:
+        yield server
+
+
+def expected(span: Span, batch: int, tokens: int) -> torch.Tensor:
+    with torch.inference_mode():
+        blocks = load(span)
+        return blocks.forward(hidden_states(batch, tokens), blocks.new_cache())
+
+
+class Stepper:
+    """A session over `span` of two rows, and what it was told with the last answer."""
+
+    def __init__(self, client: Client, span: Span) -> None:
+        self.client = client
+        self.is_leaving = False
+        self._span = span
+
+    async def step(self, start: int, end: int) -> torch.Tensor:
+        first = opening(self._span) if start == 0 else None
+        reply = await self.client.step(StepRequest(hidden_states(2, 30)[:, start:end], opening=first))
+        self.is_leaving = reply.timing.is_leaving
+        return reply.hidden
+
+
+async def a_session(network: FakeNetwork, server: Server, span: Span) -> Stepper:
+    return Stepper(await Client.open(network.start(), server), span)
+
+
+async def test_a_session_over_blocks_that_stay_goes_on_through_a_whole_slide(
+    network: FakeNetwork, sliding: Server
+) -> None:
+    session = await a_session(network, sliding, Span(2, 3))
+    outputs = [await session.step(0, 20)]
+    await grow(sliding, 3)
+    outputs.append(await session.step(20, 22))
+    await shrink(sliding, Span(2, 4))
+    outputs.append(await session.step(22, 30))
+    assert not session.is_leaving
+    assert is_close(torch.cat(outputs, 1), expected(Span(2, 3), 2, 30))
+    newcomer = await a_session(network, sliding, Span(2, 4))
+    assert is_close(await newcomer.step(0, 30), expected(Span(2, 4), 2, 30))
+    for each in (session, newcomer):
+        await each.client.close()
+    assert sliding.used_pages == 0
+
+
+async def test_a_session_over_blocks_that_go_is_told_to_leave_and_waited_for(
+    network: FakeNetwork, sliding: Server
+) -> None:
+    goes, stays = await a_session(network, sliding, Span(1, 3)), await a_session(network, sliding, Span(2, 3))
+    for session in (goes, stays):
+        await session.step(0, 20)
+        assert not session.is_leaving
+    shrinking = asyncio.create_task(shrink(sliding, Span(2, 3)))
+    await until(lambda: sliding.serving.admission.is_leaving(Span(1, 3)))
+    for session in (goes, stays):
+        await session.step(20, 21)
+    assert goes.is_leaving
+    assert not stays.is_leaving
+    assert not shrinking.done()
+    await goes.client.close()
+    await shrinking
+    await stays.step(21, 22)
+
+
+async def test_who_does_not_leave_in_time_is_sent_away(network: FakeNetwork, sliding: Server) -> None:
+    session = await a_session(network, sliding, Span(1, 3))
+    await session.step(0, 20)
+    await shrink(sliding, Span(2, 3), patience_s=0.0)
+    with pytest.raises(RemoteError) as told:
+        await session.client.answer((2, 1, 64))
+    assert told.value.code is Code.DRAINING
+
+
+async def test_a_session_that_runs_alone_keeps_its_cache(network: FakeNetwork, sliding: Server) -> None:
+    client = await Client.open(network.start(), sliding)
+    first = opening(Span(2, 3), exact=True)
+    outputs = [(await client.step(StepRequest(hidden_states(1, 9)[:, :5], opening=first))).hidden]
+    await grow(sliding, 0)
+    await shrink(sliding, Span(2, 3))
+    outputs.append((await client.step(StepRequest(hidden_states(1, 9)[:, 5:]))).hidden)
+    with torch.inference_mode():
+        blocks = load(Span(2, 3))
+        cache = blocks.new_cache()
+        alone = [blocks.forward(hidden_states(1, 9)[:, a:b], cache) for a, b in ((0, 5), (5, 9))]
+    assert all(torch.equal(one, other) for one, other in zip(outputs, alone, strict=True))
+
+
+async def test_what_is_not_kept_is_refused_at_once_and_new_blocks_are_served(
+    network: FakeNetwork, sliding: Server
+) -> None:
+    host = network.start()
+    sliding.serving.admission.kept = Span(2, 3)
+    with pytest.raises(RemoteError) as refusal:
+        await forward(host, sliding, Span(1, 3))
+    assert refusal.value.code is Code.NOT_SERVED
+    await shrink(sliding, Span(2, 3))
+    await grow(sliding, 3)
+    assert is_close(await forward(host, sliding, Span(2, 4)), expected(Span(2, 4), 1, 7))
+
+
+async def forward(host: FakeHost, server: Server, span: Span) -> torch.Tensor:
+    request = ForwardRequest("golden", span, hidden_states(1, 7))
+    answer = await host.call(server.host.peer_id, wire.FORWARD, wire.encode_forward(request), timeout_s=60)
+    return wire.decode_tensor_reply(answer, like=wire.reply_shapes(request)).tensors[0]
