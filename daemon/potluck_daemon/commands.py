@@ -15,6 +15,7 @@ from potluck_daemon.control.server import Handler
 from potluck_daemon.joined import JoinedSwarms, free_name
 from potluck_daemon.new_model import find_model
 from potluck_daemon.presence.probe import Sighting
+from potluck_daemon.topics.health import HealthTopic
 from potluck_daemon.topics.programs import ProgramsTopic
 from potluck_daemon.topics.settings import SettingsTopic, change_settings
 from potluck_daemon.topics.swarms import SwarmsTopic
@@ -51,6 +52,7 @@ class Commands:
             **SettingsTopic(self._daemon).handlers(),
             **ProgramsTopic(self._daemon).handlers(),
             **SwarmsTopic(self._daemon).handlers(),
+            **HealthTopic(self._daemon).handlers(),
         }
 
     async def _hello(self, params: schema.HelloParams) -> schema.Hello:

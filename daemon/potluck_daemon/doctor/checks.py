@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from potluck_daemon.control.schema import Status
@@ -32,11 +32,14 @@ def read_scene(places: Places, status: Status | None) -> Scene:
 
 
 def examine(scene: Scene) -> list[Finding]:
-    found: list[Finding] = []
+    return [finding for found in examine_each(scene) for finding in found]
+
+
+def examine_each(scene: Scene) -> Iterator[list[Finding]]:
+    """The findings of one check after the other."""
     for name, gather, judge in CHECKS:
         try:
-            found += judge(gather(scene))
+            yield judge(gather(scene))
         except Exception as error:  # the edge: one check must not hide the others
             log.debug("check %s failed", name, exc_info=True)
-            found.append(Finding(name, Severity.NOTE, f"could not be checked ({type(error).__name__})"))
-    return found
+            yield [Finding(name, Severity.NOTE, f"could not be checked ({type(error).__name__})")]

@@ -129,4 +129,4 @@ def test_what_is_private_was_there_to_be_found(home: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diag", "--output", "/proc/none/d.zip"]) == 1
-    assert "--output names another place" in capsys.readouterr().err
+    assert "choose another place" in capsys.readouterr().err

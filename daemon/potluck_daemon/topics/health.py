@@ -1,0 +1,63 @@
+"""`doctor.*` and `diag.export` of the control API. What examines is imported when asked for: a daemon is small."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from potluck_daemon.control.method import Empty
+from potluck_daemon.control.methods import health
+from potluck_daemon.control.server import Handler
+
+if TYPE_CHECKING:
+    from potluck_daemon.daemon import Daemon
+
+
+class HealthTopic:
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._examination = health.Examination()
+        self._running: asyncio.Task[None] | None = None
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            health.EXAMINE.name: self._examine,
+            health.FINDINGS.name: self._findings,
+            health.EXPORT.name: self._export,
+        }
+
+    async def _examine(self, _: Empty) -> health.Examination:
+        """One at a time: who asks while one runs sees that one."""
+        if not self._examination.is_running:
+            from potluck_daemon.doctor.checks import CHECKS
+
+            self._examination = health.Examination(num_checks=len(CHECKS), is_running=True, at=time.time())
+            self._running = asyncio.create_task(self._examine_each())
+        return self._examination
+
+    async def _findings(self, _: Empty) -> health.Examination:
+        return self._examination
+
+    async def _examine_each(self) -> None:
+        from potluck_daemon.doctor.checks import examine_each, read_scene
+
+        try:
+            checks = examine_each(await asyncio.to_thread(read_scene, self._daemon.places, self._daemon.status()))
+            while (found := await asyncio.to_thread(next, checks, None)) is not None:
+                now = self._examination
+                self._examination = replace(now, findings=(*now.findings, *found), num_done=now.num_done + 1)
+        finally:
+            self._examination = replace(self._examination, is_running=False)
+
+    async def _export(self, params: health.ExportParams) -> health.Bundle:
+        from potluck_daemon.bundle import this_person, write_bundle
+        from potluck_daemon.doctor.checks import read_scene
+
+        def write() -> health.Bundle:
+            return write_bundle(Path(params.path), read_scene(self._daemon.places, status), this_person())
+
+        status = self._daemon.status()
+        return await asyncio.to_thread(write)
