@@ -19,6 +19,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
 from potluck.routing import Hop as RouteHop
+from potluck.routing import Pace
 
 _IDLE_S = 60.0  # a stream that was closed after a pause this long was closed for being idle, which is no failure
 
@@ -43,6 +44,7 @@ class Hop:
         self.pins = part.pins  # a replacement must compute exactly this
         self.history = history
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
+        self.pace = Pace(part.cost_s)
         self.is_leaving = False  # the server said so with its last answer
         self.parked: Parked | None = None  # at a server that said goodbye
         self._max_batch_tokens = record.max_batch_tokens
@@ -167,6 +169,8 @@ class Hop:
                 raise RemoteError(Code.ROLLBACK, "the server closed the session after a pause")
             raise RemoteError(Code.UNREACHABLE, "the server closed the session")
         self.is_leaving = reply.timing.is_leaving
+        if request.opening is None and request.hidden.shape[1] == 1:
+            self.pace.add(self._last_used_s - began_s)
         self.report.add(
             tokens=request.hidden.shape[1], wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing
         )

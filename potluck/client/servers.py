@@ -11,19 +11,36 @@ import itertools
 import logging
 import random
 import time
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from potluck.client.config import ClientConfig
-from potluck.client.recovery import Bans, Verdict
+from potluck.client.quoting import Quotes, Quoting
+from potluck.client.recovery import Bans, Verdict, judge
 from potluck.directory import Directory
 from potluck.errors import NetworkError
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.records import LiveServer
 from potluck.protocol.swarm import Swarm
-from potluck.routing import Hop, Needs, NoRouteError, choose_adapter, find_route
+from potluck.routing import (
+    STICKINESS,
+    Affinity,
+    Needs,
+    NoRouteError,
+    Parts,
+    Roster,
+    Route,
+    Slowness,
+    Vantage,
+    choose_adapter,
+    draw_routes,
+    estimate_rtts,
+    find_route,
+    reprice,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -32,22 +49,43 @@ _MAX_PINGS = 32  # at a time
 _RTT_LIVES_S = 300.0
 _NO_NEEDS = Needs()
 _RETRY_S = (0.2, 0.5, 1.0, 2.0)  # pauses while blocks are missing; the last one repeats
+_DRAWS = 4  # routes whose servers are asked for quotes
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A session that looks for servers to stay with.
+
+    Attributes:
+        tokens: of each row, that will be sent at first.
+        beginning: fingerprints of these, to go where they are known.
+    """
+
+    rows: int
+    tokens: int
+    beginning: Sequence[bytes] = ()
 
 
 class Servers:
     """Lives in the client's event loop."""
 
-    def __init__(self, host: Host, swarm: Swarm, config: ClientConfig) -> None:
+    def __init__(self, host: Host, swarm: Swarm, config: ClientConfig, quoting: Quoting) -> None:
         self._host = host
         self._swarm = swarm
         self._config = config
+        self._quoting = quoting
         self._directory = Directory(host, swarm)
-        self._live: tuple[LiveServer, ...] = ()
+        self._roster = Roster.of(())
         self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds, and when measured
+        self._distances: dict[PeerId, float] = {}  # seconds; estimated where nothing was measured
         self._bans = Bans(config)
+        self._slowness = Slowness()
+        self._affinity = Affinity()
+        self._rng = np.random.default_rng()
         self.adapter = config.adapter  # once a server has it, with the hash of what it holds
         self._watching: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
+        self._pings: set[asyncio.Task[bool]] = set()
 
     async def start(self) -> None:
         """Read the directory for the first time, and from then on in the background."""
@@ -57,7 +95,7 @@ class Servers:
         await asyncio.wait({self._pinging}, timeout=_FIRST_PINGS_S)
 
     async def stop(self) -> None:
-        for task in (self._watching, self._pinging):
+        for task in (self._watching, self._pinging, *self._pings):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -69,8 +107,9 @@ class Servers:
         *,
         unwanted: Collection[PeerId] = (),
         why: RemoteError | None = None,
-    ) -> tuple[Hop, ...]:
-        """Servers for all blocks of `span`; waits for missing ones, at most `no_route_timeout_s`.
+    ) -> Route:
+        """Servers for all blocks of `span`, at once by what is known of them; waits for missing ones, at most
+        `no_route_timeout_s`.
 
         Args:
             unwanted: peers to leave out, besides those that failed lately.
@@ -81,7 +120,7 @@ class Servers:
         began_s = time.monotonic()
         for attempt in itertools.count():
             try:
-                return self._choose(span, needs, unwanted)
+                return self._draw(span, needs, unwanted, draws=1)[0]
             except NoRouteError as error:
                 left_s = self._config.no_route_timeout_s - (time.monotonic() - began_s)
                 if left_s <= 0:
@@ -91,10 +130,39 @@ class Servers:
             await self._look_again(_RETRY_S[min(attempt, len(_RETRY_S) - 1)], left_s)
         raise AssertionError("not reached")
 
+    async def compare_routes(
+        self, span: Span, needs: Needs, errand: Errand, *, unwanted: Collection[PeerId] = ()
+    ) -> Route:
+        """As `find_route`, but the servers of several routes are asked for quotes, and the best is taken of these.
+
+        A route that was given the same beginning is taken if it costs little more.
+        """
+        route = await self.find_route(span, needs, unwanted=unwanted)
+        routes = self._draw(span, needs, unwanted, draws=_DRAWS)
+        known = self._known_route(span, needs, errand, unwanted)
+        if known is not None:
+            routes.append(known)
+        if len({each.parts for each in routes}) == 1:
+            return routes[0]
+        asked = {hop.peer_id: hop.server for each in routes for hop in each.hops}
+        quotes = await self._quoting.ask(asked.values(), span, rows=errand.rows, tokens=errand.tokens)
+        for peer, error in quotes.refused.items():
+            self.note_failure(peer, judge(error))
+        self._ping_soon(peer for peer in quotes.rtts_s if peer not in self._rtts)
+        return self._best_of(quotes, span, needs, unwanted, known) or route
+
+    def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
+        """A session that begins so was served by `parts`."""
+        self._affinity.remember(beginning, parts, time.monotonic())
+
+    def note_pace(self, peer: PeerId, ratio: float) -> None:
+        """Steps take `ratio` times what was promised."""
+        self._slowness.note(peer, ratio, time.monotonic())
+
     def has_route(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> bool:
         """Whether somebody serves `span` now, without the `unwanted` ones."""
         try:
-            self._choose(span, needs, unwanted)
+            find_route(self._roster, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
             return False
         return True
@@ -115,7 +183,7 @@ class Servers:
             async with asyncio.timeout(min(left_s, self._config.refresh_period_s)):
                 _, *answers = await work
                 self._bans.forgive(peer for peer, is_back in zip(faulty, answers, strict=True) if is_back)
-                self._bans.forgive(server.peer_id for server in self._live if server.peer_id in left)
+                self._bans.forgive(server.peer_id for server in self._roster.servers if server.peer_id in left)
         except TimeoutError:
             pass
         await asyncio.sleep(min(pause_s, left_s))
@@ -128,7 +196,7 @@ class Servers:
     async def refresh(self) -> None:
         """Read the directory; keeps what was known if nobody answers. Starts measuring distances."""
         try:
-            self._live = (await self._directory.fetch()).servers
+            self._roster = Roster.of((await self._directory.fetch()).servers, self._roster)
         except NetworkError as error:
             _log.warning("the directory does not answer: %s", error)
         if self._pinging is None or self._pinging.done():
@@ -138,8 +206,18 @@ class Servers:
         now = time.monotonic()
         known = {peer for peer, (_, when) in self._rtts.items() if now - when < _RTT_LIVES_S}
         avoided = self._bans.current(now)
-        unknown = [peer for server in self._live if (peer := server.peer_id) not in known and peer not in avoided]
+        unknown = [peer for peer in self._roster.index if peer not in known and peer not in avoided]
         await asyncio.gather(*(self._ping(peer) for peer in random.sample(unknown, min(len(unknown), _MAX_PINGS))))
+        self._distances = estimate_rtts(self._roster.servers, self._measured())
+
+    def _measured(self) -> dict[PeerId, float]:
+        return {peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()}
+
+    def _ping_soon(self, peers: Iterable[PeerId]) -> None:
+        for peer in peers:
+            task = asyncio.create_task(self._ping(peer))
+            self._pings.add(task)
+            task.add_done_callback(self._pings.discard)
 
     async def _ping(self, peer: PeerId) -> bool:
         try:
@@ -150,20 +228,42 @@ class Servers:
         self._rtts[peer] = (rtt_s, time.monotonic())
         return True
 
-    def _choose(self, span: Span, needs: Needs, unwanted: Collection[PeerId]) -> tuple[Hop, ...]:
+    def _draw(self, span: Span, needs: Needs, unwanted: Collection[PeerId], *, draws: int) -> list[Route]:
+        vantage, demands = self._vantage(unwanted), self._demands(needs)
+        return draw_routes(self._roster, span, self._rng, draws=draws, vantage=vantage, needs=demands)
+
+    def _known_route(self, span: Span, needs: Needs, errand: Errand, unwanted: Collection[PeerId]) -> Route | None:
+        parts = self._affinity.find(errand.beginning, time.monotonic())
+        if parts is None or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
+            return None
+        return reprice(self._roster, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
+
+    def _best_of(
+        self, quotes: Quotes, span: Span, needs: Needs, unwanted: Collection[PeerId], known: Route | None
+    ) -> Route | None:
+        """The cheapest route through those who were asked, or the known one. None: they do not make a route."""
+        roster, demands = Roster.of(quotes.servers, self._roster), self._demands(needs)
+        vantage = self._vantage({*unwanted, *quotes.silent})
+        vantage = replace(vantage, rtts_s={**quotes.rtts_s, **vantage.rtts_s})
+        try:
+            best = find_route(roster, span, vantage=vantage, needs=demands)
+        except NoRouteError:
+            return None
+        if known is not None:
+            known = reprice(roster, known.parts, vantage=vantage, needs=demands)
+        return known if known is not None and known.cost_s * STICKINESS <= best.cost_s else best
+
+    def _vantage(self, unwanted: Collection[PeerId]) -> Vantage:
+        now = time.monotonic()
+        return Vantage(
+            rtts_s={**self._distances, **self._measured()},
+            banned=self._bans.current(now) | set(unwanted),
+            slowness=self._slowness.current(now),
+        )
+
+    def _demands(self, needs: Needs) -> Needs:
+        """What the user demands of every server, added to what a session needs."""
         if self.adapter is not None:
-            self.adapter = choose_adapter(self._live, self.adapter)
-        needs = replace(
-            needs,
-            dtype=self._config.compute_dtype,
-            quantization=self._config.quantization,
-            adapter=self.adapter,
-        )
-        route = find_route(
-            self._live,
-            span,
-            rtts_s={peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()},
-            banned=self._bans.current(time.monotonic()) | set(unwanted),
-            needs=needs,
-        )
-        return route.hops
+            self.adapter = choose_adapter(self._roster.servers, self.adapter)
+        config = self._config
+        return replace(needs, dtype=config.compute_dtype, quantization=config.quantization, adapter=self.adapter)

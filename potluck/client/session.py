@@ -11,29 +11,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 
 from torch import Tensor
 
+from potluck.client.beginnings import fingerprints
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
 from potluck.client.hop import Hop, Parked
 from potluck.client.recovery import Action, judge
 from potluck.client.report import RouteReport
-from potluck.client.servers import Servers
+from potluck.client.servers import Errand, Servers
 from potluck.client.succession import Successions
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening
 from potluck.routing import Hop as RouteHop
-from potluck.routing import Needs, Variant
+from potluck.routing import Needs, Route, Variant
 
 _log = logging.getLogger(__name__)
 
 _LEAVING = RemoteError(Code.DRAINING, "it said that it would leave")
+_SOON_TOKENS = 64  # that servers should keep memory for besides what is sent at first
 
 
 class InferenceSession:
@@ -77,7 +79,7 @@ class InferenceSession:
                 hint="open it with a larger max_length",
             )
         if not self._hops:
-            await self._open(hidden.shape[0])
+            await self._open(hidden, prompts)
         self._change_over()
         self._rewind(position, order)
         if not hidden.shape[1]:
@@ -96,9 +98,13 @@ class InferenceSession:
         hops, self._hops = self._hops, []
         await asyncio.gather(self._successions.close(), *(hop.close() for hop in hops))
 
-    async def _open(self, batch: int) -> None:
-        route = await self._servers.find_route(self._span, self._needs(batch))
-        self._put(slice(None), [self._new_hop(part, History()) for part in route])
+    async def _open(self, hidden: Tensor, prompts: Tensor | None) -> None:
+        rows, tokens = hidden.shape[:2]
+        beginning = fingerprints(hidden) if prompts is None and not self._config.exact else ()
+        errand = Errand(rows, min(tokens + _SOON_TOKENS, self.max_length), beginning)
+        route = await self._servers.compare_routes(self._span, self._needs(rows), errand)
+        self._servers.remember(beginning, route.parts)
+        self._put(slice(None), [self._new_hop(part, History()) for part in route.hops])
         # Streams are opened side by side; one that does not open is dealt with when its turn comes.
         await asyncio.gather(*(hop.open() for hop in self._hops), return_exceptions=True)
 
@@ -106,10 +112,14 @@ class InferenceSession:
         """Put successors that are ready in the places of servers that are leaving."""
         for hop in list(self._hops):
             heirs = self._successions.take(hop)
-            if heirs is not None:
+            if heirs is None:
+                continue
+            if hop.is_leaving:
                 self._servers.note_failure(hop.peer_id, judge(_LEAVING))
-                self._replace(hop, heirs, _LEAVING)
-                self._successions.dismiss(hop)
+                self._replace(hop, heirs, _told(_LEAVING))
+            else:
+                self._replace(hop, heirs, f"slow: steps took {1000 * hop.pace.seen_s:.0f} ms")
+            self._successions.dismiss(hop)
 
     def _rewind(self, position: int, order: Tensor | None) -> None:
         if order is not None or any(position < hop.history.length for hop in self._hops):
@@ -172,12 +182,12 @@ class InferenceSession:
             )
             heirs = self._heirs(hop, route)
             self._resume(heirs[0])
-        self._replace(hop, heirs, error)
+        self._replace(hop, heirs, _told(error))
 
-    def _heirs(self, lost: Hop, route: Sequence[RouteHop]) -> list[Hop]:
+    def _heirs(self, lost: Hop, route: Route) -> list[Hop]:
         """New hops for the blocks of `lost`, whose histories hold no more than their prompts."""
         prompts = lost.history.prompts
-        heirs = [self._new_hop(part, History(_prompts_of(prompts, part.span, lost.span))) for part in route]
+        heirs = [self._new_hop(part, History(_prompts_of(prompts, part.span, lost.span))) for part in route.hops]
         for heir in heirs:
             heir.report.replayed_tokens = lost.history.length
         return heirs
@@ -189,21 +199,31 @@ class InferenceSession:
             heir.resume(parked)
             heir.report.replayed_tokens = 0
 
-    def _replace(self, lost: Hop, heirs: list[Hop], why: RemoteError) -> None:
+    def _replace(self, lost: Hop, heirs: list[Hop], why: str) -> None:
         """The first heir gets all that the lost hop was given; the others may lack outputs of the one before."""
         lost.history.keep_prompts(len(heirs[0].span))
         heirs[0].history = lost.history
-        lost.report.replaced_because = f"{why.code}: {why.message}"
+        lost.report.replaced_because = why
         self.route.replaced.append(lost.report)
         index = self._hops.index(lost)
         self._put(slice(index, index + 1), heirs)
 
-    async def _prepare_heirs(self, leaver: Hop) -> list[Hop]:
-        """Other servers with all that `leaver` has been given by now, while it goes on serving."""
+    async def _prepare_heirs(self, leaver: Hop) -> list[Hop] | None:
+        """Other servers with all that `leaver` has been given by now, while it goes on serving.
+
+        None: it does not say that it leaves, and there is nothing so much better that a move is worth it.
+        """
         given = leaver.history.since(0)
-        route = await self._servers.find_route(
-            leaver.span, self._needs(given.shape[0], leaver.pins), unwanted=self._unwanted | {leaver.peer_id}
-        )
+        needs, unwanted = self._needs(given.shape[0], leaver.pins), self._unwanted | {leaver.peer_id}
+        must_go = leaver.is_leaving
+        if not must_go:
+            self._servers.note_pace(leaver.peer_id, leaver.pace.ratio)
+            if not self._servers.has_route(leaver.span, needs, unwanted=unwanted):
+                return None
+        errand = Errand(given.shape[0], min(given.shape[1] + _SOON_TOKENS, self.max_length))
+        route = await self._servers.compare_routes(leaver.span, needs, errand, unwanted=unwanted)
+        if not must_go and not leaver.pace.is_worth(route.cost_s):
+            return None
         heirs = self._heirs(leaver, route)
         heirs[0].history.append(given)
         try:
@@ -237,6 +257,10 @@ class InferenceSession:
     def _put(self, place: slice, hops: list[Hop]) -> None:
         self._hops[place] = hops
         self.route.hops = [hop.report for hop in self._hops]
+
+
+def _told(error: RemoteError) -> str:
+    return f"{error.code}: {error.message}"
 
 
 def _prompts_of(prompts: Tensor | None, span: Span, whole: Span) -> Tensor | None:

@@ -58,7 +58,7 @@ class StatelessCalls:
         """
         legs: list[Leg] = []
         failures = _Failures(self._servers, self._config)
-        route = list(await self._servers.find_route(span, needs))
+        route = list((await self._servers.find_route(span, needs)).hops)
         while route:
             part = route.pop(0)
             request = ForwardRequest(
@@ -73,7 +73,8 @@ class StatelessCalls:
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
-                route = list(await self._servers.find_route(rest, needs, unwanted=failures.unwanted, why=error))
+                again = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, why=error)
+                route = list(again.hops)
                 continue
             self._servers.note_success(part.peer_id)
             legs.append(Leg(part, hidden))

@@ -1,4 +1,4 @@
-"""Successors of servers that say they will leave: found and fed while the old ones still serve.
+"""Successors of servers that say they will leave, or are too slow: found and fed while the old ones still serve.
 
 A successor is given what the old server was given so far, in the background; the session changes over between two
 steps. Inputs are sent, not keys and values: over a network they are several times fewer bytes.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from potluck.client.hop import Hop
@@ -23,18 +24,29 @@ Heirs = list[Hop]
 class Successions:
     """At most one attempt for each hop: what fails is left to the replay when the server is gone."""
 
-    def __init__(self, prepare: Callable[[Hop], Awaitable[Heirs]]) -> None:
-        """`prepare` returns the heirs of a hop, each with all that the hop had when it was called; may raise."""
+    def __init__(self, prepare: Callable[[Hop], Awaitable[Heirs | None]]) -> None:
+        """`prepare` returns the heirs of a hop, each with all that the hop had when it was called; may raise. None: it
+        is better to stay."""
         self._prepare = prepare
         self._tasks: dict[Hop, asyncio.Task[Heirs | None]] = {}
+        self._leaving: set[Hop] = set()  # for whom there was an attempt because they leave
         self._goodbyes: set[asyncio.Task[None]] = set()
 
     def begin(self, hops: Sequence[Hop]) -> None:
-        """Look for successors of those that are leaving."""
+        """Look for successors of those that are leaving, and of those for which it is time to compare."""
+        now = time.monotonic()
         for hop in hops:
-            if hop.is_leaving and hop not in self._tasks:
+            task = self._tasks.get(hop)
+            if task is not None and task.done() and task.result() is None and hop not in self._leaving:
+                del self._tasks[hop]  # it stayed
+            if hop in self._tasks:
+                continue
+            if hop.is_leaving:
                 _log.info("the server of blocks %s is leaving; preparing another", hop.span)
-                self._tasks[hop] = asyncio.create_task(self._attempt(hop))
+                self._leaving.add(hop)
+            elif not hop.pace.is_due(now):
+                continue
+            self._tasks[hop] = asyncio.create_task(self._attempt(hop))
 
     def take(self, hop: Hop) -> Heirs | None:
         """The heirs of `hop` if they are ready; they belong to the caller then."""

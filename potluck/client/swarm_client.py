@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
+from potluck.client.quoting import Quoting
 from potluck.client.servers import Servers
 from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessCalls
@@ -96,7 +97,8 @@ class SwarmClient:
 
     async def _start(self) -> None:
         self._host = await self._start_host(self.swarm, self.config)
-        self.servers = Servers(self._host, self.swarm, self.config)
+        quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
+        self.servers = Servers(self._host, self.swarm, self.config, quoting)
         self.calls = Calls(self._host, self.config, self._caller_for)
         self.stateless = StatelessCalls(self.servers, self.calls, self.config, self.swarm.prefix)
         await self.servers.start()

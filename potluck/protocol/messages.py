@@ -125,6 +125,28 @@ class StepReply:
 
 
 @dataclass(frozen=True, slots=True)
+class QuoteRequest:
+    """What would a new session of `rows` rows through `span` cost now? Asks to keep memory for it for a moment."""
+
+    prefix: str
+    span: Span
+    rows: int
+    tokens: int  # of each row, that memory should be kept for
+    caller: Caller = field(default_factory=Caller)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The present load of a server, as in its heartbeat but of this moment."""
+
+    batch: int  # rows in recent steps, and those that were quoted lately
+    step_ms: float  # a decode step through the whole span, wait included
+    queue_ms: float  # of this, the wait
+    free_tokens: int  # through the whole span; the session's own reservation counts as free
+    reserved_tokens: int = 0  # kept for the caller, all rows together; a session may open without
+
+
+@dataclass(frozen=True, slots=True)
 class ServerInfo:
     """Answer to rpc_info. `extras` holds keys that this version does not know."""
 

@@ -1,6 +1,30 @@
 """From the servers of a swarm to a route through them. Pure functions; no clock, no network."""
 
+from potluck.routing.affinity import STICKINESS, Affinity, Parts
+from potluck.routing.latency import estimate_rtts
+from potluck.routing.needs import Needs, Vantage
+from potluck.routing.pace import Pace, Slowness
+from potluck.routing.roster import Roster
 from potluck.routing.route import Hop, NoRouteError, Route, Variant
-from potluck.routing.search import Needs, choose_adapter, find_route, replacement
+from potluck.routing.search import choose_adapter, draw_routes, find_route, replacement, reprice
 
-__all__ = ["Hop", "Needs", "NoRouteError", "Route", "Variant", "choose_adapter", "find_route", "replacement"]
+__all__ = [
+    "STICKINESS",
+    "Affinity",
+    "Hop",
+    "Needs",
+    "NoRouteError",
+    "Pace",
+    "Parts",
+    "Roster",
+    "Route",
+    "Slowness",
+    "Vantage",
+    "Variant",
+    "choose_adapter",
+    "draw_routes",
+    "estimate_rtts",
+    "find_route",
+    "replacement",
+    "reprice",
+]

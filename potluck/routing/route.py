@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.records import LiveServer, NumberFormat
+from potluck.protocol.records import LiveServer, ServerRecord
 
 _MAX_NAMED = 4
 
@@ -22,10 +22,9 @@ class Variant:
     digest: str
 
     @classmethod
-    def of(cls, server: LiveServer, block: int) -> Variant:
-        record = server.record
-        form: NumberFormat = record.format
-        return cls(record.revision, form.dtype, form.quantization, record.block_digests[block - record.span.start])
+    def of(cls, record: ServerRecord, block: int) -> Variant:
+        form, digest = record.format, record.block_digests[block - record.span.start]
+        return cls(record.revision, form.dtype, form.quantization, digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +33,7 @@ class Hop:
 
     server: LiveServer
     span: Span
+    cost_s: float = 0.0  # estimate of one decode step here
 
     @property
     def peer_id(self) -> PeerId:
@@ -42,15 +42,23 @@ class Hop:
     @property
     def pins(self) -> dict[int, Variant]:
         """The variant of each block, for a replacement that must compute the same."""
-        return {block: Variant.of(self.server, block) for block in self.span}
+        return {block: Variant.of(self.server.record, block) for block in self.span}
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Hops whose spans follow each other without gap; `cost_s` estimates one decode step through all of them."""
+    """Hops whose spans follow each other without gap."""
 
     hops: tuple[Hop, ...]
-    cost_s: float
+
+    @property
+    def cost_s(self) -> float:
+        """Estimate of one decode step through all of them."""
+        return sum(hop.cost_s for hop in self.hops)
+
+    @property
+    def parts(self) -> tuple[tuple[PeerId, Span], ...]:
+        return tuple((hop.peer_id, hop.span) for hop in self.hops)
 
 
 class NoRouteError(SwarmError):

@@ -11,7 +11,9 @@ from potluck.wire.protocols import (
     INFERENCE,
     INFO,
     PUSH,
+    QUOTE,
 )
+from potluck.wire.quotes import decode_quote, decode_quote_request, encode_quote, encode_quote_request
 from potluck.wire.reachability import (
     decode_check_reply,
     decode_check_request,
@@ -67,6 +69,7 @@ __all__ = [
     "MAX_UNARY_BYTES",
     "MODELS_KEY",
     "PUSH",
+    "QUOTE",
     "Compression",
     "Limits",
     "PartJoiner",
@@ -80,6 +83,8 @@ __all__ = [
     "decode_info",
     "decode_info_request",
     "decode_push",
+    "decode_quote",
+    "decode_quote_request",
     "decode_step",
     "decode_step_reply",
     "decode_tensor_reply",
@@ -90,6 +95,8 @@ __all__ = [
     "encode_info",
     "encode_info_request",
     "encode_push",
+    "encode_quote",
+    "encode_quote_request",
     "encode_step",
     "encode_step_reply",
     "encode_tensor_reply",

@@ -1,4 +1,4 @@
-"""Protocol ids of the stock calls: `<class>.<method>`, part of the wire contract."""
+"""Protocol ids of the stock calls, `<class>.<method>`, part of the wire contract; and of ours."""
 
 from __future__ import annotations
 
@@ -12,3 +12,4 @@ BACKWARD_STREAM: Final = "TransformerConnectionHandler.rpc_backward_stream"
 INFERENCE: Final = "TransformerConnectionHandler.rpc_inference"  # stream
 PUSH: Final = "TransformerConnectionHandler.rpc_push"  # unary
 CHECK: Final = "ReachabilityProtocol.rpc_check"  # unary
+QUOTE: Final = "Potluck.quote"  # unary; ours alone

@@ -28,7 +28,6 @@ def loaded_by(code: str) -> set[str]:
         "potluck.p2p.runtime_dir",
         "potluck.protocol.invite",
         "potluck.protocol.messages",
-        "potluck.routing",
         "potluck_daemon.cli.command_tree",
         "potluck_daemon.cli.main",
         "potluck_daemon.cli.manual",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,7 +17,6 @@ from potluck.blocks.ragged import StepRow, plan_step
 
 _MEASURE_S = 0.05  # for each of the two measurements; at least one run each
 _FORWARD_TOKENS = 64
-_RECENT_STEPS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +69,6 @@ def combine(speed: Speed, *, num_blocks: int, hidden_size: int, link_mbps: float
     """What a typical request gets: half the span on average, or the link with 16 bits a value."""
     network_tps = link_mbps * 1e6 / (16 * hidden_size)
     return Rates(network_tps, min(speed.forward_tps / ((num_blocks + 1) / 2), network_tps))
-
-
-class StepMeter:
-    """Recent decode steps, from arrival to answer."""
-
-    def __init__(self) -> None:
-        self._recent_ms: deque[float] = deque(maxlen=_RECENT_STEPS)
-
-    def add(self, step_ms: float) -> None:
-        self._recent_ms.append(step_ms)
-
-    @property
-    def median_ms(self) -> float:
-        """0 before the first step."""
-        return statistics.median(self._recent_ms) if self._recent_ms else 0.0
 
 
 def _median_s(run: Callable[[], object], device: torch.device) -> float:

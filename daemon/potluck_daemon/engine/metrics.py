@@ -11,6 +11,8 @@ from potluck.protocol.codes import Code
 STEP_TIME_BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Upper bounds of the buckets of `EngineMetrics.step_times`; one more bucket has all that took longer."""
 
+_RECENT_WEIGHT = 0.1  # of the newest step
+
 
 @dataclass(frozen=True, slots=True)
 class PageCounts:
@@ -63,6 +65,7 @@ class StepCounts:
         self.shared_tokens = 0
         self.steps = 0
         self.step_rows = 0
+        self.recent_rows = 0.0  # of a step, over the last dozen
         self.step_seconds = 0.0
         self.step_times = [0] * (len(STEP_TIME_BOUNDS_S) + 1)
         self.spills = 0
@@ -72,5 +75,6 @@ class StepCounts:
     def add_step(self, rows: int, seconds: float) -> None:
         self.steps += 1
         self.step_rows += rows
+        self.recent_rows += _RECENT_WEIGHT * (rows - self.recent_rows)
         self.step_seconds += seconds
         self.step_times[bisect_left(STEP_TIME_BOUNDS_S, seconds)] += 1

@@ -445,12 +445,15 @@ class Engine:
         assert self._host is not None
         serving = self.serving
         assert serving is not None
+        load = serving.load(time.monotonic())
         return Heartbeat(
             peer_id=self._host.peer_id,
             state=ServerState.ONLINE,
             cache_tokens_left=serving.free_tokens,
             queued_tokens=serving.compute.queued_tokens + serving.calls.queued_tokens,
-            step_ms=serving.meter.median_ms,
+            step_ms=load.step_ms,
+            batch=load.batch,
+            queue_ms=load.queue_ms,
         )
 
     def _record(
@@ -465,6 +468,8 @@ class Engine:
         assert self._host is not None
         config = self.config
         rates = combine(speed, num_blocks=len(span), hidden_size=hidden_size, link_mbps=config.link_mbps)
+        if self.serving is not None:
+            self.serving.meter.network_tps = rates.network_tps
         return ServerRecord(
             peer_id=self._host.peer_id,
             span=span,

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from helpers.server_records import server_of
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
-from potluck.routing import Hop, Needs, NoRouteError, Route, Variant, choose_adapter, find_route, replacement
+from potluck.routing import Hop, Needs, NoRouteError, Roster, Route, Vantage, Variant, choose_adapter
+from potluck.routing import find_route as find_in_roster
+from potluck.routing import replacement as replace_in_roster
 
 ALL = Span(0, 8)
+
+
+def find_route(servers: Iterable[LiveServer], span: Span, needs: Needs | None = None, **known: Any) -> Route:
+    return find_in_roster(Roster.of(servers), span, vantage=Vantage(**known), needs=needs or Needs())
+
+
+def replacement(servers: Iterable[LiveServer], hop: Hop, needs: Needs | None = None, **known: Any) -> tuple[Hop, ...]:
+    return replace_in_roster(Roster.of(servers), hop, vantage=Vantage(**known), needs=needs or Needs())
 
 
 def told(route: Route) -> list[tuple[str, str]]:
@@ -121,14 +133,14 @@ def test_a_replacement_computes_exactly_the_same(other: dict[str, object]) -> No
     with pytest.raises(NoRouteError, match="other weights"):
         replacement([failed, different, server_of("d", 0, 8, **other)], hop)
     equal = server_of("c", 1, 7)
-    assert told(Route(replacement([failed, different, equal], hop), 0.0)) == [("c", "2:6")]
+    assert told(Route(replacement([failed, different, equal], hop))) == [("c", "2:6")]
 
 
 def test_a_replacement_may_be_several_servers_and_never_the_failed_or_banned_one() -> None:
     failed = server_of("a", 0, 8)
     servers = [failed, server_of("banned", 0, 8), server_of("b", 0, 4), server_of("c", 4, 8)]
     hops = replacement(servers, Hop(failed, ALL), banned={PeerId("banned")})
-    assert told(Route(hops, 0.0)) == [("b", "0:4"), ("c", "4:8")]
+    assert told(Route(hops)) == [("b", "0:4"), ("c", "4:8")]
 
 
 def test_servers_outside_the_wanted_blocks_do_not_matter() -> None:
@@ -172,7 +184,7 @@ def test_no_assignment_of_blocks_is_cheaper_than_the_route() -> None:
 
 def test_pins_of_a_hop_are_the_variants_of_its_blocks() -> None:
     server = server_of("a", 2, 6)
-    assert Hop(server, Span(3, 5)).pins == {block: Variant.of(server, block) for block in (3, 4)}
+    assert Hop(server, Span(3, 5)).pins == {block: Variant.of(server.record, block) for block in (3, 4)}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +209,7 @@ def test_a_replacement_meets_the_demands_too() -> None:
         server_of(name, 0, 8, adapters=adapters) for name, adapters in (("a", ("x@1",)), ("b", ("x@1",)), ("c", ()))
     )
     hops = replacement([failed, without, with_adapter], Hop(failed, ALL), needs=Needs(adapter="1"))
-    assert told(Route(hops, 0.0)) == [("b", "0:8")]
+    assert told(Route(hops)) == [("b", "0:8")]
 
 
 def test_of_two_adapters_with_one_name_all_servers_use_the_one_that_is_served_for_more_blocks() -> None:

@@ -15,6 +15,8 @@ from potluck.protocol.messages import (
     Caller,
     ForwardRequest,
     NextServer,
+    Quote,
+    QuoteRequest,
     ServerInfo,
     SessionOpening,
     StepReply,
@@ -32,6 +34,8 @@ from potluck.wire import (
     decode_forward,
     decode_info,
     decode_push,
+    decode_quote,
+    decode_quote_request,
     decode_step,
     decode_step_reply,
     decode_tensor_reply,
@@ -39,6 +43,8 @@ from potluck.wire import (
     encode_forward,
     encode_info,
     encode_push,
+    encode_quote,
+    encode_quote_request,
     encode_step,
     encode_step_reply,
     encode_tensor_reply,
@@ -52,6 +58,7 @@ from potluck.wire import (
     split_tensor_reply,
 )
 from potluck.wire.envelopes import INLINE_BYTES
+from potluck.wire.packing import pack, unpack_map
 
 LIMITS = Limits(hidden_size=8, num_blocks=6, max_batch_tokens=1 << 20, max_length=4096, max_frame_bytes=64 << 20)
 SPAN = Span(2, 4)
@@ -282,3 +289,38 @@ def test_bad_names_of_blocks_are_refused(text: str) -> None:
     with pytest.raises(RemoteError) as refusal:
         parse_uids(text, num_blocks=4)
     assert refusal.value.code is Code.BAD_REQUEST
+
+
+def test_a_quote_and_its_request() -> None:
+    request = QuoteRequest("test", SPAN, rows=3, tokens=100, caller=CALLER)
+    assert decode_quote_request(encode_quote_request(request), limits=LIMITS) == request
+    quote = Quote(batch=4, step_ms=12.5, queue_ms=0.5, free_tokens=1000, reserved_tokens=300)
+    assert decode_quote(encode_quote(quote)) == quote
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"start": 4, "end": 4},
+        {"end": 7},
+        {"rows": 0},
+        {"rows": 1 << 40},
+        {"tokens": -1},
+        {"tokens": 1e9},
+        {"prefix": "a b"},
+        {"prefix": None},
+    ],
+)
+def test_a_quote_for_what_cannot_be_is_refused(wrong: dict[str, object]) -> None:
+    honest = unpack_map(encode_quote_request(QuoteRequest("test", SPAN, rows=3, tokens=100)))
+    with pytest.raises(RemoteError) as caught:
+        decode_quote_request(pack({**honest, **wrong}), limits=LIMITS)
+    assert caught.value.code is Code.BAD_REQUEST
+
+
+@pytest.mark.parametrize("wrong", [{"step_ms": float("nan")}, {"queue_ms": None}, {"free_tokens": -5}, {"batch": "1"}])
+def test_an_impossible_quote_is_a_bad_reply(wrong: dict[str, object]) -> None:
+    honest = unpack_map(encode_quote(Quote(4, 12.5, 0.5, 1000)))
+    with pytest.raises(RemoteError) as caught:
+        decode_quote(pack({**honest, **wrong}))
+    assert caught.value.code is Code.BAD_REPLY

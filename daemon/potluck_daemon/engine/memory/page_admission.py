@@ -7,6 +7,7 @@ A request that fits is granted at once. Otherwise it waits in line until its dea
       before any beyond it; so one client cannot keep others out with many sessions, but may fill an idle server.
     - What the first in line lacks is taken from sessions that have been idle for a while, of clients beyond their share
       first and longest idle first; then from those that wait behind it. Their pages are spilled, not lost.
+    - What is kept for a client that asked for a quote is not free for the others while that lasts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from potluck.protocol.blocks import PeerId
+from potluck_daemon.engine.memory.reservations import Reservations
 
 MAX_PASSES = 16
 IDLE_S = 1.0  # between steps: longer than a client takes that decodes, shorter than a reader
@@ -69,6 +71,7 @@ class PageAdmission:
     def __init__(self, num_pages: int) -> None:
         self.num_pages = num_pages
         self.holders: dict[Hashable, Holder] = {}
+        self.reservations = Reservations()
         self._line: list[PageRequest] = []
 
     @property
@@ -103,14 +106,16 @@ class PageAdmission:
             if request.pages + request.holder.pages > self.num_pages:
                 return self._refuse(request)
         order = self._order()
-        granted = next((request for request in order if request.pages <= free), None)
+        granted = next((request for request in order if request.pages <= self._free_for(request, now, free)), None)
         if granted is not None:
+            if not granted.holder.pages:
+                self.reservations.use(granted.holder.client)
             place = self._line.index(granted)
             for passed in self._line[:place]:
                 passed.passes += 1
             del self._line[place]
             return Grant(granted)
-        victim = self._victim(order, now, free)
+        victim = self._victim(order, now, self._free_for(order[0], now, free))
         if victim is not None:
             return Spill(victim)
         late = next((request for request in self._line if request.deadline <= now), None)
@@ -121,7 +126,9 @@ class PageAdmission:
         if not self._line:
             return None
         idle = [holder.used_at + IDLE_S for holder in self.holders.values() if holder.pages and not holder.is_running]
-        return min([request.deadline for request in self._line] + [at for at in idle if at > now])
+        kept = self.reservations.next_end(now)
+        times = [request.deadline for request in self._line] + [at for at in idle if at > now]
+        return min(times) if kept is None else min(*times, kept)
 
     def _refuse(self, request: PageRequest) -> Refuse:
         self._line.remove(request)
@@ -138,6 +145,9 @@ class PageAdmission:
         return entitled + [
             request for request in self._line if request not in entitled and clients <= {request.holder.client}
         ]
+
+    def _free_for(self, request: PageRequest, now: float, free: int) -> int:
+        return free - self.reservations.pages(now, besides=request.holder.client)
 
     def _share(self) -> float:
         clients = {holder.client for holder in self.holders.values() if holder.pages}

@@ -1,0 +1,71 @@
+"""Memory that is kept for a moment for clients who asked for a quote. Shared by the asyncio and the compute thread.
+
+A reservation is a promise of seconds, so nothing has to be taken back: it ends by itself, or with the first pages that
+a session of its client takes. Nobody can hold more than half of what is free, however often they ask.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from potluck.protocol.blocks import PeerId
+
+HELD_S = 2.0
+_MAX_A_CLIENT = 8
+_MAX_ALL = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    client: PeerId
+    pages: int
+    rows: int
+    until: float  # monotonic seconds
+
+
+class Reservations:
+    """What is held now, oldest first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: tuple[Reservation, ...] = ()
+
+    def hold(self, client: PeerId, *, pages: int, rows: int, free: int, now: float) -> int:
+        """Keep up to `pages` of the `free` ones for `client`; how many are kept."""
+        with self._lock:
+            held = self._current(now)
+            mine = [each for each in held if each.client == client]
+            if len(mine) >= _MAX_A_CLIENT:
+                held = tuple(each for each in held if each is not mine[0])
+            others = _pages(each for each in held if each.client != client)
+            own = _pages(each for each in held if each.client == client)
+            granted = max(min(pages, free // 2 - own, free - others - own), 0)
+            self._held = (*held, Reservation(client, granted, rows, now + HELD_S))[-_MAX_ALL:]
+            return granted
+
+    def use(self, client: PeerId) -> None:
+        """A session of `client` took its first pages: that is what its oldest reservation was for."""
+        with self._lock:
+            first = next((each for each in self._held if each.client == client), None)
+            self._held = tuple(each for each in self._held if each is not first)
+
+    def pages(self, now: float, *, besides: PeerId | None = None) -> int:
+        """Pages that are kept, `besides` those for one client."""
+        return _pages(each for each in self._current(now) if each.client != besides)
+
+    def rows(self, now: float) -> int:
+        """Rows of the sessions that are expected."""
+        return sum(each.rows for each in self._current(now))
+
+    def next_end(self, now: float) -> float | None:
+        """When the next reservation ends."""
+        return min((each.until for each in self._current(now)), default=None)
+
+    def _current(self, now: float) -> tuple[Reservation, ...]:
+        return tuple(each for each in self._held if each.until > now)
+
+
+def _pages(reservations: Iterable[Reservation]) -> int:
+    return sum(each.pages for each in reservations)

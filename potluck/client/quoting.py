@@ -1,0 +1,88 @@
+"""Asks a few servers side by side what a new session would cost at each of them now.
+
+Servers that tell no digests speak the stock wire only: they are not asked, and taken at their record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from potluck import wire
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Caller, Quote, QuoteRequest
+from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord
+
+_TIMEOUT_S = 1.0  # who takes longer is no good choice
+
+
+@dataclass(slots=True)
+class Quotes:
+    """What came back.
+
+    Attributes:
+        servers: with the load of this moment where they told it.
+        rtts_s: how long the answers took.
+        silent: no answer came.
+        refused: who would not serve such a session, and why.
+    """
+
+    servers: list[LiveServer] = field(default_factory=list)
+    rtts_s: dict[PeerId, float] = field(default_factory=dict)
+    silent: set[PeerId] = field(default_factory=set)
+    refused: dict[PeerId, RemoteError] = field(default_factory=dict)
+
+
+class Quoting:
+    """Lives in the client's event loop."""
+
+    def __init__(self, host: Host, prefix: str, caller_for: Callable[[ServerRecord, Span], Caller]) -> None:
+        self._host = host
+        self._prefix = prefix
+        self._caller_for = caller_for
+
+    async def ask(self, servers: Iterable[LiveServer], wanted: Span, *, rows: int, tokens: int) -> Quotes:
+        """Ask all of them about their part of `wanted`; never raises for what they do.
+
+        Args:
+            tokens: of each row, that they should keep memory for during the next seconds.
+        """
+        quotes = Quotes()
+        await asyncio.gather(*(self._ask(server, wanted, rows, tokens, quotes) for server in servers))
+        return quotes
+
+    async def _ask(self, server: LiveServer, wanted: Span, rows: int, tokens: int, quotes: Quotes) -> None:
+        record, began_s = server.record, time.monotonic()
+        if not all(record.block_digests):
+            quotes.servers.append(server)
+            return
+        span = Span(max(wanted.start, record.span.start), min(wanted.end, record.span.end))
+        request = QuoteRequest(self._prefix, span, rows, tokens, self._caller_for(record, span))
+        try:
+            body = wire.encode_quote_request(request)
+            answer = await self._host.call(server.peer_id, wire.QUOTE, body, timeout_s=_TIMEOUT_S)
+            quote = wire.decode_quote(answer)
+        except RemoteError as error:
+            if error.code is Code.UNREACHABLE:
+                quotes.silent.add(server.peer_id)
+                quotes.servers.append(server)
+            else:
+                quotes.refused[server.peer_id] = error
+            return
+        quotes.rtts_s[server.peer_id] = time.monotonic() - began_s
+        quotes.servers.append(LiveServer(record, _with_quote(server, quote)))
+
+
+def _with_quote(server: LiveServer, quote: Quote) -> Heartbeat:
+    return replace(
+        server.heartbeat,
+        batch=quote.batch,
+        step_ms=quote.step_ms,
+        queue_ms=quote.queue_ms,
+        cache_tokens_left=quote.free_tokens,
+        queued_tokens=0,
+    )

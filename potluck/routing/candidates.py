@@ -1,0 +1,155 @@
+"""Who can be on a route, at what cost, and which few hundred of them are worth a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from potluck.protocol.adapters import find_adapter
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.records import LiveServer, ServerState
+from potluck.routing.needs import Needs, Vantage
+from potluck.routing.roster import NO_BLOCK, Floats, Ints, Roster
+from potluck.routing.route import NoRouteError
+
+UNKNOWN_RTT_S = 0.15  # what stock clients assume of a server they have not measured
+HOP_OVERHEAD_S = 0.001  # (de)serialising and scheduling at both ends, measured on loopback
+FULL_CACHE_PENALTY_S = 10.0  # stock clients' value, here for a server that has nothing free
+_MAX_CANDIDATES = 300
+_MIN_A_BLOCK = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Servers worth a search.
+
+    Attributes:
+        rows: of the roster, [candidates].
+        fits: [candidates, blocks of the wanted span]: who has a block in the variant that was chosen for it.
+        hop_s, block_s: cost of entering and of each block, [candidates].
+    """
+
+    rows: Ints
+    fits: NDArray[np.bool_]
+    hop_s: Floats
+    block_s: Floats
+
+    @classmethod
+    def of(cls, roster: Roster, span: Span, vantage: Vantage, needs: Needs) -> Candidates:
+        """The usable servers that cost least, with a few for each block. Raises NoRouteError."""
+        usable = _usable(roster, span, vantage, needs)
+        forms, form = np.unique(roster.form[usable], return_inverse=True)
+        codes = roster.forms.table(max(span.end, int(roster.end.max(initial=0))))[forms, span.start : span.end]
+        chosen = _chosen(roster, span, codes, np.bincount(form, minlength=len(forms)), needs)
+        missing = _runs(span.start + int(offset) for offset in np.flatnonzero(chosen == NO_BLOCK))
+        if missing:
+            raise NoRouteError(missing, _why_not(roster, missing, vantage, needs))
+        form_fits = codes == chosen
+        hop_s, block_s = (values[usable] for values in costs(roster, vantage, needs))
+        kept = _prune(form, form_fits, hop_s, block_s)
+        return cls(usable[kept], form_fits[form[kept]], hop_s[kept], block_s[kept])
+
+
+def costs(roster: Roster, vantage: Vantage, needs: Needs) -> tuple[Floats, Floats]:
+    """Seconds of a decode step for entering each server of the roster, and for each block there."""
+    rtt_s = np.full(len(roster.servers), UNKNOWN_RTT_S)
+    slowness = np.ones(len(roster.servers))
+    for column, known in ((rtt_s, vantage.rtts_s), (slowness, vantage.slowness)):
+        rows = [roster.index.get(peer, -1) for peer in known]
+        values = np.fromiter(known.values(), np.float64, len(rows))
+        is_here = np.array(rows, np.int64) >= 0
+        column[np.array(rows, np.int64)[is_here]] = values[is_here]
+    lacking = np.maximum(1.0 - roster.free_tokens / max(needs.cache_tokens, 1), 0.0) if needs.cache_tokens else 0.0
+    hop_s = (rtt_s + HOP_OVERHEAD_S + roster.wait_s) * slowness + FULL_CACHE_PENALTY_S * lacking
+    return hop_s, roster.block_s * slowness
+
+
+def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
+    """Why this server cannot be on any route, or None."""
+    record, state = server.record, server.heartbeat.state
+    if server.peer_id in vantage.banned:
+        return "failed recently"
+    if state is not ServerState.ONLINE:
+        return f"is {state.name.lower()}"
+    if needs.revision is not None and record.revision and record.revision != needs.revision:
+        return f"serves revision {record.revision}"
+    if needs.dtype is not None and record.format.dtype != needs.dtype:
+        return f"computes in {record.format.dtype or 'what it does not tell'}"
+    if needs.quantization is not None and record.format.quantization != needs.quantization:
+        return f"holds its weights in {record.format.quantization or 'what it does not tell'}"
+    if needs.adapter is not None and find_adapter(record.adapters, needs.adapter) is None:
+        return f"does not have the adapter {needs.adapter}"
+    if record.max_length < needs.max_length:
+        return f"takes at most {record.max_length} tokens"
+    return None
+
+
+def _usable(roster: Roster, span: Span, vantage: Vantage, needs: Needs) -> Ints:
+    """Rows of the servers that have any of the blocks and no `exclusion`."""
+    mask = roster.is_online & (roster.start < span.end) & (roster.end > span.start)
+    mask &= roster.max_length >= needs.max_length
+    mask[[roster.index[peer] for peer in vantage.banned if peer in roster.index]] = False
+    rows = np.flatnonzero(mask)
+    if (needs.revision, needs.dtype, needs.quantization, needs.adapter) == (None,) * 4:
+        return rows
+    return np.array([row for row in rows if exclusion(roster.servers[row], vantage, needs) is None], np.int64)
+
+
+def _chosen(roster: Roster, span: Span, codes: Ints, servers: Ints, needs: Needs) -> Ints:
+    """The code for each block of the span: its pin, or what most servers have, the smallest variant among equals.
+
+    Args:
+        codes: [forms, blocks].
+        servers: how many have each form.
+    """
+    is_there = codes != NO_BLOCK
+    weights = np.broadcast_to(servers[:, None], codes.shape)[is_there]
+    counts = np.bincount(codes[is_there], weights=weights)
+    chosen = np.full(len(span), NO_BLOCK, np.int64)
+    for code in np.flatnonzero(counts).tolist():
+        block, variant = roster.forms.variants[code]
+        best = int(chosen[block - span.start])
+        if block in needs.pins:
+            is_better = needs.pins[block] == variant
+        elif best == NO_BLOCK:
+            is_better = True
+        else:
+            is_better = (-counts[code], variant) < (-counts[best], roster.forms.variants[best][1])
+        if is_better:
+            chosen[block - span.start] = code
+    return chosen
+
+
+def _prune(form: Ints, form_fits: NDArray[np.bool_], hop_s: Floats, block_s: Floats) -> Ints:
+    """Places of those that cost least a block if they are used for all they have; enough of them for each block."""
+    lengths = form_fits.sum(axis=1)[form]
+    is_any = lengths > 0
+    cost_s = np.where(is_any, hop_s / np.maximum(lengths, 1) + block_s, np.inf)
+    order = np.argsort(cost_s, kind="stable")[: int(is_any.sum())]
+    kept = order[:_MAX_CANDIDATES]
+    covered = form_fits[form[kept]].sum(axis=0)
+    more = [order[form_fits[form[order], block]][:_MIN_A_BLOCK] for block in np.flatnonzero(covered < _MIN_A_BLOCK)]
+    return np.unique(np.concatenate([kept, *more]))
+
+
+def _why_not(roster: Roster, missing: tuple[Span, ...], vantage: Vantage, needs: Needs) -> dict[PeerId, str]:
+    """Reasons of those servers that have any of the missing blocks."""
+    return {
+        server.peer_id: exclusion(server, vantage, needs) or "has other weights or number formats"
+        for server in roster.servers
+        if any(server.span.start < gap.end and gap.start < server.span.end for gap in missing)
+    }
+
+
+def _runs(blocks: Iterable[int]) -> tuple[Span, ...]:
+    """Ascending blocks as the fewest spans."""
+    runs: list[Span] = []
+    for block in blocks:
+        if runs and runs[-1].end == block:
+            runs[-1] = Span(runs[-1].start, block + 1)
+        else:
+            runs.append(Span(block, block + 1))
+    return tuple(runs)

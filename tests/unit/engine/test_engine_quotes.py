@@ -1,0 +1,76 @@
+"""What a quote promises and to whom, how long it holds, and how load is told."""
+
+from __future__ import annotations
+
+import pytest
+from potluck_daemon.engine.load import LoadMeter, link_wait_s
+from potluck_daemon.engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest
+from potluck_daemon.engine.memory.reservations import HELD_S, Reservations
+
+from potluck.protocol.blocks import PeerId
+
+ANNA, BOB = PeerId("anna"), PeerId("bob")
+
+
+def test_what_is_reserved_is_not_free_for_others_until_it_expires() -> None:
+    line = PageAdmission(10)
+    assert line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0) == 5
+    line.ask(PageRequest(Holder("b", BOB), 6, deadline=100.0))
+    assert line.next(0.0, free=10) is None
+    assert line.wake_at(0.0) == HELD_S
+    assert isinstance(line.next(HELD_S, free=10), Grant)
+
+
+def test_a_reservation_is_there_for_its_client_and_used_up_by_its_session() -> None:
+    line = PageAdmission(10)
+    line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0)
+    line.ask(PageRequest(Holder("a", ANNA), 8, deadline=100.0))
+    assert isinstance(line.next(0.0, free=10), Grant)
+    assert line.reservations.pages(0.0) == 0
+
+
+def test_a_later_step_of_an_old_session_uses_no_reservation() -> None:
+    line = PageAdmission(10)
+    line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0)
+    line.ask(PageRequest(Holder("a", ANNA, pages=1), 1, deadline=100.0))
+    assert isinstance(line.next(0.0, free=9), Grant)
+    assert line.reservations.pages(0.0) == 5
+
+
+def test_nobody_holds_more_than_half_of_what_is_free_however_often_they_ask() -> None:
+    held = Reservations()
+    granted = [held.hold(ANNA, pages=40, rows=1, free=100, now=0.0) for _ in range(20)]
+    assert granted[:3] == [40, 10, 0]
+    assert held.pages(0.0) <= 50
+    assert held.hold(BOB, pages=80, rows=1, free=100, now=0.0) == 50
+    assert held.pages(0.0) <= 100
+
+
+def test_rows_that_were_quoted_are_expected_until_they_come_or_do_not() -> None:
+    held = Reservations()
+    held.hold(ANNA, pages=0, rows=3, free=0, now=0.0)
+    held.hold(BOB, pages=0, rows=2, free=0, now=1.0)
+    assert held.rows(1.0) == 5
+    held.use(BOB)
+    assert held.rows(1.0) == 3
+    assert held.rows(HELD_S) == 0
+
+
+def test_load_is_the_median_of_recent_steps_and_forgotten_when_they_are_old() -> None:
+    meter = LoadMeter()
+    for number in range(9):
+        meter.add(step_ms=10.0 + number, queue_ms=number, now=number / 10)
+    load = meter.load(1.0, rows=2.6)
+    assert (load.batch, load.step_ms, load.queue_ms) == (3, 14.0, 4.0)
+    assert meter.load(60.0, rows=2.6).batch == 0
+    assert meter.load(60.0, rows=2.6).step_ms == 0.0
+
+
+def test_a_busy_link_adds_to_the_wait() -> None:
+    meter = LoadMeter()
+    meter.network_tps = 20.0
+    for number in range(10):
+        meter.add(step_ms=5.0, queue_ms=0.0, now=number / 10)
+    assert meter.load(1.0, rows=1).queue_ms == pytest.approx(1000 * link_wait_s(10, 20.0))
+    assert link_wait_s(10, 20.0) == pytest.approx(0.05)
+    assert link_wait_s(1000, 20.0) < 1.0, "a formula for what cannot go on is cut"
