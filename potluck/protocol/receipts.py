@@ -167,7 +167,7 @@ def read_countersigned(data: bytes) -> Countersigned:
         signed.receipt.server,
         _FOR_COUNTERSIGNATURE + signed.data,
         data[RECEIPT_BYTES:],
-        "the server's half of a receipt",
+        "the countersignature",
     )
     return Countersigned(signed.receipt, data)
 
