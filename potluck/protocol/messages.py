@@ -23,6 +23,9 @@ class Caller:
     membership: bytes | None = None  # proof for a private swarm, see protocol.membership
     adapter: str | None = None  # LoRA name
     revision_digest: str | None = None  # demanded `span_digest` of the weights; refuse if it differs
+    delegation: bytes | None = None  # for whom it spends, see protocol.receipts
+    vouchers: tuple[bytes, ...] = ()  # what that donor did for others
+    receipt: bytes | None = None  # with stateless calls: for those before
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ class Timing:
     compute_ms: float = 0.0
     cache_tokens_left: int | None = None
     is_leaving: bool = False  # the server leaves on purpose before long and will end its sessions
+    tab: bytes | None = None  # name of the tab to sign receipts for; told once
+    countersigned: bytes | None = None  # the last receipt that the server booked; told once
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,7 @@ class StepRequest:
     session_id: str | None = None  # where a push is addressed to
     pushed: bool = False
     pusher: Caller | None = None  # of a push only: what the pushing server says of itself
+    receipt: bytes | None = None  # for the steps before, see protocol.receipts
 
 
 @dataclass(frozen=True, slots=True)

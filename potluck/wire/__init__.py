@@ -12,6 +12,7 @@ from potluck.wire.protocols import (
     INFO,
     PUSH,
     QUOTE,
+    SETTLE,
 )
 from potluck.wire.quotes import decode_quote, decode_quote_request, encode_quote, encode_quote_request
 from potluck.wire.reachability import (
@@ -70,6 +71,7 @@ __all__ = [
     "MODELS_KEY",
     "PUSH",
     "QUOTE",
+    "SETTLE",
     "Compression",
     "Limits",
     "PartJoiner",

@@ -12,6 +12,7 @@ from typing import Final
 import msgpack
 
 from potluck.protocol.messages import Caller, Timing
+from potluck.protocol.receipts import COUNTERSIGNED_BYTES, DELEGATION_BYTES, RECEIPT_BYTES, TAB_BYTES, VOUCHER_BYTES
 from potluck.wire.envelopes import Envelope, RawTensor
 from potluck.wire.errors import WireError
 from potluck.wire.packing import TUPLE, pack, unpack_map
@@ -23,6 +24,7 @@ OURS: Final = "potluck"
 MAX_ID_CHARS: Final = 128
 MAX_NAME_CHARS: Final = 256
 MAX_PROOF_BYTES: Final = 4096
+MAX_VOUCHERS: Final = 8
 
 Metadata = Mapping[object, object]
 
@@ -74,6 +76,12 @@ def caller_fields(caller: Caller) -> dict[str, object]:
         ours["membership"] = caller.membership
     if caller.revision_digest is not None:
         ours["revision_digest"] = caller.revision_digest
+    if caller.delegation is not None:
+        ours["delegation"] = caller.delegation
+    if caller.vouchers:
+        ours["vouchers"] = list(caller.vouchers)
+    if caller.receipt is not None:
+        ours["receipt"] = caller.receipt
     return ours
 
 
@@ -87,7 +95,19 @@ def read_caller(metadata: Metadata) -> Caller:
         membership=membership,
         adapter=text(metadata, "active_adapter", MAX_NAME_CHARS) or None,
         revision_digest=text(ours, "revision_digest", MAX_ID_CHARS),
+        delegation=blob(ours, "delegation", DELEGATION_BYTES),
+        vouchers=_read_vouchers(ours),
+        receipt=blob(ours, "receipt", RECEIPT_BYTES),
     )
+
+
+def _read_vouchers(ours: Metadata) -> tuple[bytes, ...]:
+    value = ours.get("vouchers", ())
+    if not isinstance(value, list | tuple) or len(value) > MAX_VOUCHERS:
+        raise WireError(f"vouchers must be a list of at most {MAX_VOUCHERS}")
+    if any(not isinstance(item, bytes) or len(item) != VOUCHER_BYTES for item in value):
+        raise WireError(f"a voucher has {VOUCHER_BYTES} bytes")
+    return tuple(value)
 
 
 def read_output_compression(metadata: Metadata) -> tuple[int, ...]:
@@ -113,6 +133,10 @@ def pack_timing(timing: Timing) -> bytes:
         ours["cache_tokens_left"] = timing.cache_tokens_left
     if timing.is_leaving:
         ours["leaving"] = True
+    if timing.tab is not None:
+        ours["tab"] = timing.tab
+    if timing.countersigned is not None:
+        ours["countersigned"] = timing.countersigned
     return pack({OURS: ours}) if ours else b""
 
 
@@ -126,6 +150,8 @@ def read_timing(envelope: Envelope) -> Timing:
         compute_ms=number(ours, "compute_ms") or 0.0,
         cache_tokens_left=integer(ours, "cache_tokens_left"),
         is_leaving=ours.get("leaving") is True,
+        tab=blob(ours, "tab", TAB_BYTES),
+        countersigned=blob(ours, "countersigned", COUNTERSIGNED_BYTES),
     )
 
 
@@ -148,6 +174,14 @@ def text(metadata: Metadata, key: str, max_chars: int) -> str | None:
         return None
     if not isinstance(value, str) or len(value) > max_chars:
         raise WireError(f"{key} must be a text of at most {max_chars} characters")
+    return value
+
+
+def blob(metadata: Metadata, key: str, num_bytes: int) -> bytes | None:
+    """So many bytes or nil; raises WireError."""
+    value = metadata.get(key)
+    if value is not None and not (isinstance(value, bytes) and len(value) == num_bytes):
+        raise WireError(f"{key} must be {num_bytes} bytes")
     return value
 
 

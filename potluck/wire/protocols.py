@@ -13,3 +13,4 @@ INFERENCE: Final = "TransformerConnectionHandler.rpc_inference"  # stream
 PUSH: Final = "TransformerConnectionHandler.rpc_push"  # unary
 CHECK: Final = "ReachabilityProtocol.rpc_check"  # unary
 QUOTE: Final = "Potluck.quote"  # unary; ours alone
+SETTLE: Final = "Potluck.settle"  # unary; ours: a receipt -> the same, countersigned

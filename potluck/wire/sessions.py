@@ -15,6 +15,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import Caller, NextServer, SessionOpening, StepReply, StepRequest
+from potluck.protocol.receipts import RECEIPT_BYTES
 from potluck.wire.envelopes import Envelope, RawTensor, read_envelope, write_envelope
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.hidden import read_hidden, read_prompts, read_request
@@ -25,6 +26,7 @@ from potluck.wire.metadata import (
     THREE_TENSORS,
     Metadata,
     arguments,
+    blob,
     caller_fields,
     flag,
     integer,
@@ -154,6 +156,8 @@ def _step_metadata(request: StepRequest) -> dict[str, object]:
     metadata.setdefault("args_structure", THREE_TENSORS)
     if opening:
         _add_opening_extras(metadata, opening)
+    elif request.receipt is not None:
+        metadata[OURS] = {"receipt": request.receipt}
     return metadata
 
 
@@ -202,6 +206,7 @@ def _read_step(envelope: Envelope, metadata: Metadata, limits: Limits, opening: 
         next_servers=_read_next_servers(metadata, limits),
         session_id=None if opening else text(metadata, "session_id", MAX_ID_CHARS),
         pushed=flag(metadata, "pushed"),
+        receipt=blob(own_map(metadata), "receipt", RECEIPT_BYTES),
     )
 
 
