@@ -4,54 +4,52 @@ from __future__ import annotations
 
 import datetime
 
+from potluck_daemon.control import schema
+from potluck_daemon.control.methods import settings
 from potluck_daemon.control.schema import Status
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QMenu,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QVBoxLayout
 
 from potluck_app import icons, theme, words
+from potluck_app.button import Button
 from potluck_app.card import card, text
+from potluck_app.credit import CreditCard
 from potluck_app.never import NeverYield
-from potluck_app.numbers import NumbersCard
-from potluck_app.pauses import Pause, offered
+from potluck_app.numbers import MachineCard, NowCard
+from potluck_app.page import Link, Page
+from potluck_app.pauses import Pause, donating, is_stopped, offered
 from potluck_app.strip import BlockStrip
+from potluck_app.theme import Type
 
-_COPY, _CONFIRM_MS = "Copy invite", 2000
+_CONFIRM_MS = 2000
+_POT = 56
 
 
-class HomePage(QScrollArea):
-    """Shows one `Status`; asks for things with signals: `pause_wanted(PauseParams)`. Scrolls where a window is low."""
+class HomePage(Page):
+    """Shows one `Status`. Signals: `watching_wanted()`, `earnings_wanted()`."""
 
-    pause_wanted = Signal(object)
-    resume_wanted = Signal()
-    invite_wanted = Signal()
     watching_wanted = Signal()
+    earnings_wanted = Signal()
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._icon, self._title, self._reason, self._ending = QLabel(), QLabel(), text(), text("muted")
-        self._button, self._longer, self._pauses = QPushButton(), QPushButton("Pause longer  ▾"), QMenu(self)
+    def __init__(self, link: Link) -> None:
+        super().__init__(link, "")
+        self.setAccessibleName(self.tr("Home"))
+        self._pot, self._title = QLabel(), text(kind=Type.TITLE)
+        self._reason, self._ending = text(), text("muted")
+        self._button, self._longer = Button(style="primary"), Button(self.tr("Pause longer"), "down", is_trailing=True)
+        self._pauses = QMenu(self)
         self.never = NeverYield()
         self._strip, self._blocks = BlockStrip(), text("muted")
-        self._model, self._invite = text(), QPushButton(_COPY)
-        self._numbers, self._watching = NumbersCard(), QPushButton()
-        self._notices = text("error")
-        self._can_resume = False
+        self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
+        self._credit, self._now, self._machine = CreditCard(link), NowCard(), MachineCard()
+        self._watching, self._notices = Button(glyph="next", style="quiet", is_trailing=True), text("error")
+        self._can_resume, self._is_stopped = False, False
         self._build()
         self.setFocusProxy(self._button)
 
     def show_status(self, status: Status) -> None:
-        colours = theme.colours()
-        self._icon.setPixmap(icons.icon(status.state, colours).pixmap(56, 56))
+        self._pot.setPixmap(icons.icon(status.state, theme.colours()).pixmap(_POT, _POT))
         self._title.setText(words.title(status))
         self._reason.setText(status.text)
         self._ending.setText(words.ending(status))
@@ -62,20 +60,15 @@ class HomePage(QScrollArea):
         if self.never.isHidden() and focused is not None and self.never.isAncestorOf(focused):
             self._button.setFocus()  # the keyboard must not fall on whatever comes next
         self._show_swarm(status)
-        self._numbers.show_status(status)
-        self._watching.setText(f"{words.watching(status.probes)}  ›")
+        self._now.show_status(status)
+        self._machine.show_status(status)
+        self._watching.setText(words.watching(status.probes))
         self._watching.setVisible(bool(status.probes))
         self._notices.setText("\n".join(status.notices))
         self._notices.setVisible(bool(status.notices))
 
-    def show_error(self, message: str) -> None:
-        """Until the next status comes."""
-        self._notices.setText(message)
-        self._notices.show()
-
-    def confirm_copied(self) -> None:
-        self._invite.setText("Copied")
-        QTimer.singleShot(_CONFIRM_MS, lambda: self._invite.setText(_COPY))
+    def refresh(self) -> None:
+        self._credit.refresh()
 
     def focus_watching(self) -> None:
         """Back from the page that this button opens."""
@@ -83,8 +76,9 @@ class HomePage(QScrollArea):
 
     def _show_buttons(self, status: Status) -> None:
         resume, pauses = words.resume(status), offered(status)
-        self._can_resume = bool(resume)
-        self._button.setText(resume or Pause.HOUR.value)
+        self._can_resume, self._is_stopped = bool(resume), is_stopped(status)
+        self._button.setText(resume or Pause.HOUR.said())
+        self._button.show_glyph("play" if resume else "pause")
         self._button.setEnabled(self._can_resume or bool(pauses))
         self._longer.setVisible(bool(pauses))
         for action in self._pauses.actions():
@@ -94,69 +88,66 @@ class HomePage(QScrollArea):
         swarm = status.swarm
         described = "" if swarm is None else words.blocks(swarm, is_live=status.engine.pid is not None)
         self._strip.show_swarm(swarm, described)
-        self._model.setText("No swarm joined" if swarm is None else f"{swarm.model}, swarm “{swarm.name}”")
+        if swarm is None:
+            self._model.setText(self.tr("No swarm joined"))
+        else:
+            said = self.tr("{model}, swarm “{swarm}”")
+            self._model.setText(said.format(model=swarm.model, swarm=swarm.name))
         self._blocks.setText(described)
         self._invite.setVisible(swarm is not None)
 
     def _build(self) -> None:
-        page = QWidget()
-        self.setWidget(page)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        column = QVBoxLayout(page)
-        column.setContentsMargins(theme.SPACE_L, theme.SPACE_L, theme.SPACE_L, theme.SPACE_L)
-        column.setSpacing(theme.SPACE_L)
-        column.addLayout(self._build_head())
-        column.addLayout(self._build_buttons())
-        column.addWidget(self.never)
-        column.addWidget(self._build_model())
-        column.addWidget(self._numbers)
-        self._watching.setObjectName("quiet")
-        self._watching.setToolTip("Show what Potluck watches to step aside in time")
+        self.column.addLayout(self._build_head())
+        self.column.addLayout(self._build_buttons())
+        self.column.addWidget(self.never)
+        pair = QHBoxLayout()
+        pair.setSpacing(theme.SPACE_L)
+        pair.addWidget(self._now, 1)
+        pair.addWidget(self._credit, 1)
+        self.column.addLayout(pair)
+        self.column.addWidget(self._build_model())
+        self.column.addWidget(self._machine)
+        self._watching.setToolTip(self.tr("Show what Potluck watches to step aside in time"))
         self._watching.clicked.connect(self.watching_wanted)
-        column.addWidget(self._watching)
+        self.never.never_wanted.connect(self._never_yield)
+        self._credit.pressed.connect(self.earnings_wanted)
+        self.column.addWidget(self._watching, 0, Qt.AlignmentFlag.AlignLeft)
         self._notices.hide()
-        column.addWidget(self._notices)
-        column.addStretch(1)
+        self.column.addWidget(self._notices)
 
     def _build_head(self) -> QHBoxLayout:
-        self._title.setFont(theme.title(self.font()))
         texts = QVBoxLayout()
-        texts.setSpacing(3)
+        texts.setSpacing(2)
         texts.addWidget(self._title)
         texts.addWidget(self._reason)
         texts.addWidget(self._ending)
         texts.addStretch(1)
         row = QHBoxLayout()
         row.setSpacing(theme.SPACE_L)
-        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._pot, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
         return row
 
     def _build_buttons(self) -> QHBoxLayout:
-        self._button.setObjectName("primary")
-        self._button.setFont(theme.large(self.font()))
+        self._button.setMinimumWidth(260)
         self._button.clicked.connect(self._press)
         for pause in Pause:
-            action = self._pauses.addAction(pause.value)
+            action = self._pauses.addAction(pause.said())
             action.setData(pause)
             action.triggered.connect(lambda _checked=False, chosen=pause: self._pause(chosen))
         self._longer.setMenu(self._pauses)
-        self._longer.setAccessibleName("Pause longer")
-        self._longer.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Expanding)  # as high as the big one
         row = QHBoxLayout()
         row.setSpacing(theme.SPACE_M)
-        row.addWidget(self._button, 2)
-        row.addWidget(self._longer, 1)
+        row.addWidget(self._button)
+        row.addWidget(self._longer)
+        row.addStretch(1)
         return row
 
     def _build_model(self) -> QFrame:
         frame, column = card()
         head = QHBoxLayout()
-        self._model.setFont(theme.large(self.font()))
-        self._invite.setToolTip("Copies an invite to this swarm; whoever has it can serve and use the model")
-        self._invite.clicked.connect(self.invite_wanted)
+        self._invite.setToolTip(self.tr("Copies an invite to this swarm; whoever has it can serve and use the model"))
+        self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
         head.addWidget(self._model, 1)
         head.addWidget(self._invite, 0, Qt.AlignmentFlag.AlignTop)
         column.addLayout(head)
@@ -165,10 +156,25 @@ class HomePage(QScrollArea):
         return frame
 
     def _press(self) -> None:
-        if self._can_resume:
-            self.resume_wanted.emit()
+        if self._is_stopped:
+            self.ask(settings.SET, donating(True), lambda _: None)
+        elif self._can_resume:
+            self.ask(schema.RESUME, None, self.show_status)
         else:
             self._pause(Pause.HOUR)
 
     def _pause(self, pause: Pause) -> None:
-        self.pause_wanted.emit(pause.params(datetime.datetime.now()))
+        self.ask(schema.PAUSE, pause.params(datetime.datetime.now()), self.show_status)
+
+    def _never_yield(self, app: str) -> None:
+        self.ask(schema.NEVER_YIELD, schema.NeverYieldParams(app), self.show_status)
+
+    def _copy(self, invite: schema.Invite) -> None:
+        QGuiApplication.clipboard().setText(invite.invite)
+        self._invite.setText(self.tr("Copied"))
+        self._invite.show_glyph("check")
+        QTimer.singleShot(_CONFIRM_MS, self._offer_copy)
+
+    def _offer_copy(self) -> None:
+        self._invite.setText(self.tr("Copy invite"))
+        self._invite.show_glyph("copy")

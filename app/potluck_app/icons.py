@@ -1,21 +1,23 @@
-"""The icon of each state, drawn from our own SVG files in the colour that fits the theme.
+"""Icons, drawn from our own SVG files in the colour that fits the theme.
 
-Every state differs in shape, not only in colour: a steaming pot, a closed one, one with bars, with an
-arrow, with a mark.
+The icon of each state differs in shape, not only in colour: a steaming pot, a closed one, one with bars, with an arrow,
+with a mark. Glyphs are the small signs beside texts, one family on a grid of 24.
 """
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from pathlib import Path
 
 from potluck_daemon.states import State
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from potluck_app import theme
 
 _SIZES = (16, 22, 24, 32, 48, 64, 128)
+_GLYPH_SIZES = (18, 36)  # of ordinary and of sharp screens
 _NAMES = {
     State.SERVING: "serving",
     State.IDLE: "idle",
@@ -38,21 +40,40 @@ def name_of(state: State | None) -> str:
 def icon(state: State | None, colours: theme.Colours) -> QIcon:
     """The icon of `state` in the given theme, sharp at every usual size."""
     ink = theme.colour_of(state, colours) if state is not State.IDLE else colours.text
-    return _render(name_of(state), ink)
+    return _icon(name_of(state), ink, _SIZES)
 
 
-def _render(name: str, ink: str) -> QIcon:
-    svg = (_folder() / f"{name}.svg").read_bytes().replace(b"currentColor", ink.encode())
-    renderer = QSvgRenderer(QByteArray(svg))
+def glyph(name: str, ink: str) -> QIcon:
+    """A sign beside a text, in a colour."""
+    return _icon(f"glyphs/{name}", ink, _GLYPH_SIZES)
+
+
+def paint(painter: QPainter, place: QRectF, name: str, ink: str) -> None:
+    """Draw a glyph where a widget paints itself."""
+    _renderer(f"glyphs/{name}", ink).render(painter, place)
+
+
+@lru_cache(maxsize=64)
+def _icon(name: str, ink: str, sizes: tuple[int, ...]) -> QIcon:
     result = QIcon()
-    for size in _SIZES:
+    for size in sizes:
         pixmap = QPixmap(size, size)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
-        renderer.render(painter)
+        _renderer(name, ink).render(painter)
         painter.end()
         result.addPixmap(pixmap)
     return result
+
+
+@lru_cache(maxsize=64)
+def _renderer(name: str, ink: str) -> QSvgRenderer:
+    return QSvgRenderer(QByteArray(_source(name).replace(b"currentColor", ink.encode())))
+
+
+@cache
+def _source(name: str) -> bytes:
+    return (_folder() / f"{name}.svg").read_bytes()
 
 
 def _folder() -> Path:

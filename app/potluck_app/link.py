@@ -1,16 +1,19 @@
 """The app's connection to the daemon: its status as a signal, and commands that never block the window.
 
 A thread reads the event stream and starts over when the daemon goes away; each command runs in a short thread of its
-own. Signals cross into Qt's thread by themselves. The daemon may die and come back at any time.
+own. Signals cross into Qt's thread by themselves. The daemon may die, come back, or be of another version at any time.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
+from potluck_daemon.control import schema
+from potluck_daemon.control.agreement import Agreement, agree
 from potluck_daemon.control.client import ControlClient
 from potluck_daemon.control.schema import Method, Status, Transition
 from PySide6.QtCore import QObject, Signal
@@ -26,11 +29,15 @@ _RETRY_S = 1.0  # a daemon that was started is seen within a second; asking cost
 
 
 class DaemonLink(QObject):
-    """Signals: `status_changed(Status)`, `went_away(str)` with the reason, `transitioned(Transition)`."""
+    """Signals: `status_changed(Status)`, `transitioned(Transition)`, `agreed(Agreement)` at each connection,
+    `went_away(str)` with the reason, `disagreed(str)` if a daemon answers that this app cannot speak to.
+    """
 
     status_changed = Signal(object)
-    went_away = Signal(str)
     transitioned = Signal(object)
+    agreed = Signal(object)
+    went_away = Signal(str)
+    disagreed = Signal(str)
     _answered = Signal(object, object)
 
     def __init__(self, socket: Path) -> None:
@@ -70,22 +77,36 @@ class DaemonLink(QObject):
 
     def _read(self) -> None:
         while not self._stopped.is_set():
-            reason = "the daemon closed the connection"
             try:
-                client = ControlClient(self._socket)
-                client.hello(CLIENT_NAME)
-                for event in client.events():
-                    if self._stopped.is_set():
-                        return
-                    self._emit(event)
+                gone, reason = self.went_away, self._follow()
             except PotluckError as error:
-                reason = words.failure(error)
+                gone, reason = self.went_away, words.failure(error)
+            except _DisagreementError as error:
+                gone, reason = self.disagreed, str(error)
             if not self._stopped.is_set():
-                self.went_away.emit(reason)
+                gone.emit(reason)
             self._stopped.wait(_RETRY_S)
+
+    def _follow(self) -> str:
+        """Tell of everything until the daemon ends; returns what happened to it."""
+        client, ours = ControlClient(self._socket), version("potluck")
+        hello = client.call(schema.HELLO, schema.HelloParams(CLIENT_NAME, version=ours))
+        agreement: Agreement = agree(hello, ours)
+        if not agreement.is_usable:
+            raise _DisagreementError(" ".join(map(words.sentence, (agreement.text, agreement.advice))))
+        self.agreed.emit(agreement)
+        for event in client.events():
+            if self._stopped.is_set():
+                break
+            self._emit(event)
+        return words.closed()
 
     def _emit(self, event: Status | Transition) -> None:
         if isinstance(event, Status):
             self.status_changed.emit(event)
         else:
             self.transitioned.emit(event)
+
+
+class _DisagreementError(Exception):
+    """The daemon speaks a version of the API that this app does not know; the text says what to do."""

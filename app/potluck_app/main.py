@@ -4,73 +4,140 @@ from __future__ import annotations
 
 import argparse
 import signal
+import socket
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from potluck_daemon.control import schema
-from potluck_daemon.control.schema import Status, Transition
+from potluck_daemon.control.agreement import Agreement
+from potluck_daemon.control.methods import earnings, settings
+from potluck_daemon.control.schema import Method, Status
 from potluck_daemon.settings.places import find_socket
 from potluck_daemon.states import State
-from PySide6.QtCore import QObject, QProcess, QTimer
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QObject, QProcess, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
-from potluck.errors import PotluckError
-from potluck_app import icons, theme, words
+from potluck_app import icons, language, theme
 from potluck_app.instance import SingleInstance
 from potluck_app.link import DaemonLink
+from potluck_app.notifier import Message, Notifier
+from potluck_app.pauses import donating
+from potluck_app.preferences import Preferences
 from potluck_app.tray import Tray
 from potluck_app.window import MainWindow
 
-_SIGNAL_POLL_MS = 500  # Python's signal handlers run only when Qt lets Python run
+P = TypeVar("P")
+R = TypeVar("R")
+
+_EARNINGS_MS = 15 * 60_000  # milestones can wait
 
 
 class App(QObject):
-    """Wires the parts; owns nothing that is shown."""
+    """Wires the parts; owns nothing that is shown. The window is made when it is first wanted."""
 
-    def __init__(self, socket: Path) -> None:
+    def __init__(self, place: Path, preferences: Preferences) -> None:
         super().__init__()
-        self.link, self.tray, self.window = DaemonLink(socket), Tray(), MainWindow()
+        self.link, self.tray = DaemonLink(place), Tray()
+        self._preferences, self._notifier = preferences, Notifier()
+        self._window: MainWindow | None = None
+        self._latest: Status | None = None
+        self._away: tuple[str, bool] | None = None
+        self._agreement: Agreement | None = None
         self.link.status_changed.connect(self._show_status)
-        self.link.went_away.connect(self._show_away)
-        self.link.transitioned.connect(self._tell)
-        self.tray.host_changed.connect(self._tray_host_changed)
-        self.tray.open_wanted.connect(self.window.raise_up)
-        self.tray.quit_wanted.connect(QApplication.quit)
-        self.window.closed_without_tray.connect(QApplication.quit)
-        self.window.away.start_wanted.connect(self._start_daemon)
-        for source in (self.tray, self.window.home):
-            source.pause_wanted.connect(self._pause)
-            source.resume_wanted.connect(self._resume)
-        self.tray.never_asked.connect(self.window.ask_never)
-        self.window.home.never.never_wanted.connect(self._never_yield)
-        self.window.first_run.join_wanted.connect(self._join)
-        self.window.first_run.start_wanted.connect(self._start_swarm)
-        self.window.home.invite_wanted.connect(self._copy_invite)
+        self.link.went_away.connect(lambda reason: self._show_away(reason, is_running=False))
+        self.link.disagreed.connect(lambda reason: self._show_away(reason, is_running=True))
+        self.link.agreed.connect(self._show_agreement)
+        self._connect_tray()
+        self._earnings = QTimer(self)
+        self._earnings.setInterval(_EARNINGS_MS)
+        self._earnings.timeout.connect(self._look_at_earnings)
 
     def start(self, *, hidden: bool) -> None:
         self.tray.start()
+        self.tray.show_messages(self._preferences.notifications)
+        self._earnings.start()
         self.link.start()
-        if not hidden or not self.window.has_tray:
-            self.window.show()
+        if not hidden or not self.tray.has_host:
+            self.window().show()
+
+    def raise_window(self) -> None:
+        self.window().raise_up()
+
+    def window(self) -> MainWindow:
+        if self._window is None:
+            self._window = window = MainWindow(self.link)
+            window.has_tray = self.tray.has_host
+            window.closed_without_tray.connect(QApplication.quit)
+            window.away.start_wanted.connect(self._start_daemon)
+            window.restoreGeometry(self._preferences.geometry)
+            if self._agreement is not None:
+                window.show_agreement(self._agreement)
+            if self._latest is not None:
+                window.show_status(self._latest)
+            elif self._away is not None:
+                window.show_away(self._away[0], is_running=self._away[1])
+        return self._window
+
+    def end(self) -> None:
+        self.link.stop()
+        if self._window is not None:
+            self._preferences.set_geometry(self._window.saveGeometry())
 
     def _show_status(self, status: Status) -> None:
+        self._latest, self._away = status, None
         self.tray.show_status(status)
-        self.window.show_status(status)
+        if self._window is not None:
+            self._window.show_status(status)
+        self._tell(self._notifier.status(status, time.time()))
 
-    def _show_away(self, reason: str) -> None:
+    def _show_away(self, reason: str, *, is_running: bool) -> None:
+        self._latest, self._away = None, (reason, is_running)
         self.tray.show_status(None)
-        self.window.show_away(reason)
+        if self._window is not None:
+            self._window.show_away(reason, is_running=is_running)
 
-    def _tell(self, transition: Transition) -> None:
-        if transition.state is State.ERROR:
-            self.tray.say("Potluck needs attention", transition.text)
+    def _show_agreement(self, agreement: Agreement) -> None:
+        self._agreement = agreement
+        if self._window is not None:
+            self._window.show_agreement(agreement)
+        self._tell(self._notifier.agreement(agreement))
+        self._look_at_earnings()
+
+    def _look_at_earnings(self) -> None:
+        """For milestones; an older daemon that keeps no ledger has none."""
+        if self._latest is not None or self._agreement is not None:
+            self.link.call(
+                earnings.SUMMARY, None, done=lambda sums: self._tell(self._notifier.earned(sums.total.earned))
+            )
+
+    def _tell(self, message: Message | None) -> None:
+        if message is not None and self._preferences.notifications:
+            self.tray.say(message)
+
+    def _connect_tray(self) -> None:
+        tray = self.tray
+        tray.host_changed.connect(self._tray_host_changed)
+        tray.open_wanted.connect(self.raise_window)
+        tray.quit_wanted.connect(QApplication.quit)
+        tray.pause_wanted.connect(lambda params: self._send(schema.PAUSE, params))
+        tray.resume_wanted.connect(lambda: self._send(schema.RESUME, None))
+        tray.free_wanted.connect(lambda: self._send(schema.OFFLOAD, schema.OffloadParams()))
+        tray.donating_wanted.connect(lambda is_on: self._send(settings.SET, donating(is_on)))
+        tray.never_asked.connect(lambda: self.window().ask_never())
+        tray.messages_wanted.connect(self._preferences.set_notifications)
+
+    def _send(self, method: Method[P, R], params: P | None) -> None:
+        """A command of the menu: what comes of it is seen in the next status; why it failed is said in the window."""
+        self.link.call(method, params, failed=lambda error: self.window().complain(error))
 
     def _tray_host_changed(self, is_there: bool) -> None:
-        self.window.has_tray = is_there
-        if not is_there and not self.window.isVisible():
-            self.window.showMinimized()  # without a tray icon a hidden window could never be reached
+        if self._window is not None:
+            self._window.has_tray = is_there
+        if not is_there and (self._window is None or not self._window.isVisible()):
+            self.window().showMinimized()  # without a tray icon a hidden window could never be reached
 
     def _start_daemon(self) -> None:
         """As `potluck start` does, which returns once the daemon answers, or says why it does not."""
@@ -78,52 +145,12 @@ class App(QObject):
 
         def end(code: int) -> None:
             said = bytes(command.readAllStandardError().data()).decode(errors="replace").strip()
-            self.window.away.show_failure("" if code == 0 else said or "The daemon does not start.")
+            self.window().away.show_failure("" if code == 0 else said or self.tr("The daemon does not start."))
             command.deleteLater()
 
         command.finished.connect(end)
         command.errorOccurred.connect(lambda _: end(1))
         command.start(sys.executable, ["-m", "potluck_daemon.cli.main", "start"])
-
-    def _pause(self, params: schema.PauseParams) -> None:
-        self.link.call(schema.PAUSE, params, done=self._show_status, failed=self._complain)
-
-    def _resume(self) -> None:
-        self.link.call(schema.RESUME, None, done=self._show_status, failed=self._complain)
-
-    def _never_yield(self, app: str) -> None:
-        try:
-            params = schema.NeverYieldParams(app)
-        except ValueError as error:
-            self.window.home.show_error(words.sentence(str(error)))
-            return
-        self.link.call(schema.NEVER_YIELD, params, done=self._show_status, failed=self._complain)
-
-    def _join(self, invite: str) -> None:
-        page = self.window.first_run
-        try:
-            params = schema.JoinParams(invite)
-        except ValueError as error:
-            page.show_error(str(error))
-            return
-        self.link.call(schema.JOIN, params, done=lambda _: page.clear(), failed=self._complain_at_first)
-
-    def _start_swarm(self) -> None:
-        page = self.window.first_run
-        self.link.call(schema.CREATE, None, done=lambda _: page.clear(), failed=self._complain_at_first)
-
-    def _copy_invite(self) -> None:
-        self.link.call(schema.INVITE, None, done=self._put_on_clipboard, failed=self._complain)
-
-    def _put_on_clipboard(self, invite: schema.Invite) -> None:
-        QGuiApplication.clipboard().setText(invite.invite)
-        self.window.home.confirm_copied()
-
-    def _complain_at_first(self, error: PotluckError) -> None:
-        self.window.first_run.show_error(words.failure(error))
-
-    def _complain(self, error: PotluckError) -> None:
-        self.window.home.show_error(words.failure(error))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -140,33 +167,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     application.setApplicationDisplayName("Potluck")
     application.setDesktopFileName("potluck")
     application.setStyle("Fusion")
+    language.install(application)
     theme.choose(options.theme)
     application.setQuitOnLastWindowClosed(False)
     application.setWindowIcon(icons.icon(State.SERVING, theme.colours()))
-    socket = options.socket or find_socket()
-    socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    instance = SingleInstance(socket.parent)
+    place = options.socket or find_socket()
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    instance = SingleInstance(place.parent)
     if not instance.acquire():
         return 0
-    app = App(socket)
-    instance.raise_wanted.connect(app.window.raise_up)
+    app = App(place, Preferences())
+    instance.raise_wanted.connect(app.raise_window)
     app.start(hidden=options.hidden)
     with _quit_on_signals():
         status = application.exec()
-    app.link.stop()
+    app.end()
     instance.release()
     return status
 
 
 class _quit_on_signals:  # noqa: N801 (used like a function)
-    """SIGINT and SIGTERM end the event loop, as the session manager expects."""
+    """SIGINT and SIGTERM end the event loop, as the session manager expects.
+
+    Python's handlers run only when Qt lets Python run, so the number is also written to a socket that Qt watches.
+    """
 
     def __enter__(self) -> None:
+        self._ours, self._theirs = socket.socketpair()
+        self._theirs.setblocking(False)
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: QApplication.quit())
-        self._timer = QTimer()
-        self._timer.timeout.connect(lambda: None)
-        self._timer.start(_SIGNAL_POLL_MS)
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(self._theirs.fileno())
+        self._notifier = QSocketNotifier(self._ours.fileno(), QSocketNotifier.Type.Read)
+        self._notifier.activated.connect(QApplication.quit)
 
     def __exit__(self, *_: object) -> None:
-        self._timer.stop()
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(-1)
+        self._ours.close()
+        self._theirs.close()

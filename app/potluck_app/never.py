@@ -5,9 +5,10 @@ from __future__ import annotations
 from potluck_daemon.control.schema import Status
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from potluck_app import theme, words
+from potluck_app.button import Button
 from potluck_app.card import card, text
 
 
@@ -19,15 +20,15 @@ class NeverYield(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._app = ""
-        self._offer, self._question = QPushButton(), text()
-        self._yes, self._no = QPushButton("Never step aside"), QPushButton("Cancel")
+        self._offer, self._question = Button(glyph="off"), text()
+        self._yes, self._no = Button(self.tr("Never step aside")), Button(self.tr("Cancel"))
         self._asking = self._build_question()
         self._offer.clicked.connect(self.ask)
         self._yes.clicked.connect(self._confirm)
         self._no.clicked.connect(self._take_back)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._offer)
+        column.addWidget(self._offer, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._asking)
         self.hide()
 

@@ -1,4 +1,4 @@
-"""The card of numbers: speed, sessions and tokens, how loaded the machine is, and what the day has used."""
+"""Two cards of numbers: what is being served, and how loaded the machine is and what the day has used."""
 
 from __future__ import annotations
 
@@ -7,62 +7,73 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from potluck_app import theme, words
-from potluck_app.card import card
+from potluck_app.card import card, text
+from potluck_app.theme import Type
 
-_FACTS = {"speed": "Speed", "sessions": "Sessions", "today": "Tokens served today"}
 
-
-class NumbersCard(QWidget):
-    """Shows the numbers of one `Status`."""
+class NowCard(QWidget):
+    """Speed, sessions and the tokens of the day."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._facts = {name: QLabel("-") for name in _FACTS}
-        self._loads = {name: _Load(name) for name in ("Processor", "Graphics card", "Memory")}
-        self._use = QLabel()
+        self._speed, self._sessions, self._today = (text(kind=Type.FIGURE, said="–") for _ in range(3))
         around = QVBoxLayout(self)
         around.setContentsMargins(0, 0, 0, 0)
         around.addWidget(self._build())
 
     def show_status(self, status: Status) -> None:
-        self._facts["speed"].setText(words.rate(words.speed_tps(status)))
-        self._facts["sessions"].setText(f"{status.sessions}")
-        self._facts["today"].setText(f"{status.tokens_today:,}")
-        load: LoadStatus = status.load
-        self._loads["Processor"].show_share(
-            load.cpu_percent, f"{load.cpu_percent:.0f} %, ours {load.engine_cpu_percent:.0f} %"
-        )
-        gpu = load.gpu_percent
-        self._loads["Graphics card"].setVisible(gpu is not None)
-        self._loads["Graphics card"].show_share(gpu or 0.0, f"{gpu or 0.0:.0f} %")
-        limit = load.memory_limit_bytes or load.memory_total_bytes
-        used = 100.0 * load.memory_used_bytes / limit if limit else 0.0
-        self._loads["Memory"].show_share(used, words.memory(status))
-        self._use.setText(words.use(status.use))
-        self._use.setVisible(bool(self._use.text()))
+        self._speed.setText(words.number(words.speed_tps(status), 1))
+        self._sessions.setText(words.number(status.sessions))
+        self._today.setText(words.number(status.tokens_today))
 
     def _build(self) -> QFrame:
-        frame, column = card()
+        frame, column = card(self.tr("Right now"))
         grid = QGridLayout()
-        grid.setHorizontalSpacing(theme.SPACE_XL)
-        for place, (name, caption) in enumerate(_FACTS.items()):
-            label = QLabel(caption)
-            label.setObjectName("muted")
-            label.setFont(theme.small(self.font()))
-            self._facts[name].setFont(theme.large(self.font()))
-            self._facts[name].setAccessibleName(caption)
+        grid.setHorizontalSpacing(theme.SPACE_L)
+        grid.setVerticalSpacing(0)
+        facts = (
+            (self._speed, self.tr("tokens/s")),
+            (self._sessions, self.tr("open sessions")),
+            (self._today, self.tr("tokens today")),
+        )
+        for place, (label, caption) in enumerate(facts):
+            label.setAccessibleName(caption)
+            label.setWordWrap(False)
             grid.addWidget(label, 0, place)
-            grid.addWidget(self._facts[name], 1, place)
+            grid.addWidget(text("muted", kind=Type.CAPTION, said=caption), 1, place)
             grid.setColumnStretch(place, 1)
         column.addLayout(grid)
-        column.addSpacing(theme.SPACE_S)
-        for load in self._loads.values():
-            column.addWidget(load)
-        self._use.setObjectName("muted")
-        self._use.setFont(theme.small(self.font()))
-        self._use.setWordWrap(True)
-        column.addWidget(self._use)
+        column.addStretch(1)
         return frame
+
+
+class MachineCard(QWidget):
+    """Load of processor, graphics card and memory, and what serving has used today."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cpu, self._gpu = _Load(self.tr("Processor")), _Load(self.tr("Graphics card"))
+        self._memory, self._use = _Load(self.tr("Memory")), text("muted", kind=Type.CAPTION)
+        frame, column = card(self.tr("This computer"))
+        for load in (self._cpu, self._gpu, self._memory):
+            column.addWidget(load)
+        column.addWidget(self._use)
+        around = QVBoxLayout(self)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.addWidget(frame)
+
+    def show_status(self, status: Status) -> None:
+        load: LoadStatus = status.load
+        said = self.tr("{all} %, of which Potluck {ours} %")
+        cpu = said.format(all=words.number(load.cpu_percent), ours=words.number(load.engine_cpu_percent))
+        self._cpu.show_share(load.cpu_percent, cpu)
+        gpu = load.gpu_percent
+        self._gpu.setVisible(gpu is not None)
+        self._gpu.show_share(gpu or 0.0, f"{words.number(gpu or 0.0)} %")
+        limit = load.memory_limit_bytes or load.memory_total_bytes
+        self._memory.show_share(100.0 * load.memory_used_bytes / limit if limit else 0.0, words.memory(status))
+        self._use.setText(words.use(status.use))
+        self._use.setVisible(bool(self._use.text()))
 
 
 class _Load(QWidget):
@@ -70,20 +81,21 @@ class _Load(QWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._bar, self._text = QProgressBar(), QLabel("-")
+        self._bar, self._text = QProgressBar(), QLabel("–")
         self._bar.setTextVisible(False)
         self._bar.setRange(0, 1000)
-        self._bar.setAccessibleName(f"{name} load")
+        self._bar.setAccessibleName(name)
         self._text.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._text.setMinimumWidth(150)
+        self._text.setMinimumWidth(200)
         label = QLabel(name)
-        label.setMinimumWidth(100)
+        label.setMinimumWidth(110)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(label)
         row.addWidget(self._bar, 1)
         row.addWidget(self._text)
 
-    def show_share(self, percent: float, text: str) -> None:
+    def show_share(self, percent: float, said: str) -> None:
         self._bar.setValue(round(min(max(percent, 0.0), 100.0) * 10))
-        self._text.setText(text)
+        self._bar.setAccessibleDescription(said)
+        self._text.setText(said)

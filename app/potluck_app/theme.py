@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from potluck_daemon.states import State
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette
 
-SPACE_S, SPACE_M, SPACE_L, SPACE_XL = 6, 12, 20, 28  # logical pixels
+SPACE_XS, SPACE_S, SPACE_M, SPACE_L, SPACE_XL, SPACE_XXL = 4, 8, 12, 16, 24, 32  # logical pixels
+RADIUS_S, RADIUS_M, RADIUS_L = 4, 8, 12  # of marks, controls, cards
+GLYPH = 18  # side of an icon beside text
+CONTROL = 36  # height of buttons and fields
 
-_SMALL, _BODY, _LARGE, _TITLE = 0.88, 1.0, 1.25, 1.7  # of the desktop's own font
+
+class Type(Enum):
+    """The type scale: factor on the desktop's own font, and weight."""
+
+    CAPTION = (0.9, QFont.Weight.Normal)
+    BODY = (1.0, QFont.Weight.Normal)
+    STRONG = (1.0, QFont.Weight.DemiBold)
+    HEADING = (1.15, QFont.Weight.DemiBold)
+    FIGURE = (1.45, QFont.Weight.DemiBold)
+    TITLE = (1.75, QFont.Weight.DemiBold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +31,14 @@ class Colours:
     """Roles, not hues; contrast of text on window is above 7:1, of muted text above 4.5:1, in both themes."""
 
     window: str
+    sidebar: str
     card: str
+    hover: str  # under the pointer
+    chosen: str  # behind what is chosen; `accent` is readable on it
     text: str
     muted: str
     line: str
+    outline: str  # of controls; 3:1 against card and window
     accent: str
     on_accent: str
     serving: str
@@ -30,11 +47,15 @@ class Colours:
 
 
 LIGHT = Colours(
-    window="#f6f5f2",
+    window="#f7f6f3",
+    sidebar="#efede8",
     card="#ffffff",
+    hover="#e6e3dc",
+    chosen="#d9ebe7",
     text="#1d2321",
-    muted="#5b6663",
-    line="#dcdad3",
+    muted="#5a6562",
+    line="#e0ddd6",
+    outline="#8b928f",
     accent="#0b6e63",
     on_accent="#ffffff",
     serving="#0b7a55",
@@ -43,10 +64,14 @@ LIGHT = Colours(
 )
 DARK = Colours(
     window="#171b1a",
+    sidebar="#121615",
     card="#202625",
+    hover="#2a3230",
+    chosen="#1d3a36",
     text="#edf1ef",
     muted="#a3afab",
-    line="#36403d",
+    line="#323b38",
+    outline="#74807c",
     accent="#4cc2b0",
     on_accent="#08211d",
     serving="#5fd39f",
@@ -81,6 +106,15 @@ def colour_of(state: State | None, of: Colours) -> str:
     return of.muted
 
 
+def font(kind: Type) -> QFont:
+    """The desktop's font in one of our sizes."""
+    factor, weight = kind.value
+    result = QFont(QGuiApplication.font())
+    result.setPointSizeF(max(result.pointSizeF(), 8.0) * factor)
+    result.setWeight(weight)
+    return result
+
+
 def palette(of: Colours) -> QPalette:
     """What Qt's own widgets are painted with."""
     result = QPalette()
@@ -97,6 +131,8 @@ def palette(of: Colours) -> QPalette:
         QPalette.ColorRole.ToolTipText: of.text,
         QPalette.ColorRole.Highlight: of.accent,
         QPalette.ColorRole.HighlightedText: of.on_accent,
+        QPalette.ColorRole.Accent: of.accent,
+        QPalette.ColorRole.Link: of.accent,
         QPalette.ColorRole.Mid: of.line,
     }
     for role, value in roles.items():
@@ -104,56 +140,3 @@ def palette(of: Colours) -> QPalette:
     for role in (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText):
         result.setColor(QPalette.ColorGroup.Disabled, role, QColor(of.muted))
     return result
-
-
-def style_sheet(of: Colours) -> str:
-    """What palettes cannot say: cards, the big button, quiet buttons."""
-    return f"""
-        QWidget {{ color: {of.text}; }}
-        MainWindow {{ background: {of.window}; }}
-        QFrame#card {{ background: {of.card}; border: 1px solid {of.line}; border-radius: 10px; }}
-        QPushButton {{ background: {of.card}; border: 1px solid {of.line}; border-radius: 8px; padding: 8px 14px; }}
-        QPushButton:focus {{ outline: none; }}
-        QPushButton:hover, QPushButton:focus {{ border-color: {of.accent}; }}
-        QPushButton:disabled {{ color: {of.muted}; }}
-        QPushButton#primary {{ background: {of.accent}; color: {of.on_accent}; border: 2px solid {of.accent};
-            padding: 12px 18px; font-weight: 600; }}
-        QPushButton#primary:focus {{ border-color: {of.text}; }}
-        QPushButton#primary:disabled {{ background: {of.line}; border-color: {of.line}; color: {of.muted}; }}
-        QPushButton#quiet {{ background: transparent; border-color: transparent; color: {of.muted}; text-align: left;
-            padding: 8px 19px; }}
-        QPushButton#quiet:hover, QPushButton#quiet:focus {{ border-color: {of.accent}; color: {of.text}; }}
-        QPushButton::menu-indicator {{ image: none; width: 0; }}
-        QMenu {{ background: {of.card}; border: 1px solid {of.line}; padding: 6px; }}
-        QMenu::item {{ padding: 8px 14px; border-radius: 6px; }}
-        QMenu::item:selected {{ background: {of.accent}; color: {of.on_accent}; }}
-        QScrollBar:vertical {{ background: transparent; width: 8px; }}
-        QScrollBar::handle:vertical {{ background: {of.line}; border-radius: 4px; min-height: 24px; }}
-        QScrollBar::add-line, QScrollBar::sub-line {{ height: 0; }}
-        QScrollArea, QScrollArea > QWidget > QWidget {{ background: transparent; }}
-        QPlainTextEdit {{ border: 1px solid {of.line}; border-radius: 8px; padding: 6px; background: {of.card}; }}
-        QPlainTextEdit:focus {{ border-color: {of.accent}; }}
-        QLabel#muted {{ color: {of.muted}; }}
-        QLabel#error {{ color: {of.error}; }}
-        QProgressBar {{ background: {of.line}; border: none; border-radius: 4px; max-height: 8px; }}
-        QProgressBar::chunk {{ background: {of.accent}; border-radius: 4px; }}
-    """
-
-
-def small(base: QFont) -> QFont:
-    return _scaled(base, _SMALL)
-
-
-def large(base: QFont) -> QFont:
-    return _scaled(base, _LARGE, QFont.Weight.DemiBold)
-
-
-def title(base: QFont) -> QFont:
-    return _scaled(base, _TITLE, QFont.Weight.DemiBold)
-
-
-def _scaled(base: QFont, factor: float, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-    font = QFont(base)
-    font.setPointSizeF(max(base.pointSizeF(), 8.0) * factor)
-    font.setWeight(weight)
-    return font

@@ -2,56 +2,48 @@
 
 from __future__ import annotations
 
-from potluck_daemon.control.schema import ProbeStatus
+from potluck_daemon.control.schema import ProbeStatus, Status
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
 
 from potluck_app import theme, words
+from potluck_app.button import Button
 from potluck_app.card import card, text
+from potluck_app.page import Link, Page
 
 
-class WatchingPage(QWidget):
+class WatchingPage(Page):
     """Shows the probes of a `Status`. Signal: `back_wanted()`."""
 
     back_wanted = Signal()
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, link: Link) -> None:
+        super().__init__(link, self.tr("What Potluck watches"))
         self._probes: tuple[ProbeStatus, ...] = ()
-        self._back, self._list, self._scroll = QPushButton("Back"), QWidget(), QScrollArea()
-        self._back.clicked.connect(self.back_wanted)
-        self.setFocusProxy(self._back)
-        title = QLabel("What Potluck watches")
-        title.setFont(theme.title(self.font()))
-        head = QHBoxLayout()
-        head.addWidget(title, 1)
-        head.addWidget(self._back)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.setAccessibleName("What Potluck watches")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(theme.SPACE_L, theme.SPACE_L, theme.SPACE_L, theme.SPACE_L)
-        column.setSpacing(theme.SPACE_L)
-        column.addLayout(head)
-        column.addWidget(self._scroll, 1)
+        self._list = QWidget()
+        back = Button(self.tr("Back"), "back")
+        back.clicked.connect(self.back_wanted)
+        self.head.addWidget(back)
+        self.setFocusProxy(back)
+        self.column.addWidget(self._list)
 
-    def show_probes(self, probes: tuple[ProbeStatus, ...]) -> None:
+    def show_status(self, status: Status) -> None:
         """Built anew only when something differs; the place one has scrolled to stays."""
-        if probes == self._probes:
+        if status.probes == self._probes:
             return
-        self._probes = probes
-        place = self._scroll.verticalScrollBar().value()
+        self._probes = status.probes
+        place = self.verticalScrollBar().value()
         shown = QWidget()
         column = QVBoxLayout(shown)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.SPACE_M)
-        for group in words.probe_groups(probes):
-            column.addWidget(self._group(group))
-        column.addStretch(1)
-        self._scroll.setWidget(shown)
-        self._scroll.verticalScrollBar().setValue(place)
+        for group in words.probe_groups(status.probes):
+            column.addWidget(_group(group))
+        self.column.replaceWidget(self._list, shown)
+        self._list.setParent(None)
+        self._list = shown
+        self.verticalScrollBar().setValue(place)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
         if event.key() == Qt.Key.Key_Escape:
@@ -59,25 +51,21 @@ class WatchingPage(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _group(self, group: words.ProbeGroup) -> QFrame:
-        frame, column = card()
-        heading = QLabel(group.heading)
-        heading.setFont(theme.large(self.font()))
-        column.addWidget(heading)
-        if not any(detail for _, detail in group.probes):
-            names = text("muted")
-            names.setText(", ".join(name for name, _ in group.probes))
-            column.addWidget(names)
-            return frame
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(theme.SPACE_L)
-        grid.setVerticalSpacing(theme.SPACE_S)
-        grid.setColumnStretch(1, 1)
-        for row, (name, detail) in enumerate(group.probes):
-            label, why = QLabel(name), text("error" if group.is_problem else "muted")
-            why.setText(detail)
-            why.setAccessibleName(f"{name}: {detail}")
-            grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
-            grid.addWidget(why, row, 1)
-        column.addLayout(grid)
+
+def _group(group: words.ProbeGroup) -> QFrame:
+    frame, column = card(group.heading)
+    if not any(detail for _, detail in group.probes):
+        column.addWidget(text("muted", said=", ".join(name for name, _ in group.probes)))
         return frame
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(theme.SPACE_L)
+    grid.setVerticalSpacing(theme.SPACE_S)
+    grid.setColumnStretch(0, 1)
+    grid.setColumnStretch(1, 3)
+    for row, (name, detail) in enumerate(group.probes):
+        why = text("error" if group.is_problem else "muted", said=detail)
+        why.setAccessibleName(f"{name}: {detail}")
+        grid.addWidget(text(said=name), row, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(why, row, 1)
+    column.addLayout(grid)
+    return frame

@@ -1,107 +1,108 @@
-"""The one window: Home, what is watched, the first-run page, or a word that the daemon is away."""
+"""The one window: pages beside the sidebar, the first-run page, or a word that the daemon is away."""
 
 from __future__ import annotations
 
+from potluck_daemon.control.agreement import Agreement
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import Reason
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from potluck_app import icons, theme, words
+from potluck.errors import PotluckError
+from potluck_app import pages, style, theme, words
+from potluck_app.away import AwayPage
 from potluck_app.first_run import FirstRunPage
 from potluck_app.home import HomePage
+from potluck_app.notice import Notice
+from potluck_app.page import Link, Page
+from potluck_app.pages import Entry
+from potluck_app.sidebar import Sidebar
 from potluck_app.watching import WatchingPage
 
-
-class AwayPage(QWidget):
-    """Shown while nobody answers; comes and goes by itself. Signal: `start_wanted()`."""
-
-    start_wanted = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._icon, self._reason = QLabel(), QLabel()
-        self._button, self._failure = QPushButton("Start it"), QLabel()
-        title = QLabel(words.AWAY)
-        title.setFont(theme.title(self.font()))
-        self._reason.setObjectName("muted")
-        self._reason.setWordWrap(True)
-        self._failure.setObjectName("error")
-        self._failure.setWordWrap(True)
-        self._button.setObjectName("primary")
-        self._button.clicked.connect(self._press)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL)
-        column.setSpacing(theme.SPACE_M)
-        column.addStretch(1)
-        for widget in (self._icon, title, self._reason, self._failure):
-            widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            column.addWidget(widget)
-        column.addSpacing(theme.SPACE_M)
-        self.setFocusProxy(self._button)
-        column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignCenter)
-        column.addStretch(2)
-
-    def show_reason(self, reason: str) -> None:
-        self._icon.setPixmap(icons.icon(None, theme.colours()).pixmap(64, 64))
-        self._reason.setText(reason)
-
-    def show_failure(self, message: str) -> None:
-        """What became of starting it; "" if it worked."""
-        self._failure.setText(message)
-        self._button.setEnabled(True)
-
-    def _press(self) -> None:
-        self._failure.clear()
-        self._button.setEnabled(False)
-        self.start_wanted.emit()
+_SIZE, _SMALLEST = (960, 720), (680, 480)
 
 
 class MainWindow(QStackedWidget):
-    """Closing hides it while there is a tray icon, and quits otherwise. Signal: `closed_without_tray()`."""
+    """Closing hides it while there is a tray icon, and quits otherwise.
+
+    Signals: `closed_without_tray()`, `seen_changed(bool)`: whether anybody can see it.
+    """
 
     closed_without_tray = Signal()
+    seen_changed = Signal(bool)
 
-    def __init__(self) -> None:
+    def __init__(self, link: Link) -> None:
         super().__init__()
-        self.home, self.first_run, self.away = HomePage(), FirstRunPage(), AwayPage()
-        self.watching = WatchingPage()
-        for page in (self.away, self.first_run, self.home, self.watching):
-            self.addWidget(page)
-        self.home.watching_wanted.connect(self._show_watching)
-        self.watching.back_wanted.connect(self._turn_back)
-        self.has_tray = False
+        self._link = link
+        self._made: dict[str, Page] = {}
+        self.away, self._sidebar, self._pages, self._notice = (
+            AwayPage(),
+            Sidebar(pages.SIDEBAR),
+            QStackedWidget(),
+            Notice(),
+        )
+        self._frame = self._build_frame()
+        self.addWidget(self.away)
+        self.addWidget(self._frame)
+        self._sidebar.chosen.connect(self.open)
+        self.has_tray, self._is_hidden = False, False
+        self._key = pages.SIDEBAR[0].key
         self._status: Status | None = None
-        self._reason = "Looking for the daemon."
+        self._away: tuple[str, bool] = (self.tr("Looking for the daemon."), False)
         self.setWindowTitle("Potluck")
-        self.resize(560, 640)
+        self.setMinimumSize(*_SMALLEST)
+        self.resize(*_SIZE)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.show_theme)
         self.show_theme()
 
+    @property
+    def page(self) -> Page | None:
+        """The one in front; None while the daemon is away."""
+        shown = self._pages.currentWidget() if self.currentWidget() is self._frame else self.currentWidget()
+        return shown if isinstance(shown, Page) else None
+
     def show_status(self, status: Status) -> None:
-        self._status = status
+        is_back, self._status = self._status is None, status
+        self._refresh()
+        if is_back and self.page is not None and self.isVisible():
+            self.page.refresh()
+
+    def show_away(self, reason: str, *, is_running: bool = False) -> None:
+        self._status, self._away = None, (reason, is_running)
         self._refresh()
 
-    def show_away(self, reason: str) -> None:
-        self._status, self._reason = None, reason
-        self._refresh()
+    def show_agreement(self, agreement: Agreement) -> None:
+        """A daemon of another version is told of above every page."""
+        parts = (agreement.text, agreement.advice)
+        self._notice.say(" ".join(words.sentence(part) for part in parts if part))
 
     def show_theme(self) -> None:
         """Follow the desktop's light or dark theme."""
         colours = theme.colours()
         QApplication.setPalette(theme.palette(colours))
-        self.setStyleSheet(theme.style_sheet(colours))
+        self.setStyleSheet(style.style_sheet(colours))
         self.setAutoFillBackground(True)
-        self.first_run.show_theme()
         self._refresh()
+
+    def open(self, key: str) -> None:
+        """A page of the sidebar, or one that another page leads to."""
+        self._key = key
+        if self._status is not None:
+            self._refresh()
 
     def ask_never(self) -> None:
         """In front, with the question whether to ignore the program that runs now."""
         self.raise_up()
-        if self._status is not None and self._status.reason is not Reason.NO_SWARM:
-            self._turn_to(self.home)
-            self.home.never.ask()
+        self.open("home")
+        if isinstance(self.page, HomePage):
+            self.page.never.ask()
+
+    def complain(self, error: PotluckError) -> None:
+        """A command from elsewhere failed: said on the page that is in front."""
+        self.raise_up()
+        if self.page is not None:
+            self.page.complain(error)
 
     def raise_up(self) -> None:
         """Show the window in front, whatever it was before."""
@@ -115,32 +116,88 @@ class MainWindow(QStackedWidget):
         if not self.has_tray:
             self.closed_without_tray.emit()
 
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
+        self._is_hidden = False
+        self._refresh()
+        if self._status is not None and self.page is not None:
+            self.page.refresh()
+        self.seen_changed.emit(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
+        self._is_hidden = True
+        self.seen_changed.emit(False)
+
     def _refresh(self) -> None:
+        """Show what fits; a window that nobody sees is brought up to date when it is shown."""
         status = self._status
         if status is None:
-            self.away.show_reason(self._reason)
-            self._turn_to(self.away)
-        elif status.reason is Reason.NO_SWARM:
-            self._turn_to(self.first_run)
-        else:
-            self.home.show_status(status)
-            if self.currentWidget() is self.watching:
-                self.watching.show_probes(status.probes)
-            else:
-                self._turn_to(self.home)
+            self.away.show_reason(self._away[0], is_running=self._away[1])
+            self._turn_to(self, self.away)
+            return
+        if self._is_hidden:
+            return
+        first_run = self._made.get(pages.FIRST_RUN.key)
+        is_first = status.reason is Reason.NO_SWARM or (isinstance(first_run, FirstRunPage) and first_run.is_open)
+        entry = pages.FIRST_RUN if is_first else self._entry(self._key)
+        page = self._page(entry)
+        page.show_status(status)
+        if is_first:
+            self._turn_to(self, page)
+            return
+        self._sidebar.show_status(status)
+        self._sidebar.show_page(entry.key)
+        self._turn_to(self, self._frame)
+        self._turn_to(self._pages, page)
 
-    def _show_watching(self) -> None:
-        """Its many lines are made only when somebody looks."""
-        if self._status is not None:
-            self.watching.show_probes(self._status.probes)
-            self._turn_to(self.watching)
-
-    def _turn_back(self) -> None:
-        self._turn_to(self.home)
-        self.home.focus_watching()
-
-    def _turn_to(self, page: QWidget) -> None:
+    def _turn_to(self, stack: QStackedWidget, page: QWidget) -> None:
         """Show a page; the keyboard goes to what one wants there first."""
-        if self.currentWidget() is not page:
-            self.setCurrentWidget(page)
-            page.setFocus()
+        if stack.currentWidget() is page:
+            return
+        stack.setCurrentWidget(page)
+        page.setFocus()
+        if isinstance(page, Page):
+            page.refresh()
+
+    def _page(self, entry: Entry) -> Page:
+        """Made when it is first needed."""
+        if entry.key not in self._made:
+            page = self._made[entry.key] = entry.make(self._link)
+            (self if entry is pages.FIRST_RUN else self._pages).addWidget(page)
+            self._connect(page)
+        return self._made[entry.key]
+
+    def _connect(self, page: Page) -> None:
+        """What leads from one page to another."""
+        match page:
+            case HomePage():
+                page.watching_wanted.connect(lambda: self.open(pages.WATCHING.key))
+                page.earnings_wanted.connect(lambda: self.open("earnings"))
+            case WatchingPage():
+                page.back_wanted.connect(self._back_from_watching)
+            case FirstRunPage():
+                page.finished.connect(self._refresh)
+
+    def _back_from_watching(self) -> None:
+        self.open("home")
+        if isinstance(self.page, HomePage):
+            self.page.focus_watching()
+
+    @staticmethod
+    def _entry(key: str) -> Entry:
+        return next((entry for entry in pages.SIDEBAR if entry.key == key), pages.WATCHING)
+
+    def _build_frame(self) -> QWidget:
+        frame, column, row = QWidget(), QVBoxLayout(), QHBoxLayout()
+        around = QHBoxLayout()
+        around.setContentsMargins(theme.SPACE_XL, 0, theme.SPACE_XL, 0)
+        around.addWidget(self._notice)
+        column.setSpacing(0)
+        column.addSpacing(theme.SPACE_S)
+        column.addLayout(around)
+        column.addWidget(self._pages, 1)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._sidebar)
+        row.addLayout(column, 1)
+        frame.setLayout(row)
+        return frame

@@ -1,37 +1,41 @@
-"""What the app says: numbers and states as short texts for people. No Qt here, so the wording is tested by itself."""
+"""What the app says: numbers and states as short texts for people. No widgets here, so the wording is tested by itself.
+
+Every text goes through `translate`; what counts something has plural forms (`%n`).
+"""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from potluck_daemon.control.methods.earnings import MICROCREDITS
 from potluck_daemon.control.schema import ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
 from potluck_daemon.states import Reason, State
+from PySide6.QtCore import QDateTime, QLocale
 
 from potluck.errors import PotluckError
+from potluck_app.language import QT_TRANSLATE_NOOP, tr
 
 TITLES = {
-    State.IDLE: "Not serving",
-    State.STARTING: "Starting",
-    State.JOINING: "Joining the swarm",
-    State.SERVING: "Serving",
-    State.DRAINING: "Stepping aside",
-    State.YIELDED: "Stepped aside",
-    State.PAUSED: "Paused",
-    State.ERROR: "Something failed",
-    State.UNKNOWN: "Running",  # a newer daemon's own sentence says the rest
+    State.IDLE: QT_TRANSLATE_NOOP("", "Not serving"),
+    State.STARTING: QT_TRANSLATE_NOOP("", "Starting"),
+    State.JOINING: QT_TRANSLATE_NOOP("", "Joining the swarm"),
+    State.SERVING: QT_TRANSLATE_NOOP("", "Serving"),
+    State.DRAINING: QT_TRANSLATE_NOOP("", "Stepping aside"),
+    State.YIELDED: QT_TRANSLATE_NOOP("", "Stepped aside"),
+    State.PAUSED: QT_TRANSLATE_NOOP("", "Paused"),
+    State.ERROR: QT_TRANSLATE_NOOP("", "Something failed"),
+    State.UNKNOWN: QT_TRANSLATE_NOOP("", "Running"),  # a newer daemon's own sentence says the rest
 }
-AWAY = "Potluck is not running"
 _MAX_NAME = 40  # letters of a program's name on a button
 _PROBES = {
-    ProbeState.SEEN: "Sees something now",
-    ProbeState.FAILED: "Does not work",
-    ProbeState.WATCHING: "Watching, nothing seen",
-    ProbeState.ASLEEP: "Resting, as there is nothing to give back",
-    ProbeState.UNAVAILABLE: "Not on this computer",
-    ProbeState.OFF: "Not needed with these settings",
-    ProbeState.UNKNOWN: "Known only to a newer version",
+    ProbeState.SEEN: QT_TRANSLATE_NOOP("", "Sees something now"),
+    ProbeState.FAILED: QT_TRANSLATE_NOOP("", "Does not work"),
+    ProbeState.WATCHING: QT_TRANSLATE_NOOP("", "Watching, nothing seen"),
+    ProbeState.ASLEEP: QT_TRANSLATE_NOOP("", "Resting, as there is nothing to give back"),
+    ProbeState.UNAVAILABLE: QT_TRANSLATE_NOOP("", "Not on this computer"),
+    ProbeState.OFF: QT_TRANSLATE_NOOP("", "Not needed with these settings"),
+    ProbeState.UNKNOWN: QT_TRANSLATE_NOOP("", "Known only to a newer version"),
 }
 
 
@@ -44,20 +48,29 @@ class ProbeGroup:
     probes: tuple[tuple[str, str], ...]  # name, detail
 
 
+def away() -> str:
+    return tr("Potluck is not running")
+
+
+def closed() -> str:
+    """Why the daemon is away, if it ended while we listened."""
+    return tr("The daemon has ended.")
+
+
 def title(status: Status | None) -> str:
     if status is None:
-        return AWAY
+        return away()
     if status.state is State.SERVING and status.duty < 1.0:
-        return f"Serving at {100 * status.duty:.0f} %"
+        return tr("Serving at {percent} %").format(percent=f"{100 * status.duty:.0f}")
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
-        return "Finishing" if _is_finishing(status) else "Shutting down"
-    return TITLES[status.state]
+        return tr("Finishing") if _is_finishing(status) else tr("Shutting down")
+    return tr(TITLES[status.state])
 
 
 def tooltip(status: Status | None) -> str:
     """Lines for the tray: state with speed, the reason, what would end it."""
     if status is None:
-        return f"Potluck\n{AWAY}"
+        return f"Potluck\n{away()}"
     heading = title(status)
     speed = f", {rate(status.tokens_per_s)}" if status.state is State.SERVING else ""
     lines = (f"Potluck: {heading[0].lower()}{heading[1:]}{speed}", status.text, ending(status))
@@ -67,33 +80,58 @@ def tooltip(status: Status | None) -> str:
 def ending(status: Status) -> str:
     """What would end this state, as a sentence; empty if it is as it should be or an older daemon does not say."""
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
-        limit = f"; shuts down at {clock(status.until)} at the latest" if status.until else ""
-        return f"{count(status.sessions, 'session')} left{limit}."
-    again = {State.SERVING: "Full speed again", State.ERROR: "Tries again"}.get(status.state, "Serves again")
+        left = tr("%n session(s) left", "", status.sessions)
+        if status.until is None:
+            return f"{left}."
+        return tr("{left}; shuts down at {time} at the latest.").format(left=left, time=clock(status.until))
+    at, when = _ENDINGS.get(status.state, _SERVES_AGAIN)
     if status.until is not None:
-        return f"{again} at {clock(status.until)}."
-    return f"{again} {status.ends}." if status.ends else ""
+        return tr(at).format(time=clock(status.until))
+    return tr(when).format(condition=status.ends) if status.ends else ""
+
+
+_SERVES_AGAIN = (
+    QT_TRANSLATE_NOOP("", "Serves again at {time}."),
+    QT_TRANSLATE_NOOP("", "Serves again {condition}."),
+)
+_ENDINGS = {
+    State.SERVING: (
+        QT_TRANSLATE_NOOP("", "Full speed again at {time}."),
+        QT_TRANSLATE_NOOP("", "Full speed again {condition}."),
+    ),
+    State.ERROR: (
+        QT_TRANSLATE_NOOP("", "Tries again at {time}."),
+        QT_TRANSLATE_NOOP("", "Tries again {condition}."),
+    ),
+}
 
 
 def resume(status: Status) -> str:
     """What to write on the button that ends this state; empty if there is nothing that one could end."""
     if status.state is State.PAUSED:
-        return "Resume"
+        return tr("Resume")
     if _is_finishing(status):
-        return "Keep serving"
-    return {Reason.QUIET_TIME: "Serve now", Reason.ENGINE_FAILED: "Try again now"}.get(status.reason, "")
+        return tr("Keep serving")
+    match status.reason:
+        case Reason.QUIET_TIME:
+            return tr("Serve now")
+        case Reason.SWITCHED_OFF:
+            return tr("Start donating again")
+        case Reason.ENGINE_FAILED:
+            return tr("Try again now")
+        case _:
+            return ""
 
 
 def never(status: Status) -> str:
     """The offer to ignore a program."""
-    return f"Never step aside for {_program(status)}…"
+    return tr("Never step aside for {program}…").format(program=_program(status))
 
 
 def never_question(status: Status) -> str:
-    return (
-        f"Go on serving whenever {_program(status)} runs, now and from now on? "
-        "To take it back, remove it from yield.never in the settings."
-    )
+    return tr(
+        "Go on serving whenever {program} runs, now and from now on? You can take it back on the Activity page.",
+    ).format(program=_program(status))
 
 
 def menu_text(given: str) -> str:
@@ -108,15 +146,20 @@ def watching(probes: Sequence[ProbeStatus]) -> str:
     failed = sum(probe.state is ProbeState.FAILED for probe in probes)
     working = sum(probe.state in (ProbeState.WATCHING, ProbeState.SEEN) for probe in probes)
     if not working and not failed:
-        return "Watches nothing just now"
-    problem = f"; {failed} {'does' if failed == 1 else 'do'} not work" if failed else ""
-    return f"{count(working, 'way')} to notice that you need the computer{problem}"
+        return tr("Watches nothing just now")
+    ways = tr("%n way(s) to notice that you need the computer", "", working)
+    broken = tr("%n do(es) not work", "", failed)
+    return f"{ways}; {broken}" if failed else ways
 
 
 def probe_groups(probes: Sequence[ProbeStatus]) -> tuple[ProbeGroup, ...]:
     """What matters first; groups without a member are left out."""
     groups = (
-        ProbeGroup(heading, state is ProbeState.FAILED, tuple((p.name, p.detail) for p in probes if p.state is state))
+        ProbeGroup(
+            tr(heading),
+            state is ProbeState.FAILED,
+            tuple((p.name, p.detail) for p in probes if p.state is state),
+        )
         for state, heading in _PROBES.items()
     )
     return tuple(group for group in groups if group.probes)
@@ -126,8 +169,11 @@ def use(used: UseStatus) -> str:
     """What the day has taken; empty if it is nothing worth a line."""
     if used.sent_bytes + used.received_bytes < 1024 and used.energy_wh < 0.5:
         return ""
-    energy = f"{used.energy_wh:.0f} Wh" if used.cost is None else f"{used.energy_wh:.0f} Wh for {used.cost:.2f}"
-    return f"Used today: {size(used.sent_bytes)} sent, {size(used.received_bytes)} received, {energy} of electricity"
+    said = tr("Used today: {sent} sent, {received} received, {energy} of electricity")
+    spent = energy(used.energy_wh)
+    if used.cost is not None:
+        spent = tr("{energy} for {cost}").format(energy=spent, cost=cost(used.cost))
+    return said.format(sent=size(used.sent_bytes), received=size(used.received_bytes), energy=spent)
 
 
 def speed_tps(status: Status) -> float:
@@ -136,51 +182,83 @@ def speed_tps(status: Status) -> float:
 
 
 def rate(tokens_per_s: float) -> str:
-    return f"{tokens_per_s:.1f} tokens/s" if tokens_per_s < 100 else f"{tokens_per_s:,.0f} tokens/s"
+    figure = number(tokens_per_s, 1 if tokens_per_s < 100 else 0)
+    return tr("{number} tokens/s").format(number=figure)
+
+
+def number(value: float, decimals: int = 0) -> str:
+    """As the user's language writes numbers."""
+    return QLocale().toString(float(value), "f", decimals)
+
+
+def credits(microcredits: int) -> str:
+    """A number of credits with as many digits as say something; the unit is written beside it."""
+    value = microcredits / MICROCREDITS
+    size_of = abs(value)
+    decimals = 0 if size_of >= 1000 or not microcredits else 1 if size_of >= 100 else 2 if size_of >= 1 else 4
+    return number(value, decimals)
+
+
+def energy(watt_hours: float) -> str:
+    return f"{number(watt_hours / 1000, 1)} kWh" if watt_hours >= 1000 else f"{number(watt_hours)} Wh"
+
+
+def cost(amount: float) -> str:
+    """In whatever currency the user gave the price in."""
+    return number(amount, 2)
+
+
+def duration(seconds: float) -> str:
+    """In the one or two units that matter: "3 d 4 h", "2 h 5 min", "40 s"."""
+    minutes, hours, days = int(seconds // 60), int(seconds // 3600), int(seconds // 86400)
+    if days:
+        return f"{days} d {hours % 24} h"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min" if minutes else f"{int(seconds)} s"
 
 
 def size(num_bytes: int) -> str:
     """Bytes in binary units, as memory is sold."""
     value = float(num_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024 or unit == "GiB":
-            return f"{value:.0f} {unit}" if unit in ("B", "KiB", "MiB") else f"{value:.1f} {unit}"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            return f"{number(value, 0 if unit in ('B', 'KiB', 'MiB') else 1)} {unit}"
         value /= 1024
     raise AssertionError("unreachable")
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def memory(status: Status) -> str:
     load = status.load
     limit = load.memory_limit_bytes or load.memory_total_bytes
-    return f"{size(load.memory_used_bytes)} of {size(limit)}" if limit else size(load.memory_used_bytes)
+    used = size(load.memory_used_bytes)
+    return tr("{used} of {all}").format(used=used, all=size(limit)) if limit else used
 
 
 def clock(at: float) -> str:
     """A time of day, with the day if it is not today."""
-    when, now = datetime.datetime.fromtimestamp(at), datetime.datetime.now()
-    return when.strftime("%H:%M") if when.date() == now.date() else when.strftime("%a %d %b, %H:%M")
+    when = QDateTime.fromSecsSinceEpoch(int(at))
+    is_today = when.date() == QDateTime.currentDateTime().date()
+    return QLocale().toString(when, "HH:mm" if is_today else "ddd d MMM, HH:mm")
 
 
 def blocks(swarm: SwarmStatus, *, is_live: bool = True) -> str:
     """One line under the strip: what is ours, and what nobody serves. Not live: no engine looks, so say when it was."""
-    own = "none of them yours" if swarm.span is None else f"yours: {_range(*swarm.span)}"
-    seen = f"at {clock(swarm.coverage_at)} " if swarm.coverage_at is not None and not is_live else ""
-    return f"{swarm.num_blocks} blocks; {own}; {seen}{coverage(swarm.coverage)}"
+    own = tr("none of them yours") if swarm.span is None else tr("yours: {blocks}").format(blocks=_range(*swarm.span))
+    seen = coverage(swarm.coverage)
+    if swarm.coverage_at is not None and not is_live:
+        seen = tr("at {time} {coverage}").format(time=clock(swarm.coverage_at), coverage=seen)
+    count = tr("%n block(s)", "", swarm.num_blocks)
+    return f"{count}; {own}; {seen}"
 
 
 def coverage(counts: Sequence[int]) -> str:
     if not counts:
-        return "coverage not known yet"
+        return tr("coverage not known yet")
     gaps = [_range(start, end) for start, end in gaps_of(counts)]
-    return f"nobody serves {', '.join(gaps)}" if gaps else f"each served at least {_times(min(counts))}"
-
-
-def _times(number: int) -> str:
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+    if gaps:
+        return tr("nobody serves {blocks}").format(blocks=", ".join(gaps))
+    return tr("each served at least %n time(s)", "", min(counts))
 
 
 def _is_finishing(status: Status) -> bool:
@@ -189,7 +267,11 @@ def _is_finishing(status: Status) -> bool:
 
 
 def _program(status: Status) -> str:
-    name = status.app_title or status.app
+    return short(status.app_title or status.app)
+
+
+def short(name: str) -> str:
+    """A program's name that fits on a button."""
     return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
 
 

@@ -8,12 +8,14 @@ import pytest
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before Qt is imported by a test
 
-from potluck_app import theme
+from potluck_app import language, theme
+from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication
 
 
 @pytest.fixture(scope="session", autouse=True)
 def application() -> QApplication:
     made = QApplication([])
+    language.install(made, QLocale("en_GB"))
     theme.choose("light")
     return made

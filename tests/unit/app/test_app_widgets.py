@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from helpers.fake_link import FakeLink
 from potluck_app.first_run import FirstRunPage
 from potluck_app.home import HomePage
 from potluck_app.icons import icon, name_of
@@ -17,6 +18,8 @@ from potluck_app.window import MainWindow
 from potluck_daemon.codec import from_json
 from potluck_daemon.control.schema import (
     EngineStatus,
+    Joined,
+    JoinParams,
     LoadStatus,
     PauseParams,
     ProbeState,
@@ -30,6 +33,8 @@ from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
+
+from potluck.errors import PotluckError
 
 SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
 SERVING = Status(
@@ -51,8 +56,10 @@ GAME = replace(
     YIELDED, text="Giving way to Hades II", ends="15 s after Hades II has ended", app="hades2", app_title="Hades II"
 )
 FINISHING = replace(SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text="Finishing", until=4e9, sessions=2)
+STOPPED = replace(PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Switched off", until=None)
+FREE, STOP = "Free my memory now", "Stop donating"
 NEVER = "Never step aside for Hades II…"
-PAUSES = {"Pause for an hour", "Pause until the morning, 08:00", "Pause until I resume"}
+PAUSES = {"Pause for an hour", "Pause until tomorrow, 08:00", "Pause until I resume"}
 PROBES = (
     ProbeStatus("Steam", ProbeState.WATCHING),
     ProbeStatus("GameMode", ProbeState.WATCHING),
@@ -70,7 +77,8 @@ def button(page: QWidget, text: str) -> QPushButton:
 
 def shown(page: QWidget) -> str:
     """All texts that are not hidden."""
-    return "\n".join(label.text() for label in page.findChildren(QLabel) if not label.isHidden())
+    labels = (label for label in page.findChildren(QLabel) if label.isVisibleTo(page))
+    return "\n".join(label.text() for label in labels if label.text())
 
 
 def heard(signal: SignalInstance) -> list[tuple[object, ...]]:
@@ -99,72 +107,72 @@ def choose(page: QWidget, text: str) -> None:
 
 
 def test_home_shows_state_reason_speed_and_gaps() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show_status(SERVING)
     text = shown(page)
     assert "Serving blocks 0:2 of demo" in text
-    assert "12.5 tokens/s" in text
+    assert "12.5" in text.splitlines()
     assert "4 blocks; yours: 0:2; nobody serves 2:4" in text
 
 
 def test_home_shows_no_speed_of_before_once_it_has_stepped_aside() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show_status(YIELDED)
-    assert "0.0 tokens/s" in shown(page)
+    assert "0.0" in shown(page).splitlines()
 
 
 def test_home_asks_for_an_hour_or_for_ever() -> None:
-    page = HomePage()
+    link = FakeLink()
+    page = HomePage(link)
     page.show_status(SERVING)
-    pauses = heard(page.pause_wanted)
     button(page, "Pause for an hour").click()
     choose(page, "Pause until I resume")
-    assert pauses == [(PauseParams(3600.0),), (PauseParams(),)]
+    assert link.named("pause") == [PauseParams(3600.0), PauseParams()]
 
 
 def test_home_offers_to_wait_for_the_end_of_a_game_only_while_one_runs() -> None:
-    page = HomePage()
+    link = FakeLink()
+    page = HomePage(link)
     page.show_status(SERVING)
     assert "Pause until the game ends" not in choices(page)
     page.show_status(GAME)
-    pauses = heard(page.pause_wanted)
     choose(page, "Pause until the game ends")
-    assert pauses == [(PauseParams(until_game_ends=True),)]
+    assert link.named("pause") == [PauseParams(until_game_ends=True)]
 
 
 def test_home_says_what_would_end_a_state() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show_status(GAME)
     assert "Giving way to Hades II\nServes again 15 s after Hades II has ended." in shown(page)
 
 
 def test_home_shows_throttling_as_serving_at_a_part_of_the_speed() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show_status(replace(SERVING, reason=Reason.USER_ACTIVE, duty=0.5, ends="when keyboard and mouse have rested"))
     assert "Serving at 50 %" in shown(page)
     assert "Full speed again when keyboard and mouse have rested." in shown(page)
 
 
 def test_home_lets_one_keep_a_finishing_machine_and_offers_no_pause() -> None:
-    page = HomePage()
+    link = FakeLink()
+    page = HomePage(link)
     page.show_status(FINISHING)
-    resumes = heard(page.resume_wanted)
     assert "2 sessions left" in shown(page)
-    assert "12.5 tokens/s" in shown(page)
+    assert "12.5" in shown(page).splitlines()
     assert longer(page).isHidden()
     button(page, "Keep serving").click()
-    assert resumes == [()]
+    assert link.named("resume") == [None]
 
 
 def test_names_of_programs_are_never_read_as_markup() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show_status(replace(GAME, text="Giving way to <b>x</b>"))
     (reason,) = [label for label in page.findChildren(QLabel) if "<b>" in label.text()]
     assert reason.textFormat() is Qt.TextFormat.PlainText
 
 
 def test_home_shows_what_the_day_has_used_if_the_daemon_tells() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show_status(SERVING)
     assert "Used today" not in shown(page)
     page.show_status(replace(SERVING, use=UseStatus(5 << 20, 1 << 20, 12.4)))
@@ -172,34 +180,38 @@ def test_home_shows_what_the_day_has_used_if_the_daemon_tells() -> None:
 
 
 def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
-    page = HomePage()
+    link = FakeLink()
+    page = HomePage(link)
     page.show_status(PAUSED)
-    resumes = heard(page.resume_wanted)
     assert longer(page).isHidden()
     assert "Paused by you\nServes again at " in shown(page)
     button(page, "Resume").click()
-    assert resumes == [()]
+    assert link.named("resume") == [None]
     page.show_status(SERVING)
     assert not longer(page).isHidden()
 
 
 def test_home_says_how_old_the_coverage_is_when_no_engine_looks() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show_status(PAUSED)
     assert "yours: 0:2; at " in shown(page)
 
 
-def test_home_shows_an_error_until_the_next_status() -> None:
-    page = HomePage()
+def test_a_command_that_fails_is_told_until_one_works() -> None:
+    link = FakeLink()
+    page = HomePage(link)
     page.show_status(SERVING)
-    page.show_error("The daemon is not running. Start it with: potluck start.")
-    assert "potluck start" in shown(page)
-    page.show_status(SERVING)
-    assert "potluck start" not in shown(page)
+    button(page, "Pause for an hour").click()
+    link.fail("pause", PotluckError("the daemon is not running", hint="start it with: potluck start"))
+    assert not page.notice.isHidden()
+    assert "Start it with: potluck start." in shown(page)
+    button(page, "Pause for an hour").click()
+    link.answer("pause", PAUSED)
+    assert page.notice.isHidden()
 
 
 def test_home_shows_a_graphics_card_only_if_there_is_one() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show_status(SERVING)
     (label,) = [label for label in page.findChildren(QLabel) if label.text() == "Graphics card"]
     assert label.parentWidget().isHidden()
@@ -211,39 +223,40 @@ def test_home_shows_a_graphics_card_only_if_there_is_one() -> None:
 
 
 def test_first_run_refuses_an_empty_invite() -> None:
-    page = FirstRunPage()
+    link = FakeLink()
+    page = FirstRunPage(link)
     join, field = button(page, "Join this swarm"), page.findChild(QPlainTextEdit)
-    invites = heard(page.join_wanted)
     field.setPlainText(" \n ")
     assert not join.isEnabled()
     join.click()
-    assert invites == []
+    assert link.calls == []
 
 
 def test_first_run_joins_lines_that_a_mail_program_broke() -> None:
-    page = FirstRunPage()
-    invites = heard(page.join_wanted)
+    link = FakeLink()
+    page = FirstRunPage(link)
     page.findChild(QPlainTextEdit).setPlainText("potluck1:abc\n  def \n")
     button(page, "Join this swarm").click()
-    assert invites == [("potluck1:abcdef",)]
+    assert link.named("join") == [JoinParams("potluck1:abcdef")]
 
 
 def test_first_run_waits_for_an_answer_and_lets_the_user_try_again() -> None:
-    page = FirstRunPage()
-    starts = heard(page.start_wanted)
+    link = FakeLink()
+    page = FirstRunPage(link)
     start = button(page, "Start a swarm with the demo model")
     start.click()
     start.click()
-    assert starts == [()]
-    page.show_error("This installation lacks demo-model. Install Potluck again.")
+    assert len(link.calls) == 1
+    link.fail("create", PotluckError("this installation lacks demo-model", hint="install Potluck again"))
     assert "Install Potluck again." in shown(page)
     assert start.isEnabled()
 
 
 def test_first_run_forgets_the_invite_once_it_is_joined() -> None:
-    page = FirstRunPage()
+    link = FakeLink({"join": Joined("friday", "demo")})
+    page = FirstRunPage(link)
     page.findChild(QPlainTextEdit).setPlainText("potluck1:secret")
-    page.clear()
+    button(page, "Join this swarm").click()
     assert page.findChild(QPlainTextEdit).toPlainText() == ""
 
 
@@ -251,7 +264,7 @@ def test_first_run_forgets_the_invite_once_it_is_joined() -> None:
 
 
 def test_the_strip_says_in_words_what_it_draws() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show_status(SERVING)
     assert page.findChild(BlockStrip).accessibleDescription() == "4 blocks; yours: 0:2; nobody serves 2:4"
 
@@ -269,15 +282,15 @@ def test_the_strip_draws_any_swarm(swarm: SwarmStatus | None) -> None:
 
 
 def test_the_window_shows_the_page_that_fits() -> None:
-    window = MainWindow()
+    window = MainWindow(FakeLink())
     window.show_away("The daemon is not running.")
     assert window.currentWidget() is window.away
     assert "The daemon is not running." in shown(window.away)
     window.show_status(NO_SWARM)
-    assert window.currentWidget() is window.first_run
+    assert isinstance(window.page, FirstRunPage)
     window.show_status(YIELDED)
-    assert window.currentWidget() is window.home
-    assert "Giving way to hades2" in shown(window.home)
+    assert isinstance(window.page, HomePage)
+    assert "Giving way to hades2" in shown(window.page)
 
 
 OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", "since": 1.0, "version": "0.1"}
@@ -288,29 +301,29 @@ OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", 
 )
 def test_the_window_and_the_menu_show_daemons_of_other_versions(told: dict[str, object]) -> None:
     status = from_json(Status, told)
-    window, tray = MainWindow(), Tray()
+    window, tray = MainWindow(FakeLink()), Tray()
     window.show_status(status)
     tray.show_status(status)
-    assert "Giving way to hades2" in shown(window.home)
+    assert "Giving way to hades2" in shown(window)
     assert not any("Never" in action.text() for action in tray.menu.actions() if action.isVisible())
 
 
 def test_what_is_watched_is_a_page_that_leads_back() -> None:
-    window = MainWindow()
+    window = MainWindow(FakeLink())
     window.show_status(replace(SERVING, probes=PROBES))
-    button(window.home, "3 ways to notice that you need the computer; 1 does not work  ›").click()
-    assert window.currentWidget() is window.watching
-    assert "the driver does not answer" in shown(window.watching)
+    button(window, "3 ways to notice that you need the computer; 1 does not work").click()
+    assert isinstance(window.page, WatchingPage)
+    assert "the driver does not answer" in shown(window.page)
     window.show_status(replace(SERVING, probes=PROBES[:2]))
-    assert window.currentWidget() is window.watching
-    assert "the driver does not answer" not in shown(window.watching)
-    QTest.keyClick(window.watching, Qt.Key.Key_Escape)
-    assert window.currentWidget() is window.home
+    assert isinstance(window.page, WatchingPage)
+    assert "the driver does not answer" not in shown(window.page)
+    QTest.keyClick(window.page, Qt.Key.Key_Escape)
+    assert isinstance(window.page, HomePage)
 
 
 def test_what_is_watched_names_every_probe_and_says_why_one_fails() -> None:
-    page = WatchingPage()
-    page.show_probes(PROBES)
+    page = WatchingPage(FakeLink())
+    page.show_status(replace(SERVING, probes=PROBES))
     lines = shown(page).splitlines()
     assert lines[1:3] == ["Sees something now", "Listed programs"]
     assert lines[4:7] == ["Does not work", "GPU memory", "the driver does not answer"]
@@ -349,7 +362,7 @@ def test_the_question_can_be_taken_back(how: str) -> None:
 
 
 def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes() -> None:
-    page = HomePage()
+    page = HomePage(FakeLink())
     page.show()
     page.show_status(GAME)
     page.never.ask()
@@ -379,7 +392,7 @@ def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for(
 
 @pytest.mark.parametrize(("has_tray", "quits"), [(True, 0), (False, 1)])
 def test_closing_the_window_quits_only_without_a_tray_icon(has_tray: bool, quits: int) -> None:
-    window = MainWindow()
+    window = MainWindow(FakeLink())
     window.has_tray = has_tray
     asked = heard(window.closed_without_tray)
     window.closeEvent(QCloseEvent())
@@ -393,12 +406,13 @@ def test_closing_the_window_quits_only_without_a_tray_icon(has_tray: bool, quits
     ("status", "enabled"),
     [
         (None, set()),
-        (NO_SWARM, set()),
-        (SERVING, PAUSES),
-        (YIELDED, PAUSES),
-        (GAME, PAUSES | {"Pause until the game ends", NEVER}),
-        (FINISHING, {"Resume"}),
-        (PAUSED, {"Resume"}),
+        (NO_SWARM, {FREE}),
+        (SERVING, PAUSES | {FREE, STOP}),
+        (YIELDED, PAUSES | {FREE, STOP}),
+        (GAME, PAUSES | {"Pause until the game ends", NEVER, FREE, STOP}),
+        (FINISHING, {"Resume", STOP}),
+        (PAUSED, {"Resume", STOP}),
+        (STOPPED, {"Resume", "Start donating again"}),
     ],
 )
 def test_the_menu_offers_what_makes_sense(status: Status | None, enabled: set[str]) -> None:
@@ -407,7 +421,7 @@ def test_the_menu_offers_what_makes_sense(status: Status | None, enabled: set[st
     tray.show_status(status)
     actions = [action for action in tray.menu.actions() if action.text() and action.isVisible()]
     offered = {action.text() for action in actions if action.isEnabled()}
-    assert offered == enabled | {"Open Potluck", "Quit the app"}
+    assert offered == enabled | {"Open Potluck", "Show notifications", "Quit the app"}
 
 
 # -- icons -------------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def test_tooltip_shows_speed_while_serving_and_always_the_reason() -> None:
     serving = _status(State.SERVING, "Serving blocks 0 to 3", tokens_per_s=41.26)
     assert words.tooltip(serving) == "Potluck: serving, 41.3 tokens/s\nServing blocks 0 to 3"
     assert words.tooltip(_status(State.YIELDED, "Hades II runs")) == "Potluck: stepped aside\nHades II runs"
-    assert words.AWAY in words.tooltip(None)
+    assert words.away() in words.tooltip(None)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""What the window shows while no daemon answers, or one that this app cannot speak to."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from potluck_app import icons, theme, words
+from potluck_app.button import Button
+from potluck_app.card import text
+from potluck_app.theme import Type
+
+_POT = 64
+
+
+class AwayPage(QWidget):
+    """Comes and goes by itself. Signal: `start_wanted()`."""
+
+    start_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._icon, self._title = QLabel(), text(kind=Type.TITLE)
+        self._reason, self._failure = text("muted"), text("error")
+        self._button = Button(self.tr("Start it"), "play", "primary")
+        self._button.clicked.connect(self._press)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(theme.SPACE_XXL, theme.SPACE_XXL, theme.SPACE_XXL, theme.SPACE_XXL)
+        column.setSpacing(theme.SPACE_M)
+        column.addStretch(1)
+        for widget in (self._icon, self._title, self._reason, self._failure):
+            widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            column.addWidget(widget)
+        self._failure.hide()
+        column.addSpacing(theme.SPACE_M)
+        self.setFocusProxy(self._button)
+        column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignCenter)
+        column.addStretch(2)
+
+    def show_reason(self, reason: str, *, is_running: bool) -> None:
+        """`is_running`: somebody answers, in words that this app does not know."""
+        self._icon.setPixmap(icons.icon(None, theme.colours()).pixmap(_POT, _POT))
+        self._title.setText(self.tr("Potluck was updated") if is_running else words.away())
+        self._reason.setText(reason)
+        self._button.setVisible(not is_running)
+
+    def show_failure(self, message: str) -> None:
+        """What became of starting it; "" if it worked."""
+        self._failure.setText(message)
+        self._failure.setVisible(bool(message))
+        self._button.setEnabled(True)
+
+    def _press(self) -> None:
+        self.show_failure("")
+        self._button.setEnabled(False)
+        self.start_wanted.emit()

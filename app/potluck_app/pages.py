@@ -1,0 +1,36 @@
+"""The catalogue of pages in the order of the sidebar. A page's file is imported when the page is first opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from potluck_app.language import QT_TRANSLATE_NOOP, tr
+from potluck_app.page import Link, Page
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`source`: module:class of this package; the class is a `Page` that takes the link."""
+
+    key: str
+    label: str
+    glyph: str
+    source: str
+
+    @property
+    def title(self) -> str:
+        return tr(self.label)
+
+    def make(self, link: Link) -> Page:
+        module, _, name = self.source.partition(":")
+        page = getattr(import_module(f"potluck_app.{module}"), name)(link)
+        assert isinstance(page, Page)
+        return page
+
+
+SIDEBAR = (
+    Entry("home", QT_TRANSLATE_NOOP("", "Home"), "home", "home:HomePage"),
+)
+WATCHING = Entry("watching", QT_TRANSLATE_NOOP("", "What Potluck watches"), "info", "watching:WatchingPage")
+FIRST_RUN = Entry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run:FirstRunPage")

@@ -1,0 +1,36 @@
+"""What only the app remembers: whether notifications are wanted, and where its window was. No setting of the daemon."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, QObject, QSettings, Signal
+
+_NOTIFICATIONS, _GEOMETRY = "notifications", "window"
+
+
+class Preferences(QObject):
+    """Kept in a file of the user's own. Signal: `notifications_changed(bool)`."""
+
+    notifications_changed = Signal(bool)
+
+    def __init__(self, file: str | None = None) -> None:
+        """`file` None: the usual place."""
+        super().__init__()
+        ini, user = QSettings.Format.IniFormat, QSettings.Scope.UserScope
+        self._settings = QSettings(file, ini) if file is not None else QSettings(ini, user, "potluck", "app")
+
+    @property
+    def notifications(self) -> bool:
+        return bool(self._settings.value(_NOTIFICATIONS, True, bool))
+
+    def set_notifications(self, is_on: bool) -> None:
+        self._settings.setValue(_NOTIFICATIONS, is_on)
+        self.notifications_changed.emit(is_on)
+
+    @property
+    def geometry(self) -> QByteArray:
+        """Empty if the window was never opened."""
+        value = self._settings.value(_GEOMETRY)
+        return value if isinstance(value, QByteArray) else QByteArray()
+
+    def set_geometry(self, geometry: QByteArray) -> None:
+        self._settings.setValue(_GEOMETRY, geometry)

@@ -1,0 +1,59 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="en" sourcelanguage="en">
+<context>
+    <name />
+    <message numerus="yes">
+        <source>Others have signed for %n credit(s) of work. Thank you!</source>
+        <translation>
+            <numerusform>Others have signed for %n credit of work. Thank you!</numerusform>
+            <numerusform>Others have signed for %n credits of work. Thank you!</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n session(s) left</source>
+        <translation>
+            <numerusform>%n session left</numerusform>
+            <numerusform>%n sessions left</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n way(s) to notice that you need the computer</source>
+        <translation>
+            <numerusform>%n way to notice that you need the computer</numerusform>
+            <numerusform>%n ways to notice that you need the computer</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n do(es) not work</source>
+        <translation>
+            <numerusform>%n does not work</numerusform>
+            <numerusform>%n do not work</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n block(s)</source>
+        <translation>
+            <numerusform>%n block</numerusform>
+            <numerusform>%n blocks</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>each served at least %n time(s)</source>
+        <translation>
+            <numerusform>each served at least once</numerusform>
+            <numerusform>each served at least %n times</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>CreditCard</name>
+    <message numerus="yes">
+        <source>from %n people</source>
+        <translation>
+            <numerusform>from one person</numerusform>
+            <numerusform>from %n people</numerusform>
+        </translation>
+    </message>
+</context>
+</TS>
