@@ -31,9 +31,11 @@ from potluck_daemon.control.schema import Metrics, Status, SwarmStatus, Transiti
 from potluck_daemon.control.server import ControlServer
 from potluck_daemon.counters import TokenCounts, count, stopped
 from potluck_daemon.display import load_status, swarm_status
+from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.history import HistoryFile
 from potluck_daemon.instance import InstanceLock
 from potluck_daemon.load import LoadMeter, available_memory_bytes
+from potluck_daemon.measuring import Measuring
 from potluck_daemon.metrics.families import families
 from potluck_daemon.metrics.page import MetricsPage
 from potluck_daemon.notify import ServiceManager
@@ -95,6 +97,7 @@ class Daemon:
         self._watch = self._new_watch()
         self.places = places
         self.loaded = Loaded(Settings())  # the settings that are obeyed
+        self.measuring = Measuring((), 0.0)
         self.version = version("potluck")
         self.started_at = time.time()
         self.history = HistoryFile(places.history_file)
@@ -108,6 +111,7 @@ class Daemon:
             self._state_notice = self._memory.load()
             self._counts = TokenCounts(self._memory.state.tokens_day, self._memory.state.tokens)
             self._budget.use = self._memory.state.use
+            self.measuring = Measuring(self._memory.state.devices, self._memory.state.measured_at)
             self._choose_port()
             self.history.load()
             self.reload()
@@ -192,6 +196,16 @@ class Daemon:
         return replace(swarm, bootstrap_peers=peers)
 
     @property
+    def engine_python(self) -> str:
+        """The interpreter of the processes that compute for us."""
+        return engine_python(self.places, self._wanted.settings.serve.python)
+
+    @property
+    def has_game(self) -> bool:
+        """Whether somebody needs the device now."""
+        return has_game(self._watch.presence)
+
+    @property
     def swarm(self) -> Swarm | None:
         """The one that is served, or would be."""
         return self._wanted.swarm
@@ -246,6 +260,7 @@ class Daemon:
         await self._supervisor.close()
         await self._watch.close()
         await self._page.close()
+        await self.measuring.close()
         await self._server.close()
         self._remember()
         self._memory.save()
@@ -262,8 +277,7 @@ class Daemon:
             inputs = replace(inputs, is_ending=True)
             self.wake()
         decision = decide(inputs, time.monotonic())
-        python = self._wanted.settings.serve.python
-        self._supervisor.obey(decision.order, self._wanted.launch, python, self._engine_environment())
+        self._supervisor.obey(decision.order, self._wanted.launch, self.engine_python, self.engine_environment())
         self._supervisor.throttle(decision.duty)
         self._tell_probes()
         self._watch.set_level(Level.RELAXED if inputs.is_pause_of_game else _level(decision))
@@ -320,7 +334,8 @@ class Daemon:
         if has_game_ended or (pause.until is not None and pause.until <= time.time()):
             self._memory.state = replace(self._memory.state, pause=None)
 
-    def _engine_environment(self) -> dict[str, str]:
+    def engine_environment(self) -> dict[str, str]:
+        """Of the processes that compute for us."""
         private = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")  # the engine must not speak for us
         given = {name: value for name, value in self.environment.items() if name not in private}
         return given | {"HF_HUB_CACHE": str(models_folder(self._wanted.settings, self.environment))}
@@ -365,6 +380,8 @@ class Daemon:
             tokens=counts.today,
             use=self._budget.use,
             swarm=self._swarm_status(),
+            devices=self.measuring.known,
+            measured_at=self.measuring.measured_at,
         )
 
     async def _keep_publishing(self) -> None:

@@ -34,6 +34,7 @@ COMMANDS = {
     "config": "settings: what may be served, when the machine is given back, ...",
     "doctor": "find what stands in the way, and what to do about it",
     "diag": "what one needs to help you, without what is private",
+    "setup": "make the engine's environment for this machine's hardware",
     "service": "have systemd start the daemon",
     "serve": "serve blocks of a model to a swarm",
     "generate": "let a swarm complete a prompt",
@@ -43,6 +44,8 @@ COMMANDS = {
     "demo": "a private swarm on this machine, start to end",
     "completions": "let your shell complete the words of commands",
 }
+
+_GOES_ON = "POTLUCK_GOES_ON"  # in the environment of a command that was started again with another interpreter
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -97,6 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and argv is None:
+            _go_on_in_the_engines_environment(arguments)
         if os.environ.get("POTLUCK_DEBUG"):
             raise
         print(describe(error), file=sys.stderr)
@@ -109,7 +114,8 @@ def describe(error: BaseException) -> str:
         hint = f" ({error.hint})" if error.hint else ""
         return " ".join(f"potluck: {error}{hint}".split())
     if isinstance(error, ModuleNotFoundError):
-        return f"potluck: this needs {error.name}, which is not installed (pip install 'potluck[engine]')"
+        remedy = "potluck setup, or pip install 'potluck[engine]'"
+        return f"potluck: this needs {error.name}, which is not installed ({remedy})"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 
@@ -124,6 +130,16 @@ def exit_code(error: BaseException) -> int:
             return EXIT_FAILED
         case _:
             return EXIT_INTERNAL
+
+
+def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
+    """Become the same command where torch is installed; returns if there is no such place, or this is it."""
+    from potluck_daemon.environment.interpreter import engine_python
+    from potluck_daemon.settings.places import find_places
+
+    python = engine_python(find_places(), "")
+    if python != sys.executable and _GOES_ON not in os.environ:
+        os.execve(python, [python, "-m", "potluck_daemon.cli.main", *arguments], {**os.environ, _GOES_ON: "1"})
 
 
 def _run(name: str, arguments: list[str]) -> int:

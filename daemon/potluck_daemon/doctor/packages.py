@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from dataclasses import dataclass
 
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.environment.interpreter import engine_python
 
 NAME = "packages"
 NEEDED = ("torch", "transformers", "hivemind")
@@ -25,7 +25,7 @@ class PackageFacts:
 
 def gather(scene: Scene) -> PackageFacts:
     """Asks without importing them: that would take seconds and hundreds of megabytes."""
-    python = scene.loaded.settings.serve.python or sys.executable
+    python = engine_python(scene.places, scene.loaded.settings.serve.python)
     command = [python, "-c", _QUESTION, *NEEDED]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
@@ -40,5 +40,5 @@ def judge(facts: PackageFacts) -> list[Finding]:
         return [Finding(NAME, Severity.ERROR, text, "potluck config unset serve.python")]
     if facts.missing:
         text = f"the engine needs {', '.join(facts.missing)}, which is not installed"
-        return [Finding(NAME, Severity.ERROR, text, f"{facts.python} -m pip install 'potluck[engine]'")]
+        return [Finding(NAME, Severity.ERROR, text, "potluck setup")]
     return [Finding(NAME, Severity.OK, "the engine's packages are installed")]

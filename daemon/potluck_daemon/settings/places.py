@@ -48,6 +48,11 @@ class Places:
         return self.state / "potluckd.log"
 
     @property
+    def engines(self) -> Path:
+        """Where the engine's environments lie; may be a link to a folder on another disk."""
+        return self.state / "engines"
+
+    @property
     def lock_file(self) -> Path:
         """In the state folder: two sessions of one user may have different runtime folders."""
         return self.state / "potluckd.lock"

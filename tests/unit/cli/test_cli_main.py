@@ -86,7 +86,7 @@ def test_an_internal_error_is_one_line_without_a_traceback() -> None:
 
 def test_a_missing_extra_is_named() -> None:
     text = cli.describe(ModuleNotFoundError("No module named 'torch'", name="torch"))
-    assert text == "potluck: this needs torch, which is not installed (pip install 'potluck[engine]')"
+    assert text == "potluck: this needs torch, which is not installed (potluck setup, or pip install 'potluck[engine]')"
 
 
 def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:

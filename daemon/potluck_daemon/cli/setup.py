@@ -1,0 +1,173 @@
+"""`potluck setup`: make the engine's environment for the hardware of this machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck.errors import UsageError
+from potluck_daemon.cli.doctor import lines
+from potluck_daemon.cli.options import add_json, print_json
+from potluck_daemon.cli.terminal import Terminal
+from potluck_daemon.doctor.finding import Finding, Severity
+from potluck_daemon.environment.machine import Machine, look
+from potluck_daemon.environment.preflight import examine, visit
+from potluck_daemon.environment.setup import Plan, Progress, Step, is_outdated, set_up, try_environment
+from potluck_daemon.environment.store import Store, read_manifest
+from potluck_daemon.environment.variants import TORCH, VARIANTS, Choice, choose_variant
+from potluck_daemon.settings.places import Places, find_places
+
+DESCRIPTION = """\
+Make the environment that the engine runs in: torch in the build that fits this machine's GPU and driver, and what else
+it needs. Looks first, says what it will fetch, goes on where it was interrupted, and tries the result on every device
+before it is used. What was in use before is kept, for `--rollback`. Nothing is upgraded unless you run this again."""
+EXAMPLES = """\
+  potluck setup --check
+  potluck setup
+  potluck setup --variant cpu --folder /mnt/big/potluck
+  potluck setup --rollback"""
+
+_TELL_EVERY_S = 1.0  # where nothing can be drawn over
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """`outdated`: this version of Potluck comes with other packages; the old ones go on working."""
+
+    ready: bool
+    folder: str
+    variant: str
+    devices: tuple[str, ...]
+    outdated: bool
+    findings: tuple[Finding, ...] = ()
+
+
+RESULT = Environment
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--check", action="store_true", help="look only: what fits this machine, and what is in the way"
+    )
+    parser.add_argument("--variant", choices=VARIANTS, help="this build of torch instead of the one that fits best")
+    parser.add_argument(
+        "--folder", type=Path, metavar="DIR", help="where the environment shall lie, gigabytes of it (only at first)"
+    )
+    parser.add_argument(
+        "--wheels", type=Path, metavar="DIR", help="take all packages from this folder, without a network"
+    )
+    parser.add_argument("--index", metavar="URL", default="", help="where torch's builds for your GPU are offered")
+    parser.add_argument("--rollback", action="store_true", help="use the environment before the current one again")
+    add_json(parser, "what is in use")
+
+
+def run(args: argparse.Namespace) -> int:
+    places, terminal = find_places(), Terminal(sys.stdout)
+    if args.wheels is not None and not args.wheels.is_dir():
+        raise UsageError(f"{args.wheels} is no folder", hint="--wheels names a folder with .whl files")
+    if args.check:
+        return _check(args, places, terminal)
+    store = Store(_root(places, args.folder))
+    if args.rollback:
+        with store.lock():
+            try_environment(store.roll_back())
+    else:
+        machine = look()
+        plan = Plan(store, machine, _choice(args, machine), visit(store.root), args.wheels, args.index)
+        _announce(plan, terminal, quiet=args.json)
+        set_up(plan, _silent if args.json else Bar(terminal))
+    return _report(args, _in_use(store), terminal)
+
+
+def _check(args: argparse.Namespace, places: Places, terminal: Terminal) -> int:
+    machine = look()
+    choice = _choice(args, machine)
+    found = tuple(examine(machine, choice, visit(args.folder or places.engines.resolve())))
+    works = not any(finding.severity is Severity.ERROR for finding in found)
+    if args.json:
+        print_json(_in_use(Store(places.engines), found))
+    else:
+        for finding in found:
+            for line in lines(finding, terminal):
+                terminal.line(line)
+    return 0 if works else 1
+
+
+def _root(places: Places, folder: Path | None) -> Path:
+    """Where environments lie. The first time, a link may lead to a folder of the user's choice."""
+    usual = places.engines
+    if folder is None:
+        return usual.resolve()
+    chosen = folder.expanduser().absolute() / "potluck-engines"
+    if usual.exists() and usual.resolve() != chosen.resolve():
+        raise UsageError(f"the environment lies in {usual.resolve()} already", hint=f"remove that first: rm -r {usual}")
+    if not usual.is_symlink():
+        chosen.mkdir(parents=True, exist_ok=True)
+        usual.parent.mkdir(parents=True, exist_ok=True)
+        usual.symlink_to(chosen)
+    return chosen
+
+
+def _choice(args: argparse.Namespace, machine: Machine) -> Choice:
+    if args.variant is None:
+        return choose_variant(machine)
+    return Choice(VARIANTS[args.variant], "as you asked")
+
+
+def _announce(plan: Plan, terminal: Terminal, *, quiet: bool) -> None:
+    if quiet:
+        return
+    variant = plan.choice.variant
+    size = f"{variant.download_bytes / 1e9:.1f} GB to fetch at most, {variant.disk_bytes / 1e9:.0f} GB on the disk"
+    terminal.line(f"{plan.choice.why}: torch {TORCH}, variant {variant.name} ({size})")
+    if plan.choice.advice:
+        terminal.line(f"  {plan.choice.advice}")
+    if not variant.is_verified:
+        terminal.line("  nobody of Potluck's has tried this variant yet; it is used only if it passes its trial here")
+
+
+class Bar:
+    """Shows progress: one line drawn over in a terminal, a line a step and second elsewhere."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._step: Step | None = None
+        self._told_s = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        is_new = progress.step is not self._step
+        if not is_new and now - self._told_s < _TELL_EVERY_S:
+            return
+        self._told_s, self._step = now, progress.step
+        bytes_done = f"  {progress.done / 1e6:.0f} of {progress.total / 1e6:.0f} MB" if progress.total else ""
+        text = f"{progress.step:8} {progress.text}{bytes_done}"
+        if self._terminal.can_move:
+            self._terminal.write(f"{chr(10) if is_new else chr(13) + chr(27) + '[K'}{text}")
+            if progress.step is Step.SWITCH:
+                self._terminal.line()
+        else:
+            self._terminal.line(text)
+
+
+def _silent(progress: Progress) -> None:
+    pass
+
+
+def _in_use(store: Store, findings: tuple[Finding, ...] = ()) -> Environment:
+    folder = store.current()
+    made = read_manifest(folder) if folder is not None else None
+    if folder is None or made is None:
+        return Environment(False, "", "", (), False, findings)
+    return Environment(True, str(folder), made.variant, made.devices, is_outdated(store), findings)
+
+
+def _report(args: argparse.Namespace, environment: Environment, terminal: Terminal) -> int:
+    if args.json:
+        print_json(environment)
+    else:
+        terminal.line(f"ready: the engine computes on {', '.join(environment.devices)}")
+    return 0

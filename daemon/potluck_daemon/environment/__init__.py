@@ -1,0 +1,1 @@
+"""The engine's environment: torch and all, made on this machine for the hardware that is found."""

@@ -1,0 +1,14 @@
+"""Which Python runs the engine: the one that the settings name, the environment made for it, or this very one."""
+
+from __future__ import annotations
+
+import sys
+
+from potluck_daemon.environment.store import Store, interpreter
+from potluck_daemon.settings.places import Places
+
+
+def engine_python(places: Places, named: str) -> str:
+    """`named`: the setting `serve.python`."""
+    folder = Store(places.engines).current()
+    return named or (str(interpreter(folder)) if folder is not None else sys.executable)

@@ -1,0 +1,129 @@
+"""What decides which build of torch fits: GPUs, drivers, C library, processor, interpreter.
+
+Read from NVIDIA's library and the kernel's own files, without torch. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+_INTEL = "0x8086"
+_INTEGRATED = "0000:00:02.0"  # where Intel's processors have their own graphics on the bus
+
+
+class Vendor(StrEnum):
+    NVIDIA = "NVIDIA"
+    AMD = "AMD"
+    INTEL = "Intel"
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """`capability`: NVIDIA's; `target`: AMD's name of the instruction set, as `gfx1100`."""
+
+    vendor: Vendor
+    name: str
+    memory_bytes: int = 0
+    capability: tuple[int, int] | None = None
+    target: str = ""
+    is_integrated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NvidiaState:
+    """`problem`: why its library does not answer; that is normal on a machine without such a GPU."""
+
+    gpus: tuple[Gpu, ...] = ()
+    driver: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    gpus: tuple[Gpu, ...] = ()
+    driver: str = ""  # version of NVIDIA's; empty: none
+    glibc: tuple[int, int] | None = None  # None: another C library, or another system than Linux
+    architecture: str = "x86_64"
+    python: tuple[int, int] = (3, 11)
+
+
+def look(sysfs: Path = Path("/sys")) -> Machine:
+    """This machine, as the running interpreter sees it."""
+    nvidia = ask_nvidia()
+    others = () if nvidia.gpus else tuple(_from_kernel(sysfs))
+    return Machine(
+        gpus=(*nvidia.gpus, *others),
+        driver=nvidia.driver,
+        glibc=_glibc(),
+        architecture=platform.machine(),
+        python=sys.version_info[:2],
+    )
+
+
+def ask_nvidia() -> NvidiaState:
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return NvidiaState(problem=str(error))
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        return NvidiaState(tuple(_nvidia_gpu(handle) for handle in handles), str(pynvml.nvmlSystemGetDriverVersion()))
+    except pynvml.NVMLError as error:
+        return NvidiaState(problem=str(error))
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _nvidia_gpu(handle: object) -> Gpu:
+    import pynvml
+
+    try:
+        capability = tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle))
+    except pynvml.NVMLError:
+        capability = None
+    memory_bytes = int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
+    return Gpu(Vendor.NVIDIA, str(pynvml.nvmlDeviceGetName(handle)), memory_bytes, capability)
+
+
+def _from_kernel(sysfs: Path) -> Iterator[Gpu]:
+    """AMD's compute nodes, and Intel's display adapters."""
+    for properties in sorted(sysfs.glob("class/kfd/kfd/topology/nodes/*/properties")):
+        target = _target(properties)
+        if target:
+            yield Gpu(Vendor.AMD, f"AMD GPU ({target})", target=target)
+    for vendor in sorted(sysfs.glob("class/drm/card?/device/vendor")):
+        if _text(vendor) == _INTEL:
+            is_integrated = vendor.parent.resolve().name == _INTEGRATED
+            yield Gpu(Vendor.INTEL, "Intel graphics" if is_integrated else "Intel Arc", is_integrated=is_integrated)
+
+
+def _target(properties: Path) -> str:
+    """`gfx90a` of 90010: two decimal digits each for minor and stepping, which the name has in hexadecimal."""
+    for line in _text(properties).splitlines():
+        key, _, value = line.partition(" ")
+        if key == "gfx_target_version" and value.isdecimal() and int(value) > 0:
+            number = int(value)
+            return f"gfx{number // 10000}{number // 100 % 100:x}{number % 100:x}"
+    return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _glibc() -> tuple[int, int] | None:
+    name, text = platform.libc_ver()
+    parts = text.split(".")
+    if name != "glibc" or len(parts) < 2 or not (parts[0].isdecimal() and parts[1].isdecimal()):
+        return None
+    return int(parts[0]), int(parts[1])

@@ -1,0 +1,109 @@
+"""Is there anything that would make the installation fail half an hour later? Looked at before a byte is fetched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from potluck_daemon.doctor.finding import Finding, Severity
+from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.variants import Choice, Variant
+
+MIN_GLIBC = (2, 28)  # of the wheels' platform tag, manylinux_2_28
+PYTHONS = ((3, 11), (3, 13))
+_MAX_PATH = 120  # letters; packages have files with names of 130, and some tools still end at 260
+_PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the environment is to lie. `proxy`: as the environment names it, empty: none."""
+
+    folder: Path
+    free_bytes: int
+    is_writable: bool
+    may_execute: bool
+    proxy: str = ""
+
+
+def visit(folder: Path, environment: Mapping[str, str] = os.environ) -> Site:
+    """The folder need not exist; the nearest one above it that does is looked at."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return Site(
+        folder=folder,
+        free_bytes=shutil.disk_usage(there).free,
+        is_writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
+        may_execute=not os.statvfs(there).f_flag & os.ST_NOEXEC,
+        proxy=next((environment[name] for name in _PROXIES if environment.get(name)), ""),
+    )
+
+
+def examine(machine: Machine, choice: Choice, site: Site) -> list[Finding]:
+    """What stands in the way, and what does not; an error means that it cannot work."""
+    found = [_system(machine, choice.variant), _python(machine), _folder(site), _disk(choice.variant, site)]
+    found.append(_gpu(choice))
+    if site.proxy:
+        found.append(_proxy(site.proxy))
+    return found
+
+
+def _system(machine: Machine, variant: Variant) -> Finding:
+    if machine.glibc is None:
+        text = "torch is built for the GNU C library, which this system does not use"
+        return Finding("system", Severity.ERROR, text, "use a distribution with glibc, or the container image")
+    version = ".".join(map(str, machine.glibc))
+    if machine.glibc < MIN_GLIBC:
+        text = f"the C library {version} is too old for torch"
+        return Finding("system", Severity.ERROR, text, "it has been new enough since Debian 10 and Ubuntu 20.04")
+    if machine.architecture not in variant.architectures:
+        return Finding("system", Severity.ERROR, f"torch is not built for {machine.architecture} processors")
+    return Finding("system", Severity.OK, f"{machine.architecture}, C library {version}")
+
+
+def _python(machine: Machine) -> Finding:
+    version = ".".join(map(str, machine.python))
+    if PYTHONS[0] <= machine.python <= PYTHONS[1]:
+        return Finding("Python", Severity.OK, version)
+    return Finding("Python", Severity.ERROR, f"Python {version} is not supported", "use Python 3.11, 3.12 or 3.13")
+
+
+def _folder(site: Site) -> Finding:
+    path = str(site.folder)
+    choose = "choose another folder with --folder"
+    if not site.is_writable:
+        return Finding("folder", Severity.ERROR, f"{path} cannot be written", choose)
+    if not site.may_execute:
+        return Finding("folder", Severity.ERROR, f"{path} lies on a file system that runs no programs", choose)
+    if not path.isascii() or len(path) > _MAX_PATH:
+        text = f"{path} is too long or has unusual letters, which some packages cannot deal with"
+        return Finding("folder", Severity.ERROR, text, choose)
+    return Finding("folder", Severity.OK, path)
+
+
+def _disk(variant: Variant, site: Site) -> Finding:
+    needed = variant.download_bytes + variant.disk_bytes
+    text = f"{site.free_bytes / 1e9:.1f} GB are free, {needed / 1e9:.1f} GB are needed at most"
+    if site.free_bytes < needed:
+        return Finding("disk", Severity.ERROR, text, "make room, or choose a folder on another disk with --folder")
+    return Finding("disk", Severity.OK, text)
+
+
+def _gpu(choice: Choice) -> Finding:
+    severity = Severity.WARNING if choice.advice else Severity.OK
+    return Finding("GPU", severity, f"{choice.why}: variant {choice.variant.name}", choice.advice)
+
+
+def _proxy(proxy: str) -> Finding:
+    """Its name and password stay out of every output."""
+    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    try:
+        is_good = bool(parts.hostname) and parts.scheme in ("http", "https", "socks5", "socks5h") and parts.port != 0
+    except ValueError:
+        is_good = False
+    if not is_good:
+        return Finding("proxy", Severity.ERROR, "the proxy named in the environment is no address", "see HTTPS_PROXY")
+    return Finding("proxy", Severity.NOTE, f"packages are fetched through the proxy {parts.hostname}")

@@ -1,0 +1,213 @@
+"""Making the engine's environment, step by step: look, resolve, fetch, install, try, switch.
+
+Each step may be interrupted at any moment, by a signal or by a power cut: what is in use stays in use until the new
+environment has passed its trial, and the next try goes on with what was fetched. Nothing is ever upgraded by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import distribution
+from pathlib import Path
+
+from potluck.errors import PotluckError
+from potluck_daemon.doctor.finding import Finding, Severity
+from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.preflight import Site, examine
+from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
+from potluck_daemon.environment.uv import Sources, find_uv, run_uv
+from potluck_daemon.environment.variants import TORCH, Choice
+from potluck_daemon.environment.wheels import Wheel, fetch, resolve, sizes
+from potluck_daemon.resources import resource
+
+_TRIAL_TIMEOUT_S = 600.0
+_ID_LETTERS = 10
+
+
+class Step(StrEnum):
+    """In their order."""
+
+    LOOK = "look"
+    RESOLVE = "resolve"
+    FETCH = "fetch"
+    INSTALL = "install"
+    TRY = "try"
+    SWITCH = "switch"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` and `total`: bytes while fetching, else 0 and 0."""
+
+    step: Step
+    text: str
+    done: int = 0
+    total: int = 0
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be made; `wheels`: a folder to take all wheels from, without a network."""
+
+    store: Store
+    machine: Machine
+    choice: Choice
+    site: Site
+    wheels: Path | None = None
+    index: str = ""  # of the variant's torch; empty: the usual one
+
+    @property
+    def requirements(self) -> Path:
+        """Raises PotluckError for a variant that this version has no requirements for."""
+        path = requirements_of(self.choice.variant.name)
+        if not path.exists():
+            text = f"this version comes without the packages of variant {self.choice.variant.name}"
+            raise PotluckError(text, hint="potluck setup --variant cpu")
+        return path
+
+
+class PreflightError(PotluckError):
+    """The installation cannot work; `findings` says why."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        worst = next(finding for finding in findings if finding.severity is Severity.ERROR)
+        super().__init__(worst.text, hint=worst.advice or None)
+        self.findings = findings
+
+
+def set_up(plan: Plan, on_progress: OnProgress) -> Manifest:
+    """Make the environment of `plan` and use it from now on; returns at once if it is in use already.
+
+    Raises:
+        PotluckError: with what to do about it. What was in use still is.
+    """
+    on_progress(Progress(Step.LOOK, "looking at this machine"))
+    findings = examine(plan.machine, plan.choice, plan.site)
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        raise PreflightError(findings)
+    requirements = plan.requirements
+    with plan.store.lock():
+        folder = plan.store.folder(_name(plan, requirements))
+        made = read_manifest(folder)
+        if made is None:
+            made = _make(plan, folder, requirements, on_progress)
+        on_progress(Progress(Step.SWITCH, "in use from now on"))
+        plan.store.switch(folder)
+        return made
+
+
+def try_environment(folder: Path) -> tuple[str, ...]:
+    """Let the environment prove itself; returns the devices that it computes on.
+
+    Raises:
+        PotluckError: it does not work; the message has its own words.
+    """
+    command = [str(interpreter(folder)), "-m", "potluck_daemon.engine.self_test"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TRIAL_TIMEOUT_S, env=_clean(), check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise PotluckError("the engine does not answer", hint="run `potluck setup` again") from None
+    try:
+        said = json.loads(done.stdout.splitlines()[-1])
+        return tuple(map(str, said["devices"]))
+    except (IndexError, KeyError, ValueError):
+        words = done.stdout.strip() or done.stderr.strip() or f"it ended with {done.returncode}"
+        problem = _problem(words)
+        raise PotluckError(f"the engine does not work here: {problem}", hint="see `potluck doctor`") from None
+
+
+def _make(plan: Plan, folder: Path, requirements: Path, on_progress: OnProgress) -> Manifest:
+    uv, sources = find_uv(), Sources(plan.wheels, plan.index)
+    on_progress(Progress(Step.RESOLVE, "looking up the packages"))
+    wheels = resolve(uv, requirements, Path(sys.executable), sources, cache=plan.store.cache)
+    fetched = plan.store.wheels
+    fetched.mkdir(exist_ok=True)
+    _fetch_all(wheels, fetched, on_progress)
+    on_progress(Progress(Step.INSTALL, f"installing {len(wheels)} packages"))
+    base = Path(sys.base_prefix) / "bin" / f"python{sysconfig.get_python_version()}"
+    python = base if base.exists() else Path(sys.executable)
+    run_uv(uv, ["venv", "--quiet", "--clear", "--python", python, folder], cache=plan.store.cache)
+    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", f"--python={interpreter(folder)}"]
+    for is_built in (True, False):  # sources are built with what the wheels brought
+        files = [fetched / wheel.name for wheel in wheels if wheel.is_built is is_built]
+        if files:
+            run_uv(uv, ["pip", "install", *options, *files], cache=plan.store.cache)
+    _add_potluck(folder)
+    on_progress(Progress(Step.TRY, "trying it: matrices, and one block of the demo model"))
+    devices = try_environment(folder)
+    version = ".".join(map(str, plan.machine.python))
+    manifest = Manifest(
+        plan.choice.variant.name, TORCH, _digest(requirements), version, devices, made_at=round(time.time())
+    )
+    plan.store.finish(folder, manifest)
+    return manifest
+
+
+def _fetch_all(wheels: tuple[Wheel, ...], folder: Path, on_progress: OnProgress) -> None:
+    """One after the other; the largest one is most of the bytes, and a home's line is the limit."""
+    total = sum(sizes(wheels))
+    before = 0
+    for number, wheel in enumerate(wheels, 1):
+        text = f"{wheel.name.split('-')[0]} ({number} of {len(wheels)})"
+
+        def tell(done: int, before: int = before, text: str = text) -> None:
+            on_progress(Progress(Step.FETCH, text, before + done, max(total, before + done)))
+
+        before += fetch(wheel, folder, tell).stat().st_size
+
+
+def _add_potluck(folder: Path) -> None:
+    """The engine runs the same code as the daemon, from the same files: one version, and an update changes both."""
+    (packages,) = (folder / "lib").glob("python*/site-packages")
+    here = Path(__file__).resolve()
+    places = dict.fromkeys((str(here.parents[2]), str(here.parents[3]), str(distribution("potluck").locate_file(""))))
+    (packages / "potluck.pth").write_text("".join(f"{place}\n" for place in places))
+
+
+def _name(plan: Plan, requirements: Path) -> str:
+    python = "".join(map(str, plan.machine.python))
+    return f"{plan.choice.variant.name}-py{python}-{_digest(requirements)}"
+
+
+def _digest(requirements: Path) -> str:
+    return hashlib.sha256(requirements.read_bytes()).hexdigest()[:_ID_LETTERS]
+
+
+def _clean() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+
+def _problem(words: str) -> str:
+    try:
+        return str(json.loads(words.splitlines()[-1])["problem"])
+    except (ValueError, KeyError, TypeError):
+        return " ".join(words.split())[-300:]
+
+
+def requirements_of(variant: str) -> Path:
+    """Where the variant's packages are listed; not every variant comes with every version."""
+    return resource("engine") / f"{variant}.txt"
+
+
+def is_outdated(store: Store) -> bool:
+    """Whether the environment in use was made from other requirements than this version of Potluck comes with."""
+    folder = store.current()
+    manifest = read_manifest(folder) if folder is not None else None
+    if manifest is None:
+        return False
+    path = requirements_of(manifest.variant)
+    return path.exists() and _digest(path) != manifest.requirements

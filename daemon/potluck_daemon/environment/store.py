@@ -1,0 +1,131 @@
+"""The engine's environments on disk: the current one, the one before it, and those that are half made.
+
+    ROOT/current, ROOT/previous    links to folders beside them; a switch replaces `current` in one step
+    ROOT/cpu-1a2b3c4d/             an environment, with `environment.json` once it passed its trial
+    ROOT/wheels/                   what was fetched for one that is being made
+
+A folder without `environment.json` was never finished and is thrown away by the next try.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from potluck.errors import PotluckError, UsageError
+
+_MANIFEST = "environment.json"
+_CURRENT, _PREVIOUS = "current", "previous"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an environment was made from. `made_at`: Unix seconds."""
+
+    variant: str
+    torch: str
+    requirements: str  # digest of the requirements file
+    python: str  # as `3.11`
+    devices: tuple[str, ...]  # that its trial computed on
+    made_at: float
+
+
+class Store:
+    """The environments below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def wheels(self) -> Path:
+        return self.root / "wheels"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "cache"
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """One at a time. Raises PotluckError if another process is at it."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise PotluckError("the engine is being set up already", hint="wait until that is done") from None
+            yield
+
+    def folder(self, name: str) -> Path:
+        return self.root / name
+
+    def current(self) -> Path | None:
+        """The folder of the environment in use; None if there is none."""
+        return self._linked(_CURRENT)
+
+    def previous(self) -> Path | None:
+        return self._linked(_PREVIOUS)
+
+    def finish(self, folder: Path, manifest: Manifest) -> None:
+        """Write the manifest: from now on the environment counts."""
+        new = folder / f"{_MANIFEST}.new"
+        with new.open("w") as file:
+            json.dump(asdict(manifest), file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(folder / _MANIFEST)
+
+    def switch(self, folder: Path) -> None:
+        """Use `folder` from now on, keep the one before it, and remove everything else."""
+        old = self.current()
+        if old is not None and old != folder:
+            self._link(_PREVIOUS, old)
+        self._link(_CURRENT, folder)
+        self.tidy()
+
+    def roll_back(self) -> Path:
+        """Use the previous environment again. Raises UsageError if there is none."""
+        previous, current = self.previous(), self.current()
+        if previous is None:
+            raise UsageError("there is no earlier environment to go back to")
+        self._link(_CURRENT, previous)
+        if current is not None:
+            self._link(_PREVIOUS, current)
+        return previous
+
+    def tidy(self) -> None:
+        """Remove what is neither current nor previous, and what was fetched."""
+        kept = {self.current(), self.previous()}
+        for path in self.root.iterdir():
+            if path.is_dir() and not path.is_symlink() and path not in kept:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _linked(self, name: str) -> Path | None:
+        link = self.root / name
+        folder = link.parent / os.readlink(link) if link.is_symlink() else None
+        return folder if folder is not None and read_manifest(folder) is not None else None
+
+    def _link(self, name: str, folder: Path) -> None:
+        new = self.root / f".{name}.new"
+        new.unlink(missing_ok=True)
+        new.symlink_to(folder.name)
+        new.replace(self.root / name)
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """None for a folder that is no finished environment."""
+    try:
+        fields = json.loads((folder / _MANIFEST).read_text())
+        fields["devices"] = tuple(fields["devices"])
+        return Manifest(**fields) if interpreter(folder).exists() else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def interpreter(folder: Path) -> Path:
+    return folder / "bin" / "python"

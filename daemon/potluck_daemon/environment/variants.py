@@ -1,0 +1,131 @@
+"""Which build of torch fits a machine: by the driver and by what each GPU can run, not by one of the two alone.
+
+Pure. The table is what torch 2.13 ships (its release compatibility matrix: CUDA 12.6 for Maxwell to Hopper, 13.0 for
+Turing to Blackwell, no 12.8 any more; ROCm's list of instruction sets has no gfx1103 and no gfx1031 to gfx1036).
+What a build really has kernels for is asked again of torch itself once it is installed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from potluck_daemon.environment.machine import Gpu, Machine, Vendor
+
+TORCH = "2.13.0"
+CPU = "cpu"
+_ROCM_TARGETS = frozenset(
+    f"gfx{number}"
+    for numbers in ("900 906 908 90a 942 950", "1030 1100 1101 1102 1150 1151", "1200 1201")
+    for number in numbers.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One build of torch. `download_bytes` and `disk_bytes`: of the whole environment, rounded up."""
+
+    name: str
+    vendor: Vendor | None  # None: it computes on the processor
+    download_bytes: int
+    disk_bytes: int
+    is_verified: bool = False  # whether Potluck's own tests install and run it
+    oldest: tuple[int, int] = (0, 0)  # compute capability
+    newest: tuple[int, int] = (99, 0)
+    min_driver: int = 0
+    architectures: tuple[str, ...] = ("x86_64",)
+
+    def runs_on(self, gpu: Gpu, driver: int) -> bool:
+        if gpu.vendor is not self.vendor:
+            return False
+        match gpu.vendor:
+            case Vendor.NVIDIA:
+                fits = gpu.capability is not None and self.oldest <= gpu.capability <= self.newest
+                return fits and driver >= self.min_driver
+            case Vendor.AMD:
+                return gpu.target in _ROCM_TARGETS
+            case Vendor.INTEL:
+                return not gpu.is_integrated
+
+
+_GB = 10**9
+_BOTH = ("x86_64", "aarch64")
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        Variant(
+            "cu130", Vendor.NVIDIA, 3 * _GB, 7 * _GB, oldest=(7, 5), newest=(12, 9), min_driver=580, architectures=_BOTH
+        ),
+        Variant(
+            "cu126", Vendor.NVIDIA, 3 * _GB, 7 * _GB, oldest=(5, 0), newest=(9, 0), min_driver=525, architectures=_BOTH
+        ),
+        Variant("rocm7.2", Vendor.AMD, 5 * _GB, 18 * _GB),
+        Variant("xpu", Vendor.INTEL, 2 * _GB, 6 * _GB),
+        Variant(CPU, None, 400 * 10**6, 2 * _GB, is_verified=True, architectures=_BOTH),
+    )
+}
+"""The better of two that fit comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`why`: for people. `advice`: what they could do to have more of their hardware used; empty: nothing."""
+
+    variant: Variant
+    why: str
+    advice: str = ""
+
+
+def choose_variant(machine: Machine) -> Choice:
+    """The build that runs on the most of the machine's GPUs; the processor's where none does."""
+    driver = _major(machine.driver)
+    available = [v for v in VARIANTS.values() if v.vendor is not None and machine.architecture in v.architectures]
+
+    def count(variant: Variant) -> int:
+        return sum(variant.runs_on(gpu, driver) for gpu in machine.gpus)
+
+    best = max(available, key=count, default=None)
+    if best is None or count(best) == 0:
+        return _without_gpu(machine, driver)
+    used = [gpu for gpu in machine.gpus if best.runs_on(gpu, driver)]
+    left_out = [gpu for gpu in machine.gpus if gpu not in used and not gpu.is_integrated]
+    return Choice(best, f"{_names(used)} can be used", _why_not(left_out, driver))
+
+
+def _without_gpu(machine: Machine, driver: int) -> Choice:
+    cpu = VARIANTS[CPU]
+    if not machine.gpus:
+        return Choice(cpu, "no GPU is found; blocks are served by the processor, which is slow but works")
+    return Choice(cpu, f"{_names(machine.gpus)} cannot be used by torch {TORCH}", _why_not(machine.gpus, driver))
+
+
+def _why_not(gpus: tuple[Gpu, ...] | list[Gpu], driver: int) -> str:
+    """One sentence for the first reason that the user can change, or for the first at all."""
+    reasons = [_reason(gpu, driver) for gpu in gpus]
+    return next((text for text in reasons if "driver" in text), reasons[0] if reasons else "")
+
+
+def _reason(gpu: Gpu, driver: int) -> str:
+    match gpu.vendor:
+        case Vendor.NVIDIA if gpu.capability is None:
+            return f"{gpu.name} does not tell what it can run"
+        case Vendor.NVIDIA:
+            fitting = [v for v in VARIANTS.values() if v.runs_on(gpu, driver=10**6)]
+            if not fitting:
+                return f"{gpu.name} is older than what torch {TORCH} has kernels for"
+            needed = min(variant.min_driver for variant in fitting)
+            if driver >= needed:
+                return f"{gpu.name} needs another build of torch than the machine's other GPUs"
+            return f"install NVIDIA's driver {needed} or newer to use {gpu.name}; this machine has {driver or 'none'}"
+        case Vendor.AMD:
+            return f"torch's build for AMD has no kernels for {gpu.target or gpu.name}"
+        case Vendor.INTEL:
+            return "graphics inside the processor share its memory; computing on them gains nothing"
+
+
+def _names(gpus: tuple[Gpu, ...] | list[Gpu]) -> str:
+    return ", ".join(dict.fromkeys(gpu.name for gpu in gpus))
+
+
+def _major(version: str) -> int:
+    first = version.partition(".")[0]
+    return int(first) if first.isdecimal() else 0

@@ -1,0 +1,188 @@
+"""Which wheels an environment consists of, and fetching them: with progress, going on after an interruption, verified.
+
+uv says which wheels fit this machine and where they lie; what may be installed is fixed by the hashes in the
+requirements that come with Potluck. A file is fetched under another name and gets its own once its hash is right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import re
+import shutil
+import ssl
+import tempfile
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from potluck.errors import NetworkError, PotluckError
+from potluck_daemon.environment.uv import Sources, run_uv
+
+_CHUNK_BYTES = 1 << 20
+_TIMEOUT_S = 30.0
+_TRIES = 5  # at one file, without a byte of progress between them
+_PAUSE_S = 1.0
+_QUESTIONS = 8  # at a time
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+_NAME = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==")
+
+OnProgress = Callable[[int], None]
+"""Bytes of a wheel that are here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """Or, of the few small packages that have no wheel, the source; then `is_built` is False."""
+
+    name: str  # of the file
+    url: str
+    sha256: str
+
+    @property
+    def is_built(self) -> bool:
+        return self.name.endswith(".whl")
+
+
+def locked_hashes(requirements: Path) -> frozenset[str]:
+    """All hashes of a requirements file. Raises PotluckError if a requirement has none."""
+    text = requirements.read_text().replace("\\\n", " ")
+    hashes: set[str] = set()
+    for line in text.splitlines():
+        found = _HASH.findall(line)
+        if _NAME.match(line) and not found:
+            raise PotluckError(f"{requirements.name} has a requirement without a hash", hint="install Potluck again")
+        hashes.update(found)
+    if not hashes:
+        raise PotluckError(f"{requirements.name} has no hashes", hint="install Potluck again")
+    return frozenset(hashes)
+
+
+def resolve(uv: Path, requirements: Path, python: Path, sources: Sources, *, cache: Path) -> tuple[Wheel, ...]:
+    """The wheels of `requirements` for that interpreter.
+
+    Raises:
+        UvError: nobody has them.
+        PotluckError: what is offered is not what the requirements fix.
+    """
+    allowed = locked_hashes(requirements)
+    with tempfile.TemporaryDirectory() as folder:
+        lock = Path(folder) / "pylock.toml"
+        options = ["--format=pylock.toml", "--generate-hashes", "--no-deps", "--quiet"]
+        run_uv(
+            uv,
+            ["pip", "compile", *options, *sources.arguments, "--python", python, "-o", lock, requirements],
+            cache=cache,
+        )
+        wheels = tuple(_wheels(tomllib.loads(lock.read_text())))
+    foreign = [wheel.name for wheel in wheels if wheel.sha256 not in allowed]
+    if foreign:
+        raise PotluckError(f"{foreign[0]} is not the file that this version was made with", hint="try another mirror")
+    return wheels
+
+
+def _wheels(lock: dict[str, object]) -> Iterator[Wheel]:
+    packages = lock.get("packages")
+    for package in packages if isinstance(packages, list) else []:
+        file = next(iter(package.get("wheels", ())), None) or package["sdist"]
+        url = file.get("url") or Path(file["path"]).resolve().as_uri()
+        yield Wheel(Path(unquote(urlsplit(url).path)).name, url, file["hashes"]["sha256"])
+
+
+def sizes(wheels: Sequence[Wheel]) -> list[int]:
+    """Bytes of each, 0 where nobody says; asked of a few servers at a time."""
+    with ThreadPoolExecutor(_QUESTIONS) as pool:
+        return list(pool.map(_size, wheels))
+
+
+def _size(wheel: Wheel) -> int:
+    address = urlsplit(wheel.url)
+    try:
+        if address.scheme == "file":
+            return Path(unquote(address.path)).stat().st_size
+        question = urllib.request.Request(wheel.url, method="HEAD")
+        with urllib.request.urlopen(question, timeout=_TIMEOUT_S) as answer:
+            return int(answer.headers.get("Content-Length") or 0)
+    except (OSError, http.client.HTTPException, ValueError):
+        return 0
+
+
+def fetch(wheel: Wheel, folder: Path, on_progress: OnProgress) -> Path:
+    """The wheel as a file in `folder`; nothing is fetched twice, and half a file is continued.
+
+    Raises:
+        NetworkError: it cannot be fetched now.
+        PotluckError: what was fetched is not what it should be; it is thrown away.
+    """
+    target, part = folder / wheel.name, folder / f"{wheel.name}.part"
+    if target.exists() and _sha256(target) == wheel.sha256:
+        on_progress(target.stat().st_size)
+        return target
+    address = urlsplit(wheel.url)
+    if address.scheme == "file":
+        shutil.copyfile(unquote(address.path), part)
+    else:
+        _download(wheel, part, on_progress)
+    if _sha256(part) != wheel.sha256:
+        part.unlink()
+        raise PotluckError(f"{wheel.name} arrived damaged", hint="run `potluck setup` again; it is fetched anew")
+    part.replace(target)
+    on_progress(target.stat().st_size)
+    return target
+
+
+def _download(wheel: Wheel, part: Path, on_progress: OnProgress) -> None:
+    tries = _TRIES
+    while True:
+        before = part.stat().st_size if part.exists() else 0
+        try:
+            _download_rest(wheel.url, part, on_progress)
+        except (OSError, http.client.HTTPException) as error:
+            came = part.exists() and part.stat().st_size > before
+            tries = _TRIES if came else tries - 1
+            if tries == 0 or isinstance(error, ssl.SSLCertVerificationError):
+                host = urlsplit(wheel.url).hostname
+                text = f"{wheel.name} cannot be fetched from {host}: {_plain(error)}"
+                hint = "see that this computer has a network; `potluck setup` goes on where it stopped"
+                raise NetworkError(text, hint=hint) from error
+            time.sleep(_PAUSE_S)
+        else:
+            return
+
+
+def _download_rest(url: str, part: Path, on_progress: OnProgress) -> None:
+    """Append what is missing; raises OSError or HTTPException when the connection ends before the file does."""
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        answer = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == 416:  # everything is here already, or the file changed: the hash will tell
+            return
+        raise
+    with answer, part.open("ab" if answer.status == 206 else "wb") as file:
+        have = file.tell()
+        total = have + int(answer.headers.get("Content-Length") or 0)
+        while chunk := answer.read(_CHUNK_BYTES):
+            file.write(chunk)
+            have += len(chunk)
+            on_progress(have)
+        if have < total:
+            raise ConnectionResetError("the connection ended early")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _plain(error: BaseException) -> str:
+    reason = getattr(error, "reason", error)
+    return str(reason) or type(error).__name__

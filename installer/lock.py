@@ -1,0 +1,90 @@
+"""Writes resources/engine/VARIANT.txt: every package of an engine's environment, with version and hashes.
+
+    python installer/lock.py cpu --torch /folder/of/wheels     from a folder that has torch's wheels for the variant
+    python installer/lock.py cu130 --index URL                 from the index that has them
+
+Run it from the top of the source tree, for each variant at every release. What is common to all variants is resolved
+for all supported Pythons and systems at once; torch and what it needs of a GPU's libraries come from the variant's
+source.
+No addresses are written down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from potluck_daemon.environment.uv import find_uv
+from potluck_daemon.environment.variants import TORCH, VARIANTS
+
+_OUT = Path("resources/engine")
+_NEEDED_BY_TORCH = ("filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions")
+_HEAD = """\
+# The engine's packages, variant {variant}: made by installer/lock.py, not by hand.
+# {label}
+"""
+_VERIFIED = "Installed and run by Potluck's own tests, with the Pythons that torch is listed for."
+_UNVERIFIED = "UNVERIFIED: nobody of Potluck's has installed this yet."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("variant", choices=VARIANTS)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--torch", type=Path, metavar="FOLDER", help="a folder with torch's wheels")
+    source.add_argument("--index", metavar="URL", help="the index that has torch's wheels")
+    args = parser.parse_args()
+    label = _VERIFIED if VARIANTS[args.variant].is_verified else _UNVERIFIED
+    head = _HEAD.format(variant=args.variant, label=label)
+    torch = _local_torch(args.torch) if args.torch else _indexed_torch(args.index)
+    (_OUT / f"{args.variant}.txt").write_text(head + _common() + torch)
+
+
+def _common() -> str:
+    """Everything but torch, for all systems and Pythons."""
+    with tempfile.TemporaryDirectory() as folder:
+        needs, overrides, out = (Path(folder) / name for name in ("needs.txt", "overrides.txt", "out.txt"))
+        needs.write_text("\n".join(_NEEDED_BY_TORCH))
+        overrides.write_text("torch; sys_platform == 'none'\n")
+        _compile(
+            *("pyproject.toml", needs, "--extra=engine", "--override", overrides, "--universal", "-o", out),
+            *("--python-version=3.11", "--no-emit-package=potluck"),
+        )
+        return out.read_text()
+
+
+def _local_torch(folder: Path) -> str:
+    """One requirement for the wheels of a folder, which is what is known of where there is no index."""
+    wheels = sorted(folder.glob(f"torch-{TORCH}*.whl"))
+    if not wheels:
+        sys.exit(f"{folder} has no wheels of torch {TORCH}")
+    versions = " or ".join(
+        f"python_version == '{m[1]}.{m[2]}'" for w in wheels if (m := re.search(r"-cp(\d)(\d+)-", w.name))
+    )
+    hashes = " \\\n    ".join(f"--hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}" for wheel in wheels)
+    version = wheels[0].name.split("-")[1]
+    return f"torch=={version} ; {versions} \\\n    {hashes}\n"
+
+
+def _indexed_torch(index: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        needs, out = Path(folder) / "needs.txt", Path(folder) / "out.txt"
+        needs.write_text(f"torch=={TORCH}\n")
+        _compile(needs, "--universal", "--python-version=3.11", "--index", index, "-o", out)
+        known = {line.split("==")[0] for line in _common().splitlines() if "==" in line}
+        entries = re.split(r"\n(?=[a-z0-9])", out.read_text())
+        return "\n".join(entry for entry in entries if entry.split("==")[0] not in known) + "\n"
+
+
+def _compile(*arguments: str | Path) -> None:
+    command = [find_uv(), "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", *arguments]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    main()

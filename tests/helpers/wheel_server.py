@@ -1,0 +1,107 @@
+"""Small wheels and a server that offers them as an index of packages does, and that can break a download.
+
+It listens on loopback only. `cut_after` bytes of an answer the connection ends; `is_damaged` changes a byte.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+
+def make_wheel(folder: Path, name: str, *, version: str = "1.0", filling: bytes = b"") -> Path:
+    """A wheel of one module `name`; `filling` is stored beside it."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": b"answer = 42\n",
+        f"{name}-{version}.data/data/{name}.bin": filling,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    rows = []
+    for file, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        rows.append(f"{file},sha256={digest},{len(content)}")
+    files[f"{info}/RECORD"] = "\n".join([*rows, f"{info}/RECORD,,", ""]).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, content in files.items():
+            archive.writestr(file, content)
+    return path
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def lock(path: Path, *wheels: Path) -> Path:
+    """A requirements file that fixes these wheels."""
+    lines = [f"{wheel.name.split('-')[0]}==1.0 --hash=sha256:{sha256(wheel)}" for wheel in wheels]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+class WheelServer:
+    """Serves the files of a folder while the context lasts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cut_after: int | None = None
+        self.cuts_left = 0  # answers that are still to be cut
+        self.is_damaged = False
+        self.ranges: list[str | None] = []  # of each GET
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server.wheels = self  # type: ignore[attr-defined]
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    def url(self, wheel: Path) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/{wheel.name}"
+
+    def __enter__(self) -> WheelServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_HEAD(self) -> None:
+        self._head(200, self._content())
+
+    def do_GET(self) -> None:
+        wheels: WheelServer = self.server.wheels  # type: ignore[attr-defined]
+        content, wanted = self._content(), self.headers.get("Range")
+        wheels.ranges.append(wanted)
+        start = int(wanted.removeprefix("bytes=").partition("-")[0]) if wanted else 0
+        if start >= len(content):
+            self.send_error(416)
+            return
+        rest = content[start:]
+        self._head(206 if wanted else 200, rest)
+        if wheels.cuts_left > 0 and wheels.cut_after is not None:
+            wheels.cuts_left -= 1
+            rest = rest[: wheels.cut_after]
+            self.close_connection = True
+        self.wfile.write(rest)
+
+    def _content(self) -> bytes:
+        wheels: WheelServer = self.server.wheels  # type: ignore[attr-defined]
+        content = (wheels.folder / self.path.lstrip("/")).read_bytes()
+        return b"X" + content[1:] if wheels.is_damaged else content
+
+    def _head(self, status: int, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from potluck_daemon.doctor.finding import Severity
+from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.preflight import Site, examine, visit
+from potluck_daemon.environment.variants import choose_variant
+
+MACHINE = Machine(glibc=(2, 36))
+SITE = Site(Path("/home/me/potluck"), 100 * 10**9, is_writable=True, may_execute=True)
+
+
+def errors(machine: Machine = MACHINE, site: Site = SITE) -> list[str]:
+    found = examine(machine, choose_variant(machine), site)
+    return [finding.check for finding in found if finding.severity is Severity.ERROR]
+
+
+def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
+    assert errors() == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "check"),
+    [
+        (replace(MACHINE, glibc=None), "system"),
+        (replace(MACHINE, glibc=(2, 17)), "system"),
+        (replace(MACHINE, architecture="riscv64"), "system"),
+        (replace(MACHINE, python=(3, 9)), "Python"),
+        (replace(MACHINE, python=(3, 14)), "Python"),
+    ],
+)
+def test_a_machine_that_torch_is_not_built_for_is_refused(machine: Machine, check: str) -> None:
+    assert errors(machine) == [check]
+
+
+@pytest.mark.parametrize(
+    ("site", "check"),
+    [
+        (replace(SITE, free_bytes=10**9), "disk"),
+        (replace(SITE, is_writable=False), "folder"),
+        (replace(SITE, may_execute=False), "folder"),
+        (replace(SITE, folder=Path("/home/jürgen/potluck")), "folder"),
+        (replace(SITE, folder=Path("/home") / ("a" * 120)), "folder"),
+        (replace(SITE, proxy="http://"), "proxy"),
+        (replace(SITE, proxy="http://host:99999"), "proxy"),
+    ],
+)
+def test_a_place_that_would_fail_later_is_refused_now(site: Site, check: str) -> None:
+    assert errors(site=site) == [check]
+
+
+def test_every_error_says_what_to_do() -> None:
+    worst = replace(MACHINE, python=(3, 9), glibc=(2, 17))
+    site = replace(SITE, free_bytes=0, is_writable=False, proxy="http://")
+    for finding in examine(worst, choose_variant(worst), site):
+        assert finding.severity is not Severity.ERROR or finding.advice
+
+
+def test_a_proxys_password_is_not_shown() -> None:
+    site = replace(SITE, proxy="http://me:secret@proxy.example:3128")
+    texts = [finding.text for finding in examine(MACHINE, choose_variant(MACHINE), site)]
+    assert any("proxy.example" in text for text in texts)
+    assert not any("secret" in text for text in texts)
+
+
+def test_a_folder_that_is_not_there_yet_is_judged_by_the_one_above(tmp_path: Path) -> None:
+    site = visit(tmp_path / "not" / "yet", environment={"https_proxy": "http://proxy:1"})
+    assert site.is_writable
+    assert site.free_bytes > 0
+    assert site.proxy == "http://proxy:1"

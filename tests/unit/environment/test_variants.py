@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from potluck_daemon.environment.machine import Gpu, Machine, Vendor, look
+from potluck_daemon.environment.variants import choose_variant
+
+MACHINE = Machine(glibc=(2, 36))
+PASCAL = Gpu(Vendor.NVIDIA, "GTX 1080", 8 << 30, (6, 1))
+VOLTA = Gpu(Vendor.NVIDIA, "Titan V", 12 << 30, (7, 0))
+TURING = Gpu(Vendor.NVIDIA, "T4", 16 << 30, (7, 5))
+ADA = Gpu(Vendor.NVIDIA, "RTX 4090", 24 << 30, (8, 9))
+BLACKWELL = Gpu(Vendor.NVIDIA, "RTX 5090", 32 << 30, (12, 0))
+KEPLER = Gpu(Vendor.NVIDIA, "GTX 780", 3 << 30, (3, 5))
+RADEON = Gpu(Vendor.AMD, "AMD GPU (gfx1100)", target="gfx1100")
+ARC = Gpu(Vendor.INTEL, "Intel Arc")
+INSIDE = Gpu(Vendor.INTEL, "Intel graphics", is_integrated=True)
+
+
+def choice(*gpus: Gpu, driver: str = ""):
+    return choose_variant(replace(MACHINE, gpus=gpus, driver=driver))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "variant"),
+    [
+        (ADA, "580.65", "cu130"),
+        (TURING, "595.01", "cu130"),
+        (BLACKWELL, "580.00", "cu130"),
+        (ADA, "535.183", "cu126"),
+        (VOLTA, "580.65", "cu126"),  # the driver alone would say cu130, which has no kernels for it
+        (PASCAL, "550.54", "cu126"),
+        (RADEON, "", "rocm7.2"),
+        (ARC, "", "xpu"),
+    ],
+)
+def test_driver_and_capability_together_choose_the_build(gpu: Gpu, driver: str, variant: str) -> None:
+    assert choice(gpu, driver=driver).variant.name == variant
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "advice"),
+    [
+        (BLACKWELL, "570.10", "driver 580 or newer"),
+        (ADA, "470.1", "driver 525 or newer"),
+        (KEPLER, "470.1", "older than what torch"),
+        (replace(RADEON, target="gfx1103"), "", "no kernels for gfx1103"),
+        (INSIDE, "", "share its memory"),
+    ],
+)
+def test_a_gpu_that_cannot_be_used_leaves_the_processor_and_says_why(gpu: Gpu, driver: str, advice: str) -> None:
+    made = choice(gpu, driver=driver)
+    assert made.variant.name == "cpu"
+    assert advice in made.advice
+
+
+def test_without_any_gpu_the_processor_serves_and_nothing_is_advised() -> None:
+    made = choice()
+    assert (made.variant.name, made.advice) == ("cpu", "")
+
+
+def test_the_build_that_serves_most_gpus_is_taken_and_the_others_are_named() -> None:
+    made = choice(PASCAL, VOLTA, BLACKWELL, driver="580.65")
+    assert made.variant.name == "cu126"
+    assert "RTX 5090 needs another build" in made.advice
+
+
+def test_graphics_in_the_processor_do_not_count_beside_a_real_gpu() -> None:
+    assert choice(ADA, INSIDE, driver="580.65").advice == ""
+
+
+def test_a_gpu_for_another_kind_of_processor_is_not_promised() -> None:
+    made = choose_variant(replace(MACHINE, gpus=(RADEON,), architecture="aarch64"))
+    assert made.variant.name == "cpu"
+
+
+def test_amd_and_intel_are_found_in_the_kernels_files(tmp_path: Path) -> None:
+    nodes = tmp_path / "class/kfd/kfd/topology/nodes"
+    for number, version in enumerate((0, 90010, 110000, 120001)):
+        (nodes / str(number)).mkdir(parents=True)
+        (nodes / str(number) / "properties").write_text(f"cpu_cores_count 0\ngfx_target_version {version}\n")
+    for card, slot in enumerate(("0000:00:02.0", "0000:03:00.0")):
+        device = tmp_path / "devices" / slot
+        device.mkdir(parents=True)
+        (device / "vendor").write_text("0x8086\n")
+        (tmp_path / f"class/drm/card{card}").mkdir(parents=True)
+        (tmp_path / f"class/drm/card{card}/device").symlink_to(device)
+    found = look(tmp_path).gpus
+    assert [gpu.target for gpu in found if gpu.vendor is Vendor.AMD] == ["gfx90a", "gfx1100", "gfx1201"]
+    assert [gpu.is_integrated for gpu in found if gpu.vendor is Vendor.INTEL] == [True, False]

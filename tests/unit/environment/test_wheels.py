@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from potluck_daemon.environment import wheels as module
+from potluck_daemon.environment.wheels import Wheel, fetch, locked_hashes, sizes
+
+from potluck.errors import NetworkError, PotluckError
+from tests.helpers.wheel_server import WheelServer, make_wheel, sha256
+
+FILLING = bytes(range(256)) * 400
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[WheelServer]:
+    (tmp_path / "offered").mkdir()
+    with WheelServer(tmp_path / "offered") as running:
+        yield running
+
+
+@pytest.fixture
+def offered(server: WheelServer) -> Path:
+    return make_wheel(server.folder, "big", filling=FILLING)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "fetched").mkdir()
+    return tmp_path / "fetched"
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAUSE_S", 0.0)
+
+
+def wheel(server: WheelServer, offered: Path) -> Wheel:
+    return Wheel(offered.name, server.url(offered), sha256(offered))
+
+
+def ignore(done: int) -> None:
+    pass
+
+
+def test_a_wheel_arrives_whole_and_tells_its_progress(server: WheelServer, offered: Path, folder: Path) -> None:
+    told: list[int] = []
+    path = fetch(wheel(server, offered), folder, told.append)
+    assert path.read_bytes() == offered.read_bytes()
+    assert told == sorted(told)
+    assert told[-1] == offered.stat().st_size
+    assert sizes([wheel(server, offered)]) == [offered.stat().st_size]
+
+
+def test_a_connection_that_breaks_again_and_again_is_continued_where_it_broke(
+    server: WheelServer, offered: Path, folder: Path
+) -> None:
+    server.cut_after, server.cuts_left = 10_000, 8  # more often than the tries without progress that are allowed
+    path = fetch(wheel(server, offered), folder, ignore)
+    assert path.read_bytes() == offered.read_bytes()
+    assert server.ranges == [None, *(f"bytes={n * 10_000}-" for n in range(1, 9))]
+
+
+def test_what_an_earlier_try_left_is_not_fetched_again(server: WheelServer, offered: Path, folder: Path) -> None:
+    (folder / f"{offered.name}.part").write_bytes(offered.read_bytes()[:50_000])
+    fetch(wheel(server, offered), folder, ignore)
+    fetch(wheel(server, offered), folder, ignore)
+    assert server.ranges == ["bytes=50000-"]
+
+
+def test_a_half_file_of_something_else_is_noticed_and_fetched_anew_the_next_time(
+    server: WheelServer, offered: Path, folder: Path
+) -> None:
+    (folder / f"{offered.name}.part").write_bytes(b"?" * 50_000)
+    with pytest.raises(PotluckError, match="damaged"):
+        fetch(wheel(server, offered), folder, ignore)
+    assert fetch(wheel(server, offered), folder, ignore).read_bytes() == offered.read_bytes()
+
+
+def test_a_file_with_another_hash_is_refused_and_thrown_away(server: WheelServer, offered: Path, folder: Path) -> None:
+    server.is_damaged = True
+    wanted = wheel(server, offered)
+    with pytest.raises(PotluckError, match="arrived damaged"):
+        fetch(wanted, folder, ignore)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_server_that_never_answers_ends_in_one_sentence(server: WheelServer, offered: Path, folder: Path) -> None:
+    server.cut_after, server.cuts_left = 0, 100
+    with pytest.raises(NetworkError, match=r"big-1\.0.* cannot be fetched from 127\.0\.0\.1") as raised:
+        fetch(wheel(server, offered), folder, ignore)
+    assert raised.value.hint is not None
+    assert "goes on" in raised.value.hint
+
+
+def test_requirements_without_a_hash_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cpu.txt"
+    path.write_text(f"good==1.0 \\\n    --hash=sha256:{'a' * 64}\nbad==2.0\n")
+    with pytest.raises(PotluckError, match="without a hash"):
+        locked_hashes(path)
+    path.write_text("# nothing\n")
+    with pytest.raises(PotluckError, match="no hashes"):
+        locked_hashes(path)
