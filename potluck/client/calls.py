@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from potluck import wire
 from potluck.client.config import ClientConfig
+from potluck.client.receipts import Signer
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.buffers import Buffer
@@ -30,6 +31,7 @@ class Calls:
 
     def __init__(self, host: Host, config: ClientConfig, caller_for: Callable[[ServerRecord, Span], Caller]) -> None:
         self.caller_for = caller_for
+        self.signer: Signer | None = None  # of receipts
         self._host = host
         self._config = config
         self._closing: set[asyncio.Task[None]] = set()
@@ -49,6 +51,10 @@ class Calls:
         if wire.fits_unary(request):
             return await self._unary(peer, wire.BACKWARD, wire.encode_backward(request), request)
         return await self._streamed(peer, wire.BACKWARD_STREAM, wire.split_backward(request), request)
+
+    async def settle(self, peer: PeerId, receipt: bytes) -> bytes:
+        """Send a receipt by itself; the same, countersigned. Raises RemoteError."""
+        return await self._host.call(peer, wire.SETTLE, receipt, timeout_s=_SETTLE_TIMEOUT_S)
 
     @property
     def silence_before_ping_s(self) -> float:
@@ -192,6 +198,7 @@ class StepStream:
         self._calls.close_soon(self._stream)
 
 
+_SETTLE_TIMEOUT_S = 5.0  # nobody should wait long for a goodbye
 _SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or not the server reads
 _LAST_WORD_S = 0.1  # what was said is here already
 _CLOSING_S = 2.0  # for the server's side of a goodbye

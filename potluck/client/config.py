@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from potluck.client.receipts import Purse
+
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
@@ -26,6 +28,7 @@ class ClientConfig:
     max_parallel_calls: int = 8  # such pieces in flight at the same time
     compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: whatever most servers have
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
+    purse: Purse | None = None  # the donor whose credit our requests spend; None: they get what others leave
     adapter: str | None = None  # LoRA adapter to compute with: its name, its hash, or name@hash
 
     def ban_after(self, failures: int) -> float:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.checkpoint.parameters import block_parameters
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
 from potluck.client.remote import RemoteBlocks
@@ -79,7 +80,7 @@ class AutoDistributedModelForCausalLM:
             quantization=quantization or config.quantization,
             compute_dtype=_name_of(compute_dtype) or config.compute_dtype,
         )
-        client = SwarmClient(swarm, demanding)
+        client = SwarmClient(swarm, demanding, count_parameters=lambda: block_parameters(checkpoint))
         client.start()
         try:
             return attach(checkpoint, client, dtype)

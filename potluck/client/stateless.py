@@ -8,7 +8,7 @@ part elsewhere.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ from potluck.client.servers import Servers
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.messages import BackwardRequest, ForwardRequest
+from potluck.protocol.messages import BackwardRequest, ForwardRequest, TensorReply
 from potluck.routing import Hop, Needs
 
 _NO_NEEDS = Needs()
@@ -61,15 +61,17 @@ class StatelessCalls:
         route = list((await self._servers.find_route(span, needs)).hops)
         while route:
             part = route.pop(0)
+            receipts = _Receipts(self._calls, part)
             request = ForwardRequest(
                 self._prefix,
                 part.span,
                 hidden,
                 prompts=None if prompts is None else _cut(prompts, part.span, span),
-                caller=self._calls.caller_for(part.server.record, part.span),
+                caller=receipts.caller,
             )
             try:
                 reply = await self._calls.forward(part.peer_id, request)
+                receipts.note(reply, hidden)
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
@@ -97,16 +99,18 @@ class StatelessCalls:
         while todo:
             leg = todo.pop()
             own_prompts = None if prompts is None else _cut(prompts, leg.hop.span, span)
+            receipts = _Receipts(self._calls, leg.hop)
             request = BackwardRequest(
                 self._prefix,
                 leg.hop.span,
                 leg.hidden,
                 grad,
                 prompts=own_prompts,
-                caller=self._calls.caller_for(leg.hop.server.record, leg.hop.span),
+                caller=receipts.caller,
             )
             try:
                 reply = await self._calls.backward(leg.hop.peer_id, request)
+                receipts.note(reply, leg.hidden, is_backward=True)
             except RemoteError as error:
                 failures.note(leg.hop, error)
                 _, again = await self.forward(leg.hidden, own_prompts, leg.hop.span, needs=Needs(pins=leg.hop.pins))
@@ -117,6 +121,22 @@ class StatelessCalls:
             if own_prompts is not None:
                 prompt_grads.append(reply.tensors[1].to(own_prompts.dtype))
         return grad, torch.cat(prompt_grads[::-1]) if prompt_grads else None
+
+
+class _Receipts:
+    """What one call adds to the tab at its server, and the receipt for the calls before."""
+
+    def __init__(self, calls: Calls, hop: Hop) -> None:
+        self._signer = calls.signer
+        self.caller = calls.caller_for(hop.server.record, hop.span)
+        if self._signer is not None:
+            self._tab = self._signer.tab_of_calls(hop.peer_id, hop.span)
+            self.caller = replace(self.caller, receipt=self._signer.due(self._tab))
+
+    def note(self, reply: TensorReply, hidden: Tensor, *, is_backward: bool = False) -> None:
+        if self._signer is not None:
+            tokens = hidden.shape[0] * hidden.shape[1]
+            self._signer.note(self._tab, tokens, reply.timing, is_backward=is_backward)
 
 
 class _Failures:

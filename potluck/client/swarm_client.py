@@ -15,6 +15,7 @@ from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
 from potluck.client.quoting import Quoting
+from potluck.client.receipts import Signer
 from potluck.client.servers import Servers
 from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessCalls
@@ -42,10 +43,19 @@ class SwarmClient:
     calls: Calls
     stateless: StatelessCalls
 
-    def __init__(self, swarm: Swarm, config: ClientConfig, start_host: HostFactory | None = None) -> None:
+    def __init__(
+        self,
+        swarm: Swarm,
+        config: ClientConfig,
+        start_host: HostFactory | None = None,
+        *,
+        count_parameters: Callable[[], tuple[int, ...]] | None = None,
+    ) -> None:
+        """`count_parameters`: of each block, for receipts; None: nothing is signed."""
         self.swarm = swarm
         self.config = config
         self._start_host = start_host or _start_libp2p
+        self._count_parameters = count_parameters
         self._loop = LoopThread()
         self._host: Host | None = None
         self._errands: set[asyncio.Task[None]] = set()
@@ -99,7 +109,12 @@ class SwarmClient:
         self._host = await self._start_host(self.swarm, self.config)
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
         self.servers = Servers(self._host, self.swarm, self.config, quoting)
-        self.calls = Calls(self._host, self.config, self._caller_for)
+        self.calls = Calls(self._host, self.config, self._introduce)
+        if self._count_parameters is not None:
+            self.calls.signer = Signer(
+                self._host.identity, self.swarm, self.calls.settle, self._count_parameters, self.config.purse
+            )
+            await self.calls.signer.start()
         self.stateless = StatelessCalls(self.servers, self.calls, self.config, self.swarm.prefix)
         await self.servers.start()
 
@@ -111,11 +126,21 @@ class SwarmClient:
             return
         if hasattr(self, "servers"):
             await self.servers.stop()
+        if hasattr(self, "calls") and self.calls.signer is not None:
+            await self.calls.signer.close()
         await self._host.close()
 
     async def _stop_and_leave(self) -> None:
         await self._stop()
         self._loop.stop()
+
+    def _introduce(self, record: ServerRecord, span: Span) -> Caller:
+        """To a server that is to compute for us: also for whom we spend."""
+        caller, signer = self._caller_for(record, span), self.calls.signer
+        if signer is None or signer.papers is None:
+            return caller
+        vouchers = signer.introduction(record.peer_id)
+        return replace(caller, delegation=signer.papers.delegation, vouchers=vouchers)
 
     def _caller_for(self, record: ServerRecord, span: Span) -> Caller:
         assert self._host is not None

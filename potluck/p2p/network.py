@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
+from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
 
@@ -76,6 +77,8 @@ class DhtValue(Protocol):
 
 class Host(Protocol):
     """A node of the network. Made by `start()` of an implementation; every await has a timeout."""
+
+    identity: Identity
 
     @property
     def peer_id(self) -> PeerId: ...
