@@ -16,6 +16,7 @@ from potluck_daemon.joined import JoinedSwarms, free_name
 from potluck_daemon.new_model import find_model
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.topics.health import HealthTopic
+from potluck_daemon.topics.machine import MachineTopic
 from potluck_daemon.topics.programs import ProgramsTopic
 from potluck_daemon.topics.settings import SettingsTopic, change_settings
 from potluck_daemon.topics.swarms import SwarmsTopic
@@ -53,6 +54,7 @@ class Commands:
             **ProgramsTopic(self._daemon).handlers(),
             **SwarmsTopic(self._daemon).handlers(),
             **HealthTopic(self._daemon).handlers(),
+            **MachineTopic(self._daemon).handlers(),
         }
 
     async def _hello(self, params: schema.HelloParams) -> schema.Hello:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.container import INSTALLED, Container, missing_tool
-from potluck_daemon.cli.service import unit_text
+from potluck_daemon.units import unit_text
 
 from potluck.protocol.invite import encode_invite, new_swarm
 

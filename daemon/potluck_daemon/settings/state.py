@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_daemon.codec import CodecError, dumps, from_json, loads
+from potluck_daemon.control.methods.machine import Device
 from potluck_daemon.control.schema import SwarmStatus
 from potluck_daemon.settings.files import keep_aside, write_atomically
 from potluck_daemon.usage import DayUse
@@ -38,6 +39,8 @@ class RememberedState:
     tokens: int = 0
     use: DayUse = field(default_factory=DayUse)
     swarm: SwarmStatus | None = None
+    devices: tuple[Device, ...] = ()  # with the speeds that were measured of them
+    measured_at: float = 0.0  # Unix; 0: never
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
 
 

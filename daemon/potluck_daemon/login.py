@@ -1,0 +1,97 @@
+"""What starts when the user logs in: the tray app by the desktop, the daemon by systemd. Read as it is, not remembered.
+
+Source of the app's entry: freedesktop.org's desktop application autostart specification. Everything here blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from potluck.errors import PotluckError, UsageError
+from potluck_daemon import units
+from potluck_daemon.control.methods.machine import LoginStart
+from potluck_daemon.settings.files import write_atomically
+from potluck_daemon.settings.places import Places, system_places
+
+ENTRY = "potluck.desktop"
+_TEXT = """\
+[Desktop Entry]
+Type=Application
+Name=Potluck
+Comment=Shares spare computing with a swarm of friends
+Exec={command}
+Icon=potluck
+Terminal=false
+X-GNOME-Autostart-enabled=true
+"""
+_OFF = ("Hidden=true", "X-GNOME-Autostart-enabled=false")
+
+
+def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
+    """What happens at the next log-in, and why something could not be changed."""
+    is_there, daemon_problem = _daemon(places)
+    return LoginStart(
+        app=_is_on(entry_path(environment)),
+        daemon=is_there,
+        app_problem="" if _app_command() else "the tray app is not installed beside this program",
+        daemon_problem=daemon_problem,
+    )
+
+
+def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
+    """Raises PotluckError."""
+    path, command = entry_path(environment), _app_command()
+    if is_wanted and not command:
+        raise UsageError("the tray app is not installed beside this program", hint="pip install 'potluck[app]'")
+    try:
+        if is_wanted:
+            write_atomically(path, _TEXT.format(command=_quoted(command)).encode(), mode=0o644)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise PotluckError(f"cannot write {path}: {error.strerror}", hint="does the folder belong to you?") from error
+
+
+def set_daemon(places: Places, is_wanted: bool) -> None:
+    """Raises PotluckError."""
+    if places == system_places():
+        hint = "sudo potluck service remove --system" if not is_wanted else "sudo potluck service install --system"
+        raise UsageError("this daemon is the machine's own service", hint=hint)
+    units.set_start_at_login(is_wanted)
+
+
+def entry_path(environment: Mapping[str, str]) -> Path:
+    home = environment.get("HOME") or Path.home()
+    return Path(environment.get("XDG_CONFIG_HOME") or Path(home, ".config")) / "autostart" / ENTRY
+
+
+def _is_on(path: Path) -> bool:
+    """A desktop's own settings switch an entry off by a line in it."""
+    try:
+        lines = {line.strip().replace(" ", "") for line in path.read_text(errors="replace").splitlines()}
+    except OSError:
+        return False
+    return lines.isdisjoint(_OFF)
+
+
+def _daemon(places: Places) -> tuple[bool, str]:
+    try:
+        if places == system_places():
+            return units.is_system_service(), "this daemon is the machine's own service, which root changes"
+        return units.starts_at_login(), ""
+    except PotluckError as error:
+        return False, f"{error.message}: start it in another way, or let the tray app do so"
+
+
+def _app_command() -> str:
+    try:
+        return str(units.program("potluck-app"))
+    except PotluckError:
+        return ""
+
+
+def _quoted(path: str) -> str:
+    """As the Exec key wants it."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`").replace("$", "\\$")
+    return f'"{escaped}"'.replace("%", "%%")

@@ -1,0 +1,47 @@
+"""`machine.*` and `login.*` of the control API."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from potluck.errors import UsageError
+from potluck_daemon import login
+from potluck_daemon.control.method import Empty
+from potluck_daemon.control.methods import machine
+from potluck_daemon.control.server import Handler
+
+if TYPE_CHECKING:
+    from potluck_daemon.daemon import Daemon
+
+
+class MachineTopic:
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            machine.GET.name: self._get,
+            machine.MEASURE.name: self._measure,
+            machine.LOGIN.name: self._login,
+            machine.SET_LOGIN.name: self._set_login,
+        }
+
+    async def _get(self, _: Empty) -> machine.Machine:
+        return await self._daemon.measuring.machine()
+
+    async def _measure(self, _: Empty) -> machine.Machine:
+        if self._daemon.has_game:
+            raise UsageError("somebody needs the device now", hint="measure when the game has ended")
+        self._daemon.measuring.start(self._daemon.engine_python, self._daemon.engine_environment())
+        return await self._daemon.measuring.machine()
+
+    async def _login(self, _: Empty) -> machine.LoginStart:
+        return await asyncio.to_thread(login.read_login, self._daemon.environment, self._daemon.places)
+
+    async def _set_login(self, params: machine.LoginParams) -> machine.LoginStart:
+        if params.app is not None:
+            await asyncio.to_thread(login.set_app, self._daemon.environment, params.app)
+        if params.daemon is not None:
+            await asyncio.to_thread(login.set_daemon, self._daemon.places, params.daemon)
+        return await self._login(Empty())
