@@ -15,7 +15,8 @@ class Button(QPushButton):
     """A push button with a glyph before its text.
 
     Args:
-        style: "" for an ordinary one, "primary" for the one of its page, "quiet" for what is rarely needed.
+        style: "" for an ordinary one, "primary" for the one of its page, "quiet" for what is rarely needed,
+            "link" for the way to another page.
         is_trailing: the glyph stands after the text, as where it says that more follows.
     """
 
@@ -25,7 +26,7 @@ class Button(QPushButton):
             self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
         self.setObjectName(style)
         self._glyph = glyph
-        self.setIconSize(QSize(theme.GLYPH, theme.GLYPH))
+        self.setIconSize(QSize(theme.GLYPH + theme.SPACE_S, theme.GLYPH))  # with room between it and the text
         self._draw()
 
     def show_glyph(self, name: str) -> None:
@@ -42,7 +43,9 @@ class Button(QPushButton):
         if not self._glyph:
             return
         colours = theme.colours()
-        ink = {"primary": colours.on_accent, "quiet": colours.muted}.get(self.objectName(), colours.text)
+        ink = {"primary": colours.on_accent, "quiet": colours.muted, "link": colours.accent}.get(
+            self.objectName(), colours.text
+        )
         self.setIcon(icons.glyph(self._glyph, ink if self.isEnabled() else colours.muted))
 
 

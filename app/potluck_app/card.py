@@ -19,8 +19,15 @@ def card(heading: str = "") -> tuple[QFrame, QVBoxLayout]:
     column.setSpacing(theme.SPACE_M)
     if heading:
         frame.setAccessibleName(heading)
-        column.addWidget(text(kind=Type.HEADING, said=heading))
+        column.addWidget(headline(heading))
     return frame, column
+
+
+def headline(said: str) -> QLabel:
+    """Of a card; as high with a link beside it as without."""
+    label = text(kind=Type.HEADING, said=said)
+    label.setMinimumHeight(theme.LINK)
+    return label
 
 
 def text(style: str = "", *, kind: Type = Type.BODY, said: str = "") -> QLabel:

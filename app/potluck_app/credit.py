@@ -5,24 +5,22 @@ from __future__ import annotations
 from potluck_daemon.control.methods import earnings
 from potluck_daemon.control.methods.earnings import Earnings, EarningsSeries
 from potluck_daemon.control.methods.periods import Period, SeriesParams
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app import theme, words
 from potluck_app.button import Button
-from potluck_app.card import card, text
+from potluck_app.card import card, headline, text
 from potluck_app.chart import Sparkline
 from potluck_app.page import Link
 from potluck_app.theme import Type
 
 _HOURS = 24
-_AGAIN_MS = 30_000
 
 
 class CreditCard(QWidget):
-    """Asks the daemon by itself while it is seen. Signal: `pressed()`, for the page with all of it."""
+    """Asks the daemon when it is told to. Signal: `pressed()`, for the page with all of it."""
 
     pressed = Signal()
 
@@ -31,9 +29,6 @@ class CreditCard(QWidget):
         self._link = link
         self._amount, self._note = text(kind=Type.FIGURE, said="–"), text("muted", kind=Type.CAPTION)
         self._spark = Sparkline(self.tr("Credit earned in the last 24 hours"))
-        self._timer = QTimer(self)
-        self._timer.setInterval(_AGAIN_MS)
-        self._timer.timeout.connect(self.refresh)
         around = QVBoxLayout(self)
         around.setContentsMargins(0, 0, 0, 0)
         around.addWidget(self._build())
@@ -41,12 +36,6 @@ class CreditCard(QWidget):
     def refresh(self) -> None:
         self._link.call(earnings.SUMMARY, None, done=self._show_summary, failed=self._fail)
         self._link.call(earnings.SERIES, SeriesParams(Period.HOUR, _HOURS), done=self._show_series, failed=self._fail)
-
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
-        self._timer.start()
-
-    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
-        self._timer.stop()
 
     def _show_summary(self, summary: Earnings) -> None:
         self._amount.setText(words.credits(summary.today.earned))
@@ -64,14 +53,15 @@ class CreditCard(QWidget):
     def _build(self) -> QFrame:
         frame, column = card()
         head, row, figures = QHBoxLayout(), QHBoxLayout(), QVBoxLayout()
-        more = Button(self.tr("Earnings"), "next", "quiet", is_trailing=True)
+        more = Button(self.tr("Earnings"), "next", "link", is_trailing=True)
         more.setAccessibleName(self.tr("Show all earnings"))
         more.clicked.connect(self.pressed)
-        head.addWidget(text(kind=Type.HEADING, said=self.tr("Credit today")), 1)
+        head.addWidget(headline(self.tr("Credit today")), 1)
         head.addWidget(more)
         figures.setSpacing(0)
         figures.addWidget(self._amount)
         figures.addWidget(self._note)
+        figures.addStretch(1)
         row.setSpacing(theme.SPACE_L)
         row.addLayout(figures, 2)
         row.addWidget(self._spark, 3)

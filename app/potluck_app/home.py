@@ -29,6 +29,7 @@ _POT = 56
 class HomePage(Page):
     """Shows one `Status`. Signals: `watching_wanted()`, `earnings_wanted()`."""
 
+    AGAIN_MS = 30_000
     watching_wanted = Signal()
     earnings_wanted = Signal()
 
@@ -43,7 +44,7 @@ class HomePage(Page):
         self._strip, self._blocks = BlockStrip(), text("muted")
         self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
         self._credit, self._now, self._machine = CreditCard(link), NowCard(), MachineCard()
-        self._watching, self._notices = Button(glyph="next", style="quiet", is_trailing=True), text("error")
+        self._watching, self._notices = Button(glyph="next", style="link", is_trailing=True), text("error")
         self._can_resume, self._is_stopped = False, False
         self._build()
         self.setFocusProxy(self._button)
@@ -111,7 +112,7 @@ class HomePage(Page):
         self._watching.clicked.connect(self.watching_wanted)
         self.never.never_wanted.connect(self._never_yield)
         self._credit.pressed.connect(self.earnings_wanted)
-        self.column.addWidget(self._watching, 0, Qt.AlignmentFlag.AlignLeft)
+        self.column.addWidget(self._watching, 0, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignAbsolute)
         self._notices.hide()
         self.column.addWidget(self._notices)
 

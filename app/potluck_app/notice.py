@@ -11,11 +11,11 @@ from potluck_app.card import Sign, text
 
 
 class Notice(QFrame):
-    """Hidden until it says something. Signal: `pressed()`."""
+    """Hidden until it says something. `glyph` and `role` say of what kind it is. Signal: `pressed()`."""
 
     pressed = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, glyph: str = "warning", role: str = "yielded") -> None:
         super().__init__()
         self.setObjectName("notice")
         self._text, self._button = text(), Button()
@@ -23,7 +23,7 @@ class Notice(QFrame):
         row = QHBoxLayout(self)
         row.setContentsMargins(theme.SPACE_M, theme.SPACE_S, theme.SPACE_M, theme.SPACE_S)
         row.setSpacing(theme.SPACE_M)
-        row.addWidget(Sign("warning", "yielded"), 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(Sign(glyph, role), 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self._text, 1)
         row.addWidget(self._button, 0, Qt.AlignmentFlag.AlignTop)
         self.hide()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from potluck_daemon.control.schema import LoadStatus, Status
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
-from potluck_app import theme, words
+from potluck_app import words
 from potluck_app.card import card, text
+from potluck_app.figure import Figure, in_a_row
 from potluck_app.theme import Type
 
 
@@ -16,35 +17,19 @@ class NowCard(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._speed, self._sessions, self._today = (text(kind=Type.FIGURE, said="–") for _ in range(3))
+        self._speed, self._sessions = Figure(self.tr("tokens/s")), Figure(self.tr("open sessions"))
+        self._today = Figure(self.tr("tokens today"))
+        frame, column = card(self.tr("Right now"))
+        column.addLayout(in_a_row((self._speed, self._sessions, self._today)))
+        column.addStretch(1)
         around = QVBoxLayout(self)
         around.setContentsMargins(0, 0, 0, 0)
-        around.addWidget(self._build())
+        around.addWidget(frame)
 
     def show_status(self, status: Status) -> None:
-        self._speed.setText(words.number(words.speed_tps(status), 1))
-        self._sessions.setText(words.number(status.sessions))
-        self._today.setText(words.number(status.tokens_today))
-
-    def _build(self) -> QFrame:
-        frame, column = card(self.tr("Right now"))
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(theme.SPACE_L)
-        grid.setVerticalSpacing(0)
-        facts = (
-            (self._speed, self.tr("tokens/s")),
-            (self._sessions, self.tr("open sessions")),
-            (self._today, self.tr("tokens today")),
-        )
-        for place, (label, caption) in enumerate(facts):
-            label.setAccessibleName(caption)
-            label.setWordWrap(False)
-            grid.addWidget(label, 0, place)
-            grid.addWidget(text("muted", kind=Type.CAPTION, said=caption), 1, place)
-            grid.setColumnStretch(place, 1)
-        column.addLayout(grid)
-        column.addStretch(1)
-        return frame
+        self._speed.say(words.number(words.speed_tps(status), 1))
+        self._sessions.say(words.number(status.sessions))
+        self._today.say(words.number(status.tokens_today))
 
 
 class MachineCard(QWidget):

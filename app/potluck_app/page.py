@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from potluck_daemon.control.schema import Method, Status
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
@@ -21,6 +22,8 @@ from potluck_app.theme import Type
 P = TypeVar("P")
 R = TypeVar("R")
 _WIDEST = 860  # lines that are longer are hard to read
+_NEWS_MS = 8000
+_ELSEWHERE = ""  # stands for the method of a command that was given in the menu
 
 
 class Link(Protocol):
@@ -42,11 +45,14 @@ class Page(QScrollArea):
     `head` is the row of the title; what belongs to the whole page goes to its right. An empty title makes no row.
     """
 
+    AGAIN_MS = 0  # how often to refresh while somebody looks; 0: not by itself
+
     def __init__(self, link: Link, title: str) -> None:
         super().__init__()
         self.link = link
         self.head, self.column = QHBoxLayout(), QVBoxLayout()
-        self.notice = Notice()
+        self.notice, self._news = Notice(), Notice("good", "serving")
+        self._problems: dict[str, str] = {}
         self.notice.pressed.connect(self._try_again)
         content = QWidget()
         content.setMaximumWidth(_WIDEST)
@@ -58,6 +64,7 @@ class Page(QScrollArea):
             self.head.addWidget(text(kind=Type.TITLE, said=title), 1)
             outer.addLayout(self.head)
         outer.addWidget(self.notice)
+        outer.addWidget(self._news)
         outer.addLayout(self.column)
         outer.addStretch(1)
         around = QWidget()
@@ -70,6 +77,8 @@ class Page(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(title)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self.refresh)
 
     def show_status(self, status: Status) -> None:
         """Called with the latest status when the page comes to the front, and with each one while it is there."""
@@ -77,19 +86,45 @@ class Page(QScrollArea):
     def refresh(self) -> None:
         """Ask for what statuses do not tell: called when the page comes to the front and when the daemon is back."""
 
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
+        super().showEvent(event)
+        if self.AGAIN_MS:
+            self._timer.start(self.AGAIN_MS)
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
+        super().hideEvent(event)
+        self._timer.stop()
+
     def ask(self, method: Method[P, R], params: P | None, done: Callable[[R], None]) -> None:
-        """Ask the daemon; if that fails, the page says so and offers to try again."""
+        """Ask the daemon; while the last call of a method has failed, the page says so and offers to try again."""
 
         def answered(result: R) -> None:
-            self.notice.hide()
+            self._problems.pop(method.name, None)
+            self._problems.pop(_ELSEWHERE, None)
+            self._show_problems()
             done(result)
 
-        self.link.call(method, params, done=answered, failed=self.complain)
+        def failed(error: PotluckError) -> None:
+            self._problems[method.name] = words.failure(error)
+            self._show_problems()
+
+        self.link.call(method, params, done=answered, failed=failed)
 
     def complain(self, error: PotluckError) -> None:
-        """In words, at the top of the page."""
-        self.notice.say(words.failure(error), self.tr("Try again"))
+        """Of a command that was not given on this page: said until something works again."""
+        self._problems[_ELSEWHERE] = words.failure(error)
+        self._show_problems()
+
+    def tell(self, message: str) -> None:
+        """Of something that went well: said for a while."""
+        self._news.say(message)
+        QTimer.singleShot(_NEWS_MS, self._news.hide)
+
+    def _show_problems(self) -> None:
+        said = " ".join(dict.fromkeys(self._problems.values()))
+        self.notice.say(said, self.tr("Try again") if said else "")
 
     def _try_again(self) -> None:
-        self.notice.hide()
+        self._problems.clear()
+        self._show_problems()
         self.refresh()

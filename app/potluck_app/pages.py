@@ -31,6 +31,9 @@ class Entry:
 
 SIDEBAR = (
     Entry("home", QT_TRANSLATE_NOOP("", "Home"), "home", "home:HomePage"),
+    Entry("earnings", QT_TRANSLATE_NOOP("", "Earnings"), "earnings", "earnings:EarningsPage"),
+    Entry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
+    Entry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
 )
 WATCHING = Entry("watching", QT_TRANSLATE_NOOP("", "What Potluck watches"), "info", "watching:WatchingPage")
 FIRST_RUN = Entry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run:FirstRunPage")

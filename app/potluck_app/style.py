@@ -5,7 +5,7 @@ Widgets say what they are with their object name: "card", "primary", "quiet", "m
 
 from __future__ import annotations
 
-from potluck_app.theme import CONTROL, RADIUS_L, RADIUS_M, SPACE_L, SPACE_S, Colours
+from potluck_app.theme import CONTROL, LINK, RADIUS_L, RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, Colours
 
 _BORDER = 1
 _FOCUS = 2
@@ -60,11 +60,16 @@ def _buttons(of: Colours) -> str:
             padding: 0 {SPACE_S}px; }}
         QPushButton#quiet:hover {{ color: {of.text}; background: {of.hover}; }}
         QPushButton#quiet:focus {{ border-color: {of.accent}; color: {of.text}; padding: 0 {SPACE_S - 1}px; }}
+        QPushButton#link {{ background: transparent; border-color: transparent; color: {of.accent};
+            min-height: {LINK - 2 * _BORDER}px; padding: 0 {SPACE_XS}px; }}
+        QPushButton#link:hover {{ background: {of.hover}; }}
+        QPushButton#link:focus {{ border-color: {of.accent}; min-height: {LINK - 2 * _FOCUS}px;
+            padding: 0 {SPACE_XS - 1}px; }}
         QPushButton#segment {{ border-color: transparent; background: transparent; color: {of.muted};
             min-height: {inner - 8}px; border-radius: {RADIUS_M - 2}px; }}
         QPushButton#segment:focus {{ border-color: {of.accent}; min-height: {focused - 8}px; }}
         QPushButton#segment:hover {{ color: {of.text}; }}
-        QPushButton#segment:checked {{ background: {of.chosen}; color: {of.accent}; font-weight: 600; }}
+        QPushButton#segment:checked {{ background: {of.chosen}; color: {of.accent}; }}
         QFrame#segments {{ background: {of.card}; border: {_BORDER}px solid {of.line}; border-radius: {RADIUS_M}px; }}
         QPushButton::menu-indicator {{ image: none; width: 0; }}
     """
@@ -93,7 +98,7 @@ def _lists(of: Colours) -> str:
             selection-background-color: {of.chosen}; selection-color: {of.text}; }}
         QTableWidget::item {{ padding: 0 {SPACE_S}px; border-bottom: {_BORDER}px solid {of.line}; }}
         QHeaderView, QHeaderView::section {{ background: {of.card}; color: {of.muted}; border: none; }}
-        QHeaderView::section {{ padding: {SPACE_S}px; border-bottom: {_BORDER}px solid {of.outline}; }}
+        QHeaderView::section {{ padding: {SPACE_S}px {SPACE_M}px; border-bottom: {_BORDER}px solid {of.outline}; }}
         QTableCornerButton::section {{ background: {of.card}; border: none; }}
         QMenu {{ background: {of.card}; border: {_BORDER}px solid {of.line}; padding: 6px; }}
         QMenu::item {{ padding: {SPACE_S}px {SPACE_L}px; border-radius: 6px; }}

@@ -235,6 +235,32 @@ def memory(status: Status) -> str:
     return tr("{used} of {all}").format(used=used, all=size(limit)) if limit else used
 
 
+def state(of: State) -> str:
+    """The name of a state, whatever its reason."""
+    return tr(TITLES[of])
+
+
+def advice(given: str) -> str:
+    """What to do about something, as a sentence; empty if there is nothing to do."""
+    return sentence(given) if given else ""
+
+
+def time_of_day(at: float) -> str:
+    return QLocale().toString(QDateTime.fromSecsSinceEpoch(int(at)), "HH:mm")
+
+
+def day(at: float) -> str:
+    """Today, yesterday, or the date in full."""
+    when, today = QDateTime.fromSecsSinceEpoch(int(at)).date(), QDateTime.currentDateTime().date()
+    match when.daysTo(today):
+        case 0:
+            return tr("Today")
+        case 1:
+            return tr("Yesterday")
+        case _:
+            return QLocale().toString(when, "dddd d MMMM yyyy")
+
+
 def clock(at: float) -> str:
     """A time of day, with the day if it is not today."""
     when = QDateTime.fromSecsSinceEpoch(int(at))

@@ -45,6 +45,13 @@
             <numerusform>each served at least %n times</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%n entries written to {file}.</source>
+        <translation>
+            <numerusform>%n entries written to {file}.</numerusform>
+            <numerusform>%n entries written to {file}.</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>CreditCard</name>
@@ -53,6 +60,16 @@
         <translation>
             <numerusform>from one person</numerusform>
             <numerusform>from %n people</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>DiagnosticsPage</name>
+    <message numerus="yes">
+        <source>%n check(s) found nothing wrong</source>
+        <translation>
+            <numerusform>%n check found nothing wrong</numerusform>
+            <numerusform>%n checks found nothing wrong</numerusform>
         </translation>
     </message>
 </context>
