@@ -9,6 +9,7 @@ from pathlib import Path
 
 from potluck.errors import PotluckError
 from potluck_daemon.control.schema import UseStatus
+from potluck_daemon.energy import Power
 from potluck_daemon.meters import DiskMeter, UseMeter
 from potluck_daemon.policy import Bar
 from potluck_daemon.presence.nvml import NvmlReader
@@ -31,6 +32,7 @@ class Budget:
         self._sampled_at = -INTERVAL_S
         self._sampled_pid: int | None = None
         self.use = DayUse()
+        self.power = Power()
 
     async def sample(self, engine_pid: int | None, gpu: str, limits: LimitSettings) -> None:
         """Count what was used since the last sample, if that was not just now.
@@ -41,10 +43,10 @@ class Budget:
         if time.monotonic() < self._sampled_at + INTERVAL_S and engine_pid == self._sampled_pid:
             return
         self._sampled_at, self._sampled_pid = time.monotonic(), engine_pid
-        gpu_w = await self._gpu_power_w(gpu) if gpu and engine_pid is not None else 0.0
+        gpu_w = await self._gpu_power_w(gpu) if gpu and engine_pid is not None else None
         day = datetime.now().strftime("%Y-%m-%d")
-        sample = self._meter.sample(self.use, engine_pid, day, core_w=limits.cpu_core_w, gpu_w=gpu_w)
-        self.use = sample.use
+        sample = self._meter.sample(self.use, engine_pid, day, limits=limits, gpu_w=gpu_w)
+        self.use, self.power = sample.use, sample.power
         if 0 < limits.ram_mb << 20 < sample.memory_bytes:
             text = f"it takes {sample.memory_bytes >> 20} MiB of memory, more than limits.ram_mb = {limits.ram_mb}"
             raise PotluckError(text)
@@ -60,12 +62,12 @@ class Budget:
         spent = round(cost(limits, use), 4) if limits.price_kwh else None
         return UseStatus(use.sent_bytes, use.received_bytes, round(use.energy_wh, 3), spent)
 
-    async def _gpu_power_w(self, pci: str) -> float:
+    async def _gpu_power_w(self, pci: str) -> float | None:
         try:
             gpus = await self._reader.gpus()
         except (ProbeUnavailableError, ProbeFailedError):
-            return 0.0
-        return next((gpu.power_w for gpu in gpus if gpu.pci == pci and gpu.power_w is not None), 0.0)
+            return None
+        return next((gpu.power_w for gpu in gpus if gpu.pci == pci), None)
 
 
 def models_folder(settings: Settings, environment: Mapping[str, str]) -> Path:

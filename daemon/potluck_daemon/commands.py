@@ -15,6 +15,7 @@ from potluck_daemon.control.server import Handler
 from potluck_daemon.joined import JoinedSwarms, free_name
 from potluck_daemon.new_model import find_model
 from potluck_daemon.presence.probe import Sighting
+from potluck_daemon.topics.contribution import ContributionTopic
 from potluck_daemon.topics.health import HealthTopic
 from potluck_daemon.topics.machine import MachineTopic
 from potluck_daemon.topics.programs import ProgramsTopic
@@ -55,6 +56,7 @@ class Commands:
             **SwarmsTopic(self._daemon).handlers(),
             **HealthTopic(self._daemon).handlers(),
             **MachineTopic(self._daemon).handlers(),
+            **ContributionTopic(self._daemon).handlers(),
         }
 
     async def _hello(self, params: schema.HelloParams) -> schema.Hello:

@@ -18,6 +18,7 @@ class TokenCounts:
     tokens_per_s: float = 0.0
     last_total: int = 0
     last_at: float = 0.0  # monotonic
+    served: int = 0  # by all engines of this daemon
 
 
 def count(before: TokenCounts, total: int, now: float, day: str) -> TokenCounts:
@@ -30,9 +31,9 @@ def count(before: TokenCounts, total: int, now: float, day: str) -> TokenCounts:
         weight = 1.0 - math.exp(-elapsed_s / SPEED_WINDOW_S)
         speed = before.tokens_per_s + weight * (new / elapsed_s - before.tokens_per_s)
     today = before.today + new if day == before.day else new
-    return TokenCounts(day, today, speed if speed > 0.01 else 0.0, total, now)
+    return TokenCounts(day, today, speed if speed > 0.01 else 0.0, total, now, before.served + new)
 
 
 def stopped(before: TokenCounts) -> TokenCounts:
     """The counts while no engine runs."""
-    return TokenCounts(before.day, before.today)
+    return TokenCounts(before.day, before.today, served=before.served)

@@ -25,12 +25,14 @@ from potluck_daemon import logs
 from potluck_daemon.budget import Budget, models_folder
 from potluck_daemon.commands import Commands
 from potluck_daemon.contact import free_port, peers_to_ask
+from potluck_daemon.contribution import ContributionBook, Counters, given
 from potluck_daemon.control.events import Broadcast
 from potluck_daemon.control.peers import AccessRule
 from potluck_daemon.control.schema import Metrics, Status, SwarmStatus, Transition
 from potluck_daemon.control.server import ControlServer
 from potluck_daemon.counters import TokenCounts, count, stopped
 from potluck_daemon.display import load_status, swarm_status
+from potluck_daemon.energy import Power
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.history import HistoryFile
 from potluck_daemon.instance import InstanceLock
@@ -53,6 +55,7 @@ from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.states import Reason, State
 from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.usage import DayUse
 from potluck_daemon.wanted import Wanted, read_wanted, stamps
 
 log = logging.getLogger(__name__)
@@ -98,6 +101,8 @@ class Daemon:
         self.places = places
         self.loaded = Loaded(Settings())  # the settings that are obeyed
         self.measuring = Measuring((), 0.0)
+        self.contribution = ContributionBook(places.contribution_file)
+        self._counters = Counters(0.0, False, 0, DayUse())
         self.version = version("potluck")
         self.started_at = time.time()
         self.history = HistoryFile(places.history_file)
@@ -112,6 +117,8 @@ class Daemon:
             self._counts = TokenCounts(self._memory.state.tokens_day, self._memory.state.tokens)
             self._budget.use = self._memory.state.use
             self.measuring = Measuring(self._memory.state.devices, self._memory.state.measured_at)
+            self._counters = Counters(time.monotonic(), False, 0, self._budget.use)
+            self.contribution.open()
             self._choose_port()
             self.history.load()
             self.reload()
@@ -206,6 +213,19 @@ class Daemon:
         return has_game(self._watch.presence)
 
     @property
+    def is_serving(self) -> bool:
+        return self._shown.state is State.SERVING
+
+    @property
+    def power(self) -> Power:
+        """Of serving, lately."""
+        return self._budget.power
+
+    def people(self, start: float, end: float) -> int | None:
+        """How many different people signed for work in this time, Unix seconds; None: not known."""
+        return None
+
+    @property
     def swarm(self) -> Swarm | None:
         """The one that is served, or would be."""
         return self._wanted.swarm
@@ -264,12 +284,14 @@ class Daemon:
         await self._server.close()
         self._remember()
         self._memory.save()
+        self.contribution.close()
         self._lock.release()
         log.info("daemon ended")
 
     def _step(self) -> float | None:
         """Decide and act once; returns seconds until the next decision is due, None for never."""
         self._count_tokens()
+        self.count_given()
         self._end_expired_pause()
         inputs = self._inputs()
         if inputs.finish_left_s is not None and is_finished(inputs):
@@ -372,6 +394,12 @@ class Daemon:
         elif facts.reported_at > self._counts.last_at:
             self._counts = count(self._counts, facts.report.total_tokens, facts.reported_at, _today())
 
+    def count_given(self) -> None:
+        """Up to now, under the state that is shown."""
+        now = Counters(time.monotonic(), self.is_serving, self._counts.served, self._budget.use)
+        self.contribution.add(time.time(), given(self._counters, now))
+        self._counters = now
+
     def _remember(self) -> None:
         counts = self._counts
         self._memory.state = replace(
@@ -403,12 +431,13 @@ class Daemon:
                 log.info("settings or swarms changed")
                 self.reload()
             if self._supervisor.pid is not None:
-                await self._count_use()
+                await self.count_use()
                 self._remember()
                 self._memory.save_if_due()
+                self.contribution.save_if_due()
 
-    async def _count_use(self) -> None:
-        """A cap that is reached must not wait for the next thing that happens."""
+    async def count_use(self) -> None:
+        """Traffic and energy up to now, unless that was just done; a cap that is reached does not wait."""
         try:
             await self._budget.sample(
                 self._supervisor.pid, self._supervisor.facts.report.gpu, self._wanted.settings.limits

@@ -1,7 +1,7 @@
 """Measures what serving uses, while it serves: traffic and energy of engine and network, their memory, the disk.
 
-Power is the GPU's own where the driver tells it, as told by the engine's share of the processor otherwise: what its
-threads used, at so many watts a core. Sampled by the daemon's chores, so nothing is measured while nothing runs.
+Where the watts come from is `energy`'s business. Sampled by the daemon's chores, so nothing is measured while nothing
+runs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 
 import psutil
 
+from potluck_daemon.energy import Power, ProcessorMeter, Reading, power_of_serving
+from potluck_daemon.settings.schema import LimitSettings
 from potluck_daemon.terms import Disk
 from potluck_daemon.traffic import Traffic, TrafficMeter
 from potluck_daemon.usage import DayUse, used
@@ -28,29 +30,43 @@ class Sample:
 
     use: DayUse
     memory_bytes: int
+    power: Power
 
 
 class UseMeter:
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    """Each sample covers the time since the one before of the same engine."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, processor: ProcessorMeter | None = None) -> None:
         self._clock = clock
         self._traffic = TrafficMeter()
+        self._processor = processor or ProcessorMeter()
+        self._pid: int | None = None
         self._cpu_s: dict[int, float] = {}
+        self._busy_s = 0.0  # of all programs
         self._sampled_at = clock()
 
-    def sample(self, before: DayUse, engine_pid: int | None, day: str, *, core_w: float, gpu_w: float) -> Sample:
+    def sample(
+        self, before: DayUse, engine_pid: int | None, day: str, *, limits: LimitSettings, gpu_w: float | None
+    ) -> Sample:
         """Today's use after the time since the last sample; `gpu_w`: what the engine's GPU draws."""
         now = self._clock()
         seconds, self._sampled_at = now - self._sampled_at, now
+        if engine_pid != self._pid:  # between two engines nothing was used
+            seconds, self._pid = 0.0, engine_pid
         processes = _tree(engine_pid) if engine_pid is not None else []
         traffic = self._traffic.look({process.pid for process in processes}) if processes else Traffic()
-        watts = gpu_w + core_w * self._busy_cores(processes, seconds) if processes else 0.0
-        return Sample(used(before, day, traffic, watts, seconds), sum(map(_memory_bytes, processes)))
+        power = power_of_serving(self._read(processes, seconds, gpu_w), limits, is_running=bool(processes))
+        return Sample(used(before, day, traffic, power.watts, seconds), sum(map(_memory_bytes, processes)), power)
 
-    def _busy_cores(self, processes: list[psutil.Process], seconds: float) -> float:
+    def _read(self, processes: list[psutil.Process], seconds: float, gpu_w: float | None) -> Reading:
         now = {process.pid: _cpu_seconds(process) for process in processes}
         spent_s = sum(max(used_s - self._cpu_s[pid], 0.0) for pid, used_s in now.items() if pid in self._cpu_s)
-        self._cpu_s = now
-        return spent_s / seconds if seconds > 0 else 0.0
+        busy_s = _busy_seconds()
+        all_s, self._cpu_s, self._busy_s = busy_s - self._busy_s, now, busy_s
+        processor_w = self._processor.watts(seconds)
+        if seconds <= 0:
+            return Reading(processor_problem=self._processor.problem)
+        return Reading(spent_s / seconds, all_s / seconds, gpu_w, processor_w, self._processor.problem)
 
 
 class DiskMeter:
@@ -76,6 +92,11 @@ def _tree(pid: int) -> list[psutil.Process]:
         return [root, *root.children(recursive=True)]
     except psutil.Error:
         return []
+
+
+def _busy_seconds() -> float:
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
 
 
 def _cpu_seconds(process: psutil.Process) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 
 from potluck_daemon.control.method import Empty as Empty
 from potluck_daemon.control.method import Method as Method
-from potluck_daemon.control.methods import health, machine, programs, settings, swarms
+from potluck_daemon.control.methods import contribution, health, machine, programs, settings, swarms
 from potluck_daemon.control.methods.models import Progress
 from potluck_daemon.control.methods.programs import check_app
 from potluck_daemon.engine.metrics import EngineMetrics
@@ -332,6 +332,7 @@ _ALL: tuple[Method[Any, Any], ...] = (
     *(OFFLOAD, settings.GET, settings.SET, programs.RUNNING, programs.PLACE, swarms.LIST, swarms.LEAVE),
     *(health.EXAMINE, health.FINDINGS, health.EXPORT),
     *(machine.GET, machine.MEASURE, machine.LOGIN, machine.SET_LOGIN),
+    *(contribution.NOW, contribution.SERIES),
 )
 METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}
 

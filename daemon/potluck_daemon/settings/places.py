@@ -44,6 +44,10 @@ class Places:
         return self.state / "history.jsonl"
 
     @property
+    def contribution_file(self) -> Path:
+        return self.state / "contribution.sqlite"
+
+    @property
     def log_file(self) -> Path:
         return self.state / "potluckd.log"
 

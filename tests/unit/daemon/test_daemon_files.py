@@ -141,7 +141,7 @@ def test_tokens_are_counted_across_engines_and_days() -> None:
     assert counts.today == 35
     counts = count(counts, 8, 4.0, "tuesday")
     assert counts.today == 3
-    assert stopped(counts) == TokenCounts("tuesday", 3)
+    assert stopped(counts) == TokenCounts("tuesday", 3, served=38)
 
 
 def test_speed_approaches_the_rate_and_returns_to_zero() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from potluck_daemon.budget import Budget, download_folder
+from potluck_daemon.energy import ProcessorMeter
 from potluck_daemon.meters import DiskMeter, UseMeter
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
@@ -22,6 +23,7 @@ from potluck_daemon.usage import DayUse, used
 NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
 TODAY = "2026-11-23"
 MIB = 1 << 20
+LIMITS = LimitSettings(cpu_core_w=10)
 
 
 def reasons(limits: LimitSettings, use: DayUse, disk: Disk = Disk()) -> list[Reason]:  # noqa: B008 - frozen
@@ -107,16 +109,16 @@ def test_traffic_of_a_real_connection_is_counted_once(tmp_path: Path) -> None:
 
 
 def test_energy_follows_the_processor_time_of_the_engine() -> None:
-    meter = UseMeter()
-    first = meter.sample(DayUse(), os.getpid(), TODAY, core_w=10, gpu_w=0)
+    meter = UseMeter(processor=ProcessorMeter(Path("/nowhere")))
+    first = meter.sample(DayUse(), os.getpid(), TODAY, limits=LIMITS, gpu_w=0)
     began, cpu_began = time.monotonic(), time.process_time()
     while time.process_time() - cpu_began < 0.3:
         pass
-    use = meter.sample(first.use, os.getpid(), TODAY, core_w=10, gpu_w=0).use
+    use = meter.sample(first.use, os.getpid(), TODAY, limits=LIMITS, gpu_w=0).use
     used_wh = use.energy_wh - first.use.energy_wh
     assert used_wh == pytest.approx(0.3 * 10 / 3600, rel=0.5)
     assert time.monotonic() > began
-    assert meter.sample(use, None, TODAY, core_w=10, gpu_w=500).use == use, "no engine uses nothing"
+    assert meter.sample(use, None, TODAY, limits=LIMITS, gpu_w=500).use == use, "no engine uses nothing"
 
 
 async def test_an_engine_that_takes_more_memory_than_it_may_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
