@@ -86,6 +86,7 @@ class Servers:
         self._watching: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
         self._pings: set[asyncio.Task[bool]] = set()
+        self._reports: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Read the directory for the first time, and from then on in the background."""
@@ -95,7 +96,7 @@ class Servers:
         await asyncio.wait({self._pinging}, timeout=_FIRST_PINGS_S)
 
     async def stop(self) -> None:
-        for task in (self._watching, self._pinging, *self._pings):
+        for task in (self._watching, self._pinging, *self._pings, *self._reports):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -171,6 +172,9 @@ class Servers:
         self._bans.record(peer, verdict, time.monotonic())
         if verdict.is_fault:
             self._rtts.pop(peer, None)
+            report = asyncio.create_task(self._directory.report(peer))
+            self._reports.add(report)
+            report.add_done_callback(self._reports.discard)
 
     def note_success(self, peer: PeerId) -> None:
         self._bans.clear(peer)
@@ -178,7 +182,7 @@ class Servers:
     async def _look_again(self, pause_s: float, left_s: float) -> None:
         """Read the directory and ask those who failed whether they are back; then pause."""
         faulty, left = self._bans.faulty(time.monotonic()), self._bans.left()
-        work = asyncio.gather(self.refresh(), *(self._ping(peer) for peer in faulty))
+        work = asyncio.gather(self.refresh(thorough=True), *(self._ping(peer) for peer in faulty))
         try:
             async with asyncio.timeout(min(left_s, self._config.refresh_period_s)):
                 _, *answers = await work
@@ -193,10 +197,10 @@ class Servers:
             await asyncio.sleep(self._config.refresh_period_s)
             await self.refresh()
 
-    async def refresh(self) -> None:
+    async def refresh(self, *, thorough: bool = False) -> None:
         """Read the directory; keeps what was known if nobody answers. Starts measuring distances."""
         try:
-            self._roster = Roster.of((await self._directory.fetch()).servers, self._roster)
+            self._roster = Roster.of((await self._directory.fetch(thorough=thorough)).servers, self._roster)
         except NetworkError as error:
             _log.warning("the directory does not answer: %s", error)
         if self._pinging is None or self._pinging.done():

@@ -1,25 +1,45 @@
 """The swarm's directory: announce this server, read who else serves what.
 
-One signed record a server and one heartbeat, each under one DHT key a swarm with the peer id as subkey: one store and
-one read for any number of blocks. Open swarms also get the block keys that stock peers read. Loops are the caller's.
+Servers keep the whole of it and tell each other what changes (`gossip`); readers ask one of them after another what
+changed since they last asked (`reader`). The DHT is where both begin, and what is left when nobody answers: there a
+server has one record and one heartbeat, under one key each with the peer id as subkey, as long as the swarm is small;
+of a large one only some are there. Open swarms also get the block keys that stock peers read.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
+import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
-from potluck.directory.fields import heartbeat_to_fields, record_to_fields
-from potluck.directory.seal import Announcement, BadAnnouncementError, Kind, seal, unseal
+from potluck.directory.exchange import REPORT, Report, encode_report
+from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields
+from potluck.directory.gossip import Gossip
+from potluck.directory.links import tag_of
+from potluck.directory.reader import CALL_TIMEOUT_S, Reader
+from potluck.directory.seal import (
+    MAX_STRETCH,
+    BadAnnouncementError,
+    Kind,
+    Sealed,
+    seal,
+    unseal,
+    unseal_stored,
+)
 from potluck.directory.stock import STOCK_TTL_S, read_stock_servers, stock_keys
+from potluck.directory.suspicion import watchers_of
+from potluck.directory.table import Table
 from potluck.errors import NetworkError
 from potluck.p2p.identity import Identity
 from potluck.p2p.network import DhtSubkey, DhtValue, Host
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import RemoteError
+from potluck.protocol.membership import call_proof
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck.wire.stock_records import stock_server_value
@@ -28,9 +48,16 @@ log = logging.getLogger(__name__)
 
 RECORD_INTERVAL_S = 100.0  # a third of a record's life
 HEARTBEAT_INTERVAL_S = 10.0  # a third of a heartbeat's life
+NUM_BEACONS = 128  # servers that are in the DHT too: where strangers begin, and all of a swarm up to this size
+_STRETCH_FROM = 250  # servers; with more of them heartbeats come more rarely: 25 a second reach everybody
+_DHT_INTERVAL_S = 60.0  # between two readings of the DHT while servers answer
+_LINKS_INTERVAL_S = 60.0  # measurements are no news before
+_IN_DHT = (Kind.RECORD, Kind.HEARTBEAT)
+_SOURCES = 2  # servers asked at a reading until one answers
+_DEAF_S = 300.0  # how long a server that did not is passed over
+_REPORT_INTERVAL_S = 20.0  # between two complaints of the same server
+_GOODBYE_S = 1.0  # for servers to be told; the DHT knows already
 _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later end
-
-Announced = TypeVar("Announced", ServerRecord, Heartbeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,85 +73,246 @@ class SwarmView:
 
 
 class Directory:
-    """One node's access to the directory of `swarm`; only readers may do without an identity."""
+    """One node's access to the directory of `swarm`; only readers may do without an identity.
+
+    A server calls `start_gossip` once its host runs, and `stop` before the host closes.
+    """
 
     def __init__(
         self, host: Host, swarm: Swarm, identity: Identity | None = None, clock: Callable[[], float] = time.time
     ) -> None:
+        self.table = Table()
+        self.reader = Reader(host, swarm, self.table, clock, taste=os.urandom(8))
         self._host = host
         self._swarm = swarm
         self._identity = identity
         self._clock = clock
         self._record: ServerRecord | None = None
         self._heartbeat: Heartbeat | None = None
+        self._sequences: dict[Kind, float] = {}
+        self._said: dict[Kind, Mapping[str, object]] = {}
         self._ends: dict[Kind, float] = {}
         self._stock_end = 0.0
-        self._seen: dict[Kind, dict[PeerId, Announcement]] = {kind: {} for kind in Kind}
+        self._stock: dict[PeerId, LiveServer] = {}
+        self._gossip: Gossip | None = None
+        self._beating_anew: asyncio.Task[None] | None = None
+        self._dht_due = 0.0
+        self._links_due = 0.0
+        self._deaf_until: dict[PeerId, float] = {}
+        self._reported: dict[PeerId, float] = {}
+
+    async def start_gossip(self) -> None:
+        """Answer readers and other servers, and hear from them."""
+        self._gossip = Gossip(
+            self._host,
+            self._swarm,
+            self.table,
+            self._clock,
+            look_up=self._read_dht,
+            on_suspects=self._beat_anew,
+        )
+        self.reader = self._gossip.reader
+        await self._gossip.start()
+
+    async def stop(self) -> None:
+        if self._beating_anew is not None:
+            self._beating_anew.cancel()
+            await asyncio.gather(self._beating_anew, return_exceptions=True)
+        if self._gossip is not None:
+            await self._gossip.stop()
+
+    @property
+    def stretch(self) -> float:
+        """How much more rarely servers beat in a swarm as large as this one seems to be."""
+        return min(max(1.0, len(self.table.all(Kind.HEARTBEAT)) / _STRETCH_FROM), MAX_STRETCH)
 
     async def announce(self, record: ServerRecord) -> None:
-        """Store this server's record. Raises NetworkError if nobody takes it."""
+        """Tell the swarm this server's record. Raises NetworkError if nobody takes it."""
         self._record = record
-        await self._store(Kind.RECORD, record_to_fields(record))
+        digests = bytes.fromhex("".join(record.block_digests))
+        await self._tell(Kind.RECORD, record_to_fields(record), digests=digests)
         await self._store_stock()
 
     async def heartbeat(self, beat: Heartbeat) -> None:
-        """Store this server's heartbeat. Raises NetworkError if nobody takes it."""
+        """Tell the swarm this server's heartbeat. Raises NetworkError if nobody takes it."""
         is_new_state = self._heartbeat is None or self._heartbeat.state is not beat.state
         self._heartbeat = beat
-        await self._store(Kind.HEARTBEAT, heartbeat_to_fields(beat))
+        if self._gossip is not None:
+            beat = replace(beat, suspects=self._gossip.suspicion.suspects)
+            await self._tell_links(beat)
+        record = round(self._sequences.get(Kind.RECORD, 0.0) * 1000)
+        await self._tell(Kind.HEARTBEAT, heartbeat_to_fields(beat) | {"record": record})
         if is_new_state:
             await self._store_stock()
 
     async def leave(self) -> None:
         """Say OFFLINE at once, if anything was announced. Raises NetworkError if nobody takes it."""
         if self._heartbeat is not None and self._heartbeat.state is not ServerState.OFFLINE:
-            await self.heartbeat(replace(self._heartbeat, state=ServerState.OFFLINE, pings_s={}))
+            await self.heartbeat(replace(self._heartbeat, state=ServerState.OFFLINE, pings_s={}, links_mbps={}))
+            if self._gossip is not None:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_GOODBYE_S):
+                        await self._gossip.pass_on()
 
-    async def fetch(self) -> SwarmView:
-        """Read the directory. Raises NetworkError if the DHT does not answer."""
-        keys = {kind: kind.key(self._swarm) for kind in Kind}
+    async def fetch(self, *, thorough: bool = False) -> SwarmView:
+        """Learn what changed, and return who is there.
+
+        Args:
+            thorough: read the DHT too, which may know somebody of whom the server that is asked has not heard yet.
+        Raises:
+            NetworkError: neither a server nor the DHT answers.
+        """
+        dropped_before = self.reader.num_dropped
+        if self._gossip is None and self.table.all(Kind.RECORD):
+            is_heard = await self._ask()
+        else:
+            is_heard = self._gossip is not None and bool(self._gossip.partners())
+        if thorough or not is_heard or self._clock() >= self._dht_due:
+            try:
+                dropped_before -= await self._read_dht()
+                self._dht_due = self._clock() + _DHT_INTERVAL_S
+            except NetworkError:
+                if not is_heard:
+                    raise
+            if self._gossip is None and not is_heard:
+                await self._ask()
+        self.table.expire(self._clock(), beatless=self._gossip is not None)
+        return SwarmView(self._servers(), self._clock(), self.reader.num_dropped - dropped_before)
+
+    async def report(self, suspect: PeerId) -> None:
+        """Tell some servers that one of them failed us; they look for themselves. Never raises for their answers."""
+        now = self._clock()
+        if now - self._reported.get(suspect, -_REPORT_INTERVAL_S) < _REPORT_INTERVAL_S:
+            return
+        self._reported = {peer: when for peer, when in self._reported.items() if now - when < _REPORT_INTERVAL_S}
+        self._reported[suspect] = now
+        online = [item.peer_id for item in self.table.live(now) if item.heartbeat.state is ServerState.ONLINE]
+        calls = [
+            self._host.call(
+                watcher,
+                REPORT,
+                encode_report(Report(call_proof(self._swarm, caller=self._host.peer_id, callee=watcher), suspect)),
+                timeout_s=CALL_TIMEOUT_S,
+            )
+            for watcher in watchers_of(suspect, online)
+        ]
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    async def _ask(self) -> bool:
+        """Learn what changed from one server, drawn at random each time; whether one answered."""
+        now = self._clock()
+        live = [
+            server.peer_id
+            for server in self.table.live(now)
+            if server.peer_id != self._host.peer_id and self._deaf_until.get(server.peer_id, 0.0) <= now
+        ]
+        for source in random.sample(live, min(_SOURCES, len(live))):
+            try:
+                await self.reader.ask(source)
+            except RemoteError as error:
+                log.debug("a server does not tell what it knows of the swarm: %s", error)
+                self._deaf_until[source] = now + _DEAF_S
+                continue
+            return True
+        return False
+
+    async def _read_dht(self) -> int:
+        """Returns how many announcements were refused. Raises NetworkError."""
+        keys = {kind: kind.key(self._swarm) for kind in _IN_DHT}
         wanted = [*keys.values(), *(stock_keys(self._swarm) if self._swarm.is_open else ())]
         found = await self._host.get(wanted)
         num_dropped = sum(self._take(kind, found.get(key, {})) for kind, key in keys.items())
-        records, beats = self._newest(Kind.RECORD, ServerRecord), self._newest(Kind.HEARTBEAT, Heartbeat)
-        servers = [LiveServer(record, beats[peer]) for peer, record in records.items() if peer in beats]
-        if self._swarm.is_open:  # a server with a signed record needs a live heartbeat, whatever its block keys say
+        if self._swarm.is_open:
             stock = read_stock_servers(self._swarm, found, now=self._clock())
-            servers += [server for server in stock if server.peer_id not in records]
-        live = [server for server in servers if server.heartbeat.state is not ServerState.OFFLINE]
-        return SwarmView(tuple(sorted(live, key=lambda server: server.peer_id)), self._clock(), num_dropped)
+            self._stock = {server.peer_id: server for server in stock}
+        return num_dropped
 
     def _take(self, kind: Kind, found: Mapping[DhtSubkey, DhtValue]) -> int:
-        """Remember the newest valid announcement of each peer; returns how many were refused."""
-        num_dropped, seen, now = 0, self._seen[kind], self._clock()
+        num_dropped, now = 0, self._clock()
         for subkey, entry in found.items():
             try:
-                new = unseal(self._swarm, kind, subkey, entry.value, entry.expiration, now=now)
+                new = unseal_stored(self._swarm, kind, subkey, entry.value, entry.expiration, now=now)
             except BadAnnouncementError as error:
                 log.debug("dropped an announcement of %.60r: %s", subkey, error)
                 num_dropped += 1
                 continue
-            old = seen.get(new.value.peer_id)
-            if old is not None and new.sequence < old.sequence:
-                num_dropped += 1
-            else:
-                seen[new.value.peer_id] = new
-        for peer in [peer for peer, announcement in seen.items() if announcement.expiration <= now]:
-            del seen[peer]
+            old = self.table.get(kind, new.peer_id)
+            num_dropped += old is not None and new.sequence < old.sequence
+            self.table.take(new)
         return num_dropped
 
-    def _newest(self, kind: Kind, of: type[Announced]) -> dict[PeerId, Announced]:
-        return {peer: seen.value for peer, seen in self._seen[kind].items() if isinstance(seen.value, of)}
+    def _servers(self) -> tuple[LiveServer, ...]:
+        servers = list(self.table.live(self._clock()))
+        known = self.table.all(Kind.RECORD)  # a server with a signed record needs a live heartbeat, whatever stock says
+        servers += [
+            server
+            for peer, server in self._stock.items()
+            if peer not in known and server.heartbeat.state is not ServerState.OFFLINE
+        ]
+        return tuple(sorted(servers, key=lambda server: server.peer_id))
 
-    async def _store(self, kind: Kind, fields: Mapping[str, object]) -> None:
+    # -- announcing ----------------------------------------------------------------------------------------------------
+
+    async def _tell(self, kind: Kind, fields: Mapping[str, object], *, digests: bytes = b"") -> None:
+        """Sign, pass on to the servers, and store where strangers look."""
+        now = self._clock()
+        if kind is Kind.HEARTBEAT or fields != self._said.get(kind):
+            self._said[kind] = fields
+            self._sequences[kind] = max(now, self._sequences.get(kind, 0.0) + _MIN_STEP_S)
+        ttl_s = kind.ttl_s * (self.stretch if kind is Kind.HEARTBEAT else 1.0)
+        end = round(max(now + ttl_s, self._ends.get(kind, 0.0) + _MIN_STEP_S), 3)
+        sealed = self._seal(kind, fields, end, digests)
+        if self._gossip is not None:
+            self._gossip.publish(unseal(self._swarm, sealed, now=now))
+        if kind in _IN_DHT and self._is_beacon:
+            self._ends[kind] = end
+            if not await self._host.store(kind.key(self._swarm), sealed.peer_id, sealed.to_bytes(), expiration=end):
+                raise NetworkError("the swarm's directory did not take this server's announcement")
+
+    def _seal(self, kind: Kind, fields: Mapping[str, object], end: float, digests: bytes) -> Sealed:
         if self._identity is None:
             raise ValueError("announcing needs an identity")
-        now = self._clock()
-        end = max(now + kind.ttl_s, self._ends.get(kind, 0.0) + _MIN_STEP_S)
-        value = seal(self._swarm, self._identity, kind, fields, sequence=now, expiration=end)
-        self._ends[kind] = end
-        if not await self._host.store(kind.key(self._swarm), self._identity.peer_id, value, expiration=end):
-            raise NetworkError("the swarm's directory did not take this server's announcement")
+        return seal(
+            self._swarm,
+            self._identity,
+            kind,
+            fields,
+            sequence=self._sequences[kind],
+            expiration=end,
+            digests=digests,
+        )
+
+    async def _tell_links(self, beat: Heartbeat) -> None:
+        fields, is_due = links_to_fields(beat), self._clock() >= self._links_due
+        if is_due and fields != self._said.get(Kind.LINKS, {"links": {}}):
+            self._links_due = self._clock() + _LINKS_INTERVAL_S
+            await self._tell(Kind.LINKS, fields)
+
+    @property
+    def _is_beacon(self) -> bool:
+        """Whether strangers find this server in the DHT: some `NUM_BEACONS` of a large swarm."""
+        num_servers = len(self.table.all(Kind.RECORD))
+        return num_servers <= NUM_BEACONS or self._place < NUM_BEACONS / num_servers
+
+    @property
+    def _place(self) -> float:
+        """From 0 to 1, the same for ever."""
+        return int.from_bytes(tag_of(self._host.peer_id), "big") / (1 << 64)
+
+    def _beat_anew(self) -> None:
+        """Say at once whom this server suspects, or that it is still there itself."""
+        if self._heartbeat is None or (self._beating_anew is not None and not self._beating_anew.done()):
+            return
+        self._beating_anew = asyncio.create_task(self._beat_once(self._heartbeat))
+
+    async def _beat_once(self, beat: Heartbeat) -> None:
+        try:
+            await self.heartbeat(beat)
+        except NetworkError as error:
+            log.debug("the directory did not take a heartbeat: %s", error)
+        await asyncio.sleep(1.0)  # whoever suspects us again and again makes us beat no more often
 
     async def _store_stock(self) -> None:
         """Write the block keys of an open swarm, for peers that know no other."""

@@ -1,6 +1,8 @@
-"""Records and heartbeats to plain maps and back; every field of a peer is checked here and nowhere else.
+"""Records, heartbeats and links to plain maps and back; every field of a peer is checked here and nowhere else.
 
-A newer peer's unknown fields are ignored; a known field with an impossible value makes the whole record invalid.
+On the wire a map is the list of its values in the order of `*_FIELDS`, which only ever grows at its end: a newer peer's
+further values are ignored, an older peer's missing ones have a default where the code says so. A known field with an
+impossible value makes the whole announcement invalid.
 """
 
 from __future__ import annotations
@@ -9,17 +11,26 @@ import math
 import re
 from collections.abc import Mapping
 
+from potluck.directory.links import TAG_BYTES, Links, tag_of
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState, span_digest
 
 _DIGEST = re.compile(r"[0-9a-f]{16}")
-_DIGEST_BYTES = 8
+DIGEST_BYTES = 8
 _MAX_COUNT = 1 << 50
 _MAX_RATE = 1e15
 _MAX_ADAPTERS = 64
-_MAX_PINGS = 64
-MAX_LINKS = 16
+MAX_LINKS = 32
 MAX_SUSPECTS = 16
+
+
+RECORD_FIELDS = (
+    "start", "end", "revision", "dtype", "quantization", "digest", "max_batch_tokens", "max_length", "inference_tps",
+    "forward_tps", "network_tps", "throughput_tps", "version", "public_name", "adapters", "using_relay",
+    "target_start", "target_end", "window", "stored", "download_bps",
+)  # fmt: skip
+HEARTBEAT_FIELDS = ("state", "cache_tokens_left", "queued_tokens", "step_ms", "batch", "queue_ms", "suspects", "record")
+LINKS_FIELDS = ("links",)
 
 
 class BadFieldError(ValueError):
@@ -33,7 +44,7 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
         "revision": record.revision,
         "dtype": record.format.dtype,
         "quantization": record.format.quantization,
-        "digests": bytes.fromhex("".join(record.block_digests)),
+        "digest": bytes.fromhex(span_digest(record.block_digests)),
         "max_batch_tokens": record.max_batch_tokens,
         "max_length": record.max_length,
         "inference_tps": float(record.inference_tps),
@@ -52,15 +63,18 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
     }
 
 
-def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_blocks: int) -> ServerRecord:
-    """Raises BadFieldError."""
+def record_from_fields(
+    peer_id: PeerId, fields: Mapping[object, object], *, num_blocks: int, digests: bytes
+) -> ServerRecord:
+    """`digests`: those of the blocks one after the other, which whoever passes a record on may make up: what is signed
+    is one digest of them all. Raises BadFieldError.
+    """
     start, end = _count(fields, "start"), _count(fields, "end")
     if not start < end <= num_blocks:
         raise BadFieldError(f"blocks {start}:{end} of {num_blocks}")
-    digests = fields.get("digests")
-    if not isinstance(digests, bytes) or len(digests) != (end - start) * _DIGEST_BYTES:
+    block_digests = digests_of(digests)
+    if len(digests) != (end - start) * DIGEST_BYTES or span_digest(block_digests) != _hex(fields.get("digest")):
         raise BadFieldError("digests")
-    text = digests.hex()
     target = _count(fields, "target_start", start), _count(fields, "target_end", end)
     if not target[0] < target[1] <= num_blocks:
         raise BadFieldError(f"moving to blocks {target[0]}:{target[1]} of {num_blocks}")
@@ -75,7 +89,7 @@ def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_
         span=Span(start, end),
         revision=_text(fields.get("revision"), 200),
         format=NumberFormat(_text(fields.get("dtype"), 32), _text(fields.get("quantization"), 32)),
-        block_digests=tuple(_DIGEST.findall(text)),
+        block_digests=block_digests,
         max_batch_tokens=_count(fields, "max_batch_tokens"),
         max_length=_count(fields, "max_length"),
         inference_tps=_rate(fields.get("inference_tps")),
@@ -99,16 +113,14 @@ def heartbeat_to_fields(beat: Heartbeat) -> dict[str, object]:
         "cache_tokens_left": beat.cache_tokens_left,
         "queued_tokens": beat.queued_tokens,
         "step_ms": float(beat.step_ms),
-        "pings_s": {str(peer): float(ping_s) for peer, ping_s in beat.pings_s.items() if math.isfinite(ping_s)},
         "batch": beat.batch,
         "queue_ms": float(beat.queue_ms),
-        "links_mbps": {str(peer): float(mbps) for peer, mbps in beat.links_mbps.items() if math.isfinite(mbps)},
-        "suspects": [str(peer) for peer in beat.suspects],
+        "suspects": [str(peer) for peer in beat.suspects[:MAX_SUSPECTS]],
     }
 
 
 def heartbeat_from_fields(peer_id: PeerId, fields: Mapping[object, object]) -> Heartbeat:
-    """Raises BadFieldError."""
+    """Without pings and links, which are announced apart. Raises BadFieldError."""
     state, suspects = _count(fields, "state"), fields.get("suspects", [])
     if state > max(ServerState):
         raise BadFieldError("state")
@@ -120,12 +132,46 @@ def heartbeat_from_fields(peer_id: PeerId, fields: Mapping[object, object]) -> H
         cache_tokens_left=_count(fields, "cache_tokens_left"),
         queued_tokens=_count(fields, "queued_tokens"),
         step_ms=_rate(fields.get("step_ms")),
-        pings_s=_rates(fields.get("pings_s"), _MAX_PINGS),
         batch=_count(fields, "batch", 0),
         queue_ms=_rate(fields.get("queue_ms", 0.0)),
-        links_mbps=_rates(fields.get("links_mbps", {}), MAX_LINKS),
         suspects=tuple(PeerId(_text(peer, 64)) for peer in suspects),
     )
+
+
+def links_to_fields(beat: Heartbeat) -> dict[str, object]:
+    """What was measured to other servers, those with a bandwidth first; None: not measured."""
+    peers = list(dict.fromkeys((*beat.links_mbps, *beat.pings_s)))[:MAX_LINKS]
+    found = {peer: (beat.pings_s.get(peer), beat.links_mbps.get(peer)) for peer in peers}
+    return {"links": {tag_of(peer): [_finite(ping_s), _finite(mbps)] for peer, (ping_s, mbps) in found.items()}}
+
+
+def links_from_fields(peer_id: PeerId, fields: Mapping[object, object]) -> Links:
+    """Raises BadFieldError."""
+    found = fields.get("links")
+    if not isinstance(found, dict) or len(found) > MAX_LINKS:
+        raise BadFieldError("links")
+    pings_s: dict[bytes, float] = {}
+    links_mbps: dict[bytes, float] = {}
+    for tag, pair in found.items():
+        if not isinstance(tag, bytes) or len(tag) != TAG_BYTES or not isinstance(pair, list) or len(pair) != 2:
+            raise BadFieldError("a link")
+        for rates, value in zip((pings_s, links_mbps), pair, strict=True):
+            if value is not None:
+                rates[tag] = _rate(value)
+    return Links(peer_id, pings_s, links_mbps)
+
+
+def digests_of(data: bytes) -> tuple[str, ...]:
+    """Digests of blocks, one after the other, as a record has them."""
+    return tuple(_DIGEST.findall(data.hex()))
+
+
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _hex(value: object) -> str | None:
+    return value.hex() if isinstance(value, bytes) else None
 
 
 def _to_bitmap(blocks: frozenset[int]) -> bytes:
@@ -141,12 +187,6 @@ def _from_bitmap(value: object, num_blocks: int) -> frozenset[int]:
     if bits.bit_length() > num_blocks:
         raise BadFieldError("stored")
     return frozenset(block for block in range(num_blocks) if bits >> block & 1)
-
-
-def _rates(value: object, most: int) -> dict[PeerId, float]:
-    if not isinstance(value, dict) or len(value) > most:
-        raise BadFieldError("rates of peers")
-    return {PeerId(_text(peer, 64)): _rate(rate) for peer, rate in value.items()}
 
 
 def _count(fields: Mapping[object, object], name: str, default: int | None = None) -> int:

@@ -1,53 +1,113 @@
-"""Signed announcements: what is stored under a swarm's keys, and who may store it.
+"""Signed announcements: what a server tells of itself, and who may tell it.
 
-An announcement is a msgpack map {body, signature, membership}. The body holds the author's clock as sequence number and
-the record's end, so a copy stored again with a later end is recognised; the signature covers purpose, swarm and body.
+The signed body is a msgpack list: sequence number and end, both in milliseconds of the author's clock, then the fields.
+A record keeps its sequence number while its content is the same and only gets later ends; the signature covers purpose,
+swarm and body. In the DHT an announcement is a map {body, signature, membership, digests}.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypeVar
 
 import msgpack
 
-from potluck.directory.fields import BadFieldError, heartbeat_from_fields, record_from_fields
+from potluck.directory.fields import (
+    HEARTBEAT_FIELDS,
+    LINKS_FIELDS,
+    RECORD_FIELDS,
+    BadFieldError,
+    heartbeat_from_fields,
+    links_from_fields,
+    record_from_fields,
+)
+from potluck.directory.links import Links
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.identity import Identity, is_signed_by
 from potluck.p2p.network import DhtKey
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.membership import is_record_of_member, record_proof
 from potluck.protocol.records import Heartbeat, ServerRecord
 from potluck.protocol.swarm import Swarm
 
 RECORD_TTL_S = 300.0  # like stock peers' 240 s; a record is re-stored every third of it
 HEARTBEAT_TTL_S = 30.0  # three beats: two lost ones do not make a server disappear, a crash shows within half a minute
-MAX_ANNOUNCEMENT_BYTES = 16_384  # a record of 1000 blocks has 8.5 KB
+MAX_STRETCH = 10.0  # in a large swarm servers beat up to so much more rarely, and each beat counts for longer
+MAX_ANNOUNCEMENT_BYTES = 16_384  # a record of 1000 blocks has 8.5 KB, its digests included
+_MAX_SKEW_S = 60.0  # of clocks; the DHT refuses peers whose clock is 3 s off
+
+
+Form = TypeVar("Form", list[object], dict[object, object])
 
 
 class Kind(Enum):
-    """What is announced: the name in its DHT key and how long it is valid."""
+    """What is announced: the name in its DHT key, how long it is valid, and its fields in order."""
 
-    RECORD = ("servers", RECORD_TTL_S)
-    HEARTBEAT = ("heartbeats", HEARTBEAT_TTL_S)
+    RECORD = ("servers", RECORD_TTL_S, RECORD_FIELDS)
+    HEARTBEAT = ("heartbeats", HEARTBEAT_TTL_S, HEARTBEAT_FIELDS)
+    LINKS = ("links", RECORD_TTL_S, LINKS_FIELDS)
+
+    def __init__(self, label: str, ttl_s: float, fields: tuple[str, ...]) -> None:
+        self.label = label
+        self.ttl_s = ttl_s
+        self.fields = fields
 
     def key(self, swarm: Swarm) -> DhtKey:
-        return f"potluck.{swarm.prefix}.{self.value[0]}"
+        return f"potluck.{swarm.prefix}.{self.label}"
 
     @property
-    def ttl_s(self) -> float:
-        return self.value[1]
+    def longest_s(self) -> float:
+        """No announcement ends further ahead."""
+        return self.ttl_s * MAX_STRETCH
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """An announcement as it is passed on: `digests` of the blocks, for a record only, are not signed themselves."""
+
+    kind: Kind
+    peer_id: PeerId
+    body: bytes
+    signature: bytes
+    membership: bytes  # empty in an open swarm
+    digests: bytes = b""
+
+    def with_digests(self, digests: bytes) -> Sealed:
+        return replace(self, digests=digests)
+
+    def blocks(self) -> tuple[Span, bytes]:
+        """Of a record, unchecked: its span and the digest of all its blocks. Raises BadAnnouncementError."""
+        fields = dict(zip(RECORD_FIELDS, _unpack(self.body, list)[2:], strict=False))
+        match fields.get("start"), fields.get("end"), fields.get("digest"):
+            case int(start), int(end), bytes(digest) if 0 <= start < end <= 1 << 16:
+                return Span(start, end), digest
+        raise BadAnnouncementError("no blocks")
+
+    def to_bytes(self) -> bytes:
+        """As it is stored in the DHT."""
+        envelope = {"body": self.body, "signature": self.signature, "membership": self.membership}
+        return bytes(msgpack.packb(envelope | ({"digests": self.digests} if self.digests else {})))
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A checked announcement. `sequence` grows with each one of the same author and kind."""
+    """A checked announcement. `sequence` grows with each change of the same author and kind; Unix seconds, as the end.
 
-    value: ServerRecord | Heartbeat
+    `record`: of a heartbeat, the sequence number of the record that it goes with.
+    """
+
+    value: ServerRecord | Heartbeat | Links
     sequence: float
     expiration: float
+    sealed: Sealed
+    record: float = 0.0
+
+    @property
+    def peer_id(self) -> PeerId:
+        return self.sealed.peer_id
 
 
 class BadAnnouncementError(ValueError):
@@ -62,29 +122,63 @@ def seal(
     *,
     sequence: float,
     expiration: float,
-) -> bytes:
-    body = msgpack.packb({**fields, "sequence": float(sequence), "expiration": float(expiration)})
+    digests: bytes = b"",
+) -> Sealed:
+    """Sign `fields`; a revision that is the swarm's own is not spelled out."""
+    values = [fields.get(name) for name in kind.fields]
+    if kind is Kind.RECORD and fields["revision"] == swarm.revision:
+        values[RECORD_FIELDS.index("revision")] = None
+    body = msgpack.packb([_ms(sequence), _ms(expiration), *values], use_single_float=True)
     signed = _signed(swarm, kind, body)
-    envelope = {"body": body, "signature": identity.sign(signed), "membership": record_proof(swarm, signed)}
-    return bytes(msgpack.packb(envelope))
+    return Sealed(kind, identity.peer_id, body, identity.sign(signed), record_proof(swarm, signed) or b"", digests)
 
 
-def unseal(swarm: Swarm, kind: Kind, subkey: object, value: object, expiration: float, *, now: float) -> Announcement:
-    """Check everything about an announcement as it was found in the DHT. Raises BadAnnouncementError."""
+def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
+    """Check everything about an announcement but whether it is over. Raises BadAnnouncementError."""
+    if len(sealed.body) + len(sealed.digests) > MAX_ANNOUNCEMENT_BYTES:
+        raise BadAnnouncementError("too long")
+    signed = _signed(swarm, sealed.kind, sealed.body)
+    if not is_record_of_member(swarm, signed, sealed.membership):
+        raise BadAnnouncementError("not of a member")
+    if not is_signed_by(sealed.peer_id, signed, sealed.signature):
+        raise BadAnnouncementError("not signed by the peer it is about")
+    values = _unpack(sealed.body, list)
+    sequence, end = _seconds(values, 0), _seconds(values, 1)
+    if end > now + sealed.kind.longest_s or sequence > now + sealed.kind.longest_s:
+        raise BadAnnouncementError("it ends too far ahead")
+    if sequence > end + _MAX_SKEW_S:
+        raise BadAnnouncementError("no sequence number")
+    fields: dict[object, object] = dict(zip(sealed.kind.fields, values[2:], strict=False))
+    try:
+        return Announcement(_value(swarm, sealed, fields), sequence, end, sealed, _record_of(fields))
+    except BadFieldError as error:
+        raise BadAnnouncementError(f"an impossible field: {error}") from error
+
+
+def read_stored(kind: Kind, subkey: object, value: object) -> Sealed:
+    """An announcement as it lies in the DHT, nothing of it checked but its form. Raises BadAnnouncementError."""
     if not isinstance(subkey, str):
         raise BadAnnouncementError("the subkey is not a text")
-    if not math.isfinite(expiration) or expiration > now + 2 * kind.ttl_s:
-        raise BadAnnouncementError("the record ends too far ahead")
-    envelope = _map_of(value)
-    body, signature, proof = envelope.get("body"), envelope.get("signature"), envelope.get("membership")
+    envelope = _unpack(value, dict)
+    body, signature = envelope.get("body"), envelope.get("signature")
+    proof, digests = envelope.get("membership", b""), envelope.get("digests", b"")
     if not isinstance(body, bytes) or not isinstance(signature, bytes):
         raise BadAnnouncementError("no signature")
-    signed = _signed(swarm, kind, body)
-    if not is_record_of_member(swarm, signed, proof if isinstance(proof, bytes) else None):
+    if not isinstance(proof, bytes):
         raise BadAnnouncementError("not of a member")
-    if not is_signed_by(subkey, signed, signature):
-        raise BadAnnouncementError("not signed by the peer it is about")
-    return _announcement(swarm, kind, PeerId(subkey), _map_of(body), expiration)
+    if not isinstance(digests, bytes):
+        raise BadAnnouncementError("no digests")
+    return Sealed(kind, PeerId(subkey), body, signature, proof, digests)
+
+
+def unseal_stored(
+    swarm: Swarm, kind: Kind, subkey: object, value: object, expiration: float, *, now: float
+) -> Announcement:
+    """Check an announcement as it was found in the DHT, its end included. Raises BadAnnouncementError."""
+    announcement = unseal(swarm, read_stored(kind, subkey, value), now=now)
+    if not math.isfinite(expiration) or _ms(announcement.expiration) != _ms(expiration):
+        raise BadAnnouncementError("stored with another end than the signed one")
+    return announcement
 
 
 def record_checks(swarm: Swarm, clock: Callable[[], float]) -> dict[DhtKey, RecordCheck]:
@@ -93,7 +187,7 @@ def record_checks(swarm: Swarm, clock: Callable[[], float]) -> dict[DhtKey, Reco
     def check_for(kind: Kind) -> RecordCheck:
         def check(subkey: str, value: object, expiration: float) -> bool:
             try:
-                unseal(swarm, kind, subkey, value, expiration, now=clock())
+                unseal_stored(swarm, kind, subkey, value, expiration, now=clock())
             except BadAnnouncementError:
                 return False
             return True
@@ -103,36 +197,47 @@ def record_checks(swarm: Swarm, clock: Callable[[], float]) -> dict[DhtKey, Reco
     return {kind.key(swarm): check_for(kind) for kind in Kind}
 
 
-def _announcement(
-    swarm: Swarm, kind: Kind, peer_id: PeerId, fields: Mapping[object, object], expiration: float
-) -> Announcement:
-    sequence, end = fields.get("sequence"), fields.get("expiration")
-    if type(sequence) is not float or not math.isfinite(sequence) or sequence > expiration:
-        raise BadAnnouncementError("no sequence number")
-    if end != expiration:
-        raise BadAnnouncementError("stored with another end than the signed one")
-    try:
-        value: ServerRecord | Heartbeat
-        if kind is Kind.RECORD:
-            value = record_from_fields(peer_id, fields, num_blocks=swarm.num_blocks)
-        else:
-            value = heartbeat_from_fields(peer_id, fields)
-    except BadFieldError as error:
-        raise BadAnnouncementError(f"an impossible field: {error}") from error
-    return Announcement(value, sequence, expiration)
+def _value(swarm: Swarm, sealed: Sealed, fields: dict[object, object]) -> ServerRecord | Heartbeat | Links:
+    match sealed.kind:
+        case Kind.RECORD:
+            if fields.get("revision") is None:
+                fields["revision"] = swarm.revision
+            return record_from_fields(sealed.peer_id, fields, num_blocks=swarm.num_blocks, digests=sealed.digests)
+        case Kind.HEARTBEAT:
+            return heartbeat_from_fields(sealed.peer_id, fields)
+        case Kind.LINKS:
+            return links_from_fields(sealed.peer_id, fields)
 
 
-def _map_of(data: object) -> Mapping[object, object]:
+def _record_of(fields: Mapping[object, object]) -> float:
+    value = fields.get("record", 0)
+    if type(value) is not int or not 0 <= value < 1 << 53:
+        raise BadFieldError("record")
+    return value / 1000
+
+
+def _seconds(values: list[object], index: int) -> float:
+    value = values[index] if index < len(values) else None
+    if type(value) is not int or not 0 <= value < 1 << 53:
+        raise BadAnnouncementError("no sequence number or end")
+    return value / 1000
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _unpack(data: object, form: type[Form]) -> Form:
     if not isinstance(data, bytes) or len(data) > MAX_ANNOUNCEMENT_BYTES:
         raise BadAnnouncementError("not an announcement")
     try:
-        content = msgpack.unpackb(data)
-    except (ValueError, msgpack.UnpackException) as error:
+        content = msgpack.unpackb(data, strict_map_key=False)
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise BadAnnouncementError("not msgpack") from error
-    if not isinstance(content, dict):
-        raise BadAnnouncementError("not a map")
+    if not isinstance(content, form):
+        raise BadAnnouncementError(f"not a {form.__name__}")
     return content
 
 
 def _signed(swarm: Swarm, kind: Kind, body: bytes) -> bytes:
-    return b"\0".join((b"potluck announcement 1", kind.name.encode(), swarm.prefix.encode(), body))
+    return b"\0".join((b"potluck announcement 2", kind.name.encode(), swarm.prefix.encode(), body))

@@ -130,11 +130,6 @@ def peer_id_of(key: bytes) -> PeerId:
     return PeerId(base58_encode(_PUBLIC_HEADER + key))
 
 
-def peer_id_of(public_key: bytes) -> PeerId:
-    """The peer id that contains this Ed25519 key of 32 bytes."""
-    return PeerId(base58_encode(_PUBLIC_HEADER + public_key))
-
-
 def write_private(path: Path, data: bytes, *, replace: bool) -> None:
     """Write a file of mode 0600 that appears whole or not at all; without `replace` an existing one stays."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 0600

@@ -137,7 +137,7 @@ async def test_values_that_are_no_msgpack_do_no_harm(
 async def test_nobody_overwrites_anothers_record(hosts: list[Libp2pHost], announcer: Announcer) -> None:
     victim, end = hosts[1].peer_id, time.time() + 400
     fields = record_to_fields(record_of(victim, 4, 8))
-    forged = seal(SWARM, Identity.generate(), Kind.RECORD, fields, sequence=time.time(), expiration=end)
+    forged = seal(SWARM, Identity.generate(), Kind.RECORD, fields, sequence=time.time(), expiration=end).to_bytes()
     subkey = MSGPackSerializer.dumps(victim)
     assert not any(await attack(hosts, KEY, subkey, MSGPackSerializer.dumps(forged), end))
     assert not any(await attack(hosts, KEY, MSGPackSerializer.dumps(None), MSGPackSerializer.dumps(forged), end))
@@ -148,10 +148,11 @@ async def test_a_dictionary_with_one_bad_entry_is_kept_without_it(
     hosts: list[Libp2pHost], announcer: Announcer
 ) -> None:
     guest, now = Identity.generate(), time.time()
-    end = now + 300
-    good = seal(
-        SWARM, guest, Kind.RECORD, record_to_fields(record_of(guest.peer_id, 4, 8)), sequence=now, expiration=end
-    )
+    end = round(now + 300, 3)
+    record = record_of(guest.peer_id, 4, 8)
+    digests, fields = bytes.fromhex("".join(record.block_digests)), record_to_fields(record)
+    sealed = seal(SWARM, guest, Kind.RECORD, fields, sequence=now, expiration=end, digests=digests)
+    good = sealed.to_bytes()
     dictionary = DictionaryDHTValue()
     dictionary.store(guest.peer_id, MSGPackSerializer.dumps(good), end)
     dictionary.store(7, b"junk", end - 1)

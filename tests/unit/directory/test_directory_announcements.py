@@ -13,8 +13,16 @@ from helpers.server_records import beat_of, record_of
 
 from potluck.directory import HEARTBEAT_TTL_S, RECORD_TTL_S, Directory, record_checks
 from potluck.directory import seal as seal_module
-from potluck.directory.fields import heartbeat_from_fields, heartbeat_to_fields, record_from_fields, record_to_fields
-from potluck.directory.seal import BadAnnouncementError, Kind, seal, unseal
+from potluck.directory.fields import (
+    HEARTBEAT_FIELDS,
+    RECORD_FIELDS,
+    heartbeat_from_fields,
+    heartbeat_to_fields,
+    links_to_fields,
+    record_from_fields,
+    record_to_fields,
+)
+from potluck.directory.seal import BadAnnouncementError, Kind, Sealed, seal, unseal_stored
 from potluck.errors import NetworkError
 from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.identity import Identity
@@ -53,11 +61,23 @@ def record(identity: Identity = ME, **changes: Any) -> ServerRecord:
     return record_of(identity.peer_id, 0, 4, **changes)
 
 
-def sealed(kind: Kind = Kind.RECORD, *, now: float, end: float | None = None, **changes: Any) -> bytes:
+DIGESTS = bytes.fromhex("".join(record().block_digests))
+
+
+def fields_of(kind: Kind) -> dict[str, Any]:
+    beat = beat_of(ME.peer_id, pings_s={OTHER.peer_id: 0.5})
+    return {
+        Kind.RECORD: lambda: record_to_fields(record()),
+        Kind.HEARTBEAT: lambda: heartbeat_to_fields(beat) | {"record": 0},
+        Kind.LINKS: lambda: links_to_fields(beat),
+    }[kind]()
+
+
+def sealed(kind: Kind = Kind.RECORD, *, now: float, end: float | None = None, **changes: Any) -> Sealed:
     """A valid announcement of ME, whose fields `changes` may spoil."""
-    fields = record_to_fields(record()) if kind is Kind.RECORD else heartbeat_to_fields(beat_of(ME.peer_id))
     end = now + kind.ttl_s if end is None else end
-    return seal(PRIVATE, ME, kind, {**fields, **changes}, sequence=now, expiration=end)
+    digests = DIGESTS if kind is Kind.RECORD else b""
+    return seal(PRIVATE, ME, kind, {**fields_of(kind), **changes}, sequence=now, expiration=end, digests=digests)
 
 
 async def announced(network: FakeNetwork, identity: Identity = ME, **changes: Any) -> tuple[FakeHost, Directory]:
@@ -78,8 +98,7 @@ async def test_others_read_what_a_server_announced(network: FakeNetwork, clock: 
     moving: dict[str, Any] = {"target": Span(2, 7), "window": 6, "stored": frozenset({0, 1, 7}), "download_bps": 2e6}
     mine = record(public_name="Kitchen PC", adapters=("org/lora",), using_relay=True, **moving)
     load: dict[str, Any] = {"queued_tokens": 7, "step_ms": 2.5, "batch": 3, "queue_ms": 1.5}
-    links = {"pings_s": {OTHER.peer_id: 0.5}, "links_mbps": {OTHER.peer_id: 80.0}}
-    beat = beat_of(ME.peer_id, **load, **links, suspects=(OTHER.peer_id,))
+    beat = beat_of(ME.peer_id, **load, suspects=(OTHER.peer_id,))
     await directory.announce(mine)
     await directory.heartbeat(beat)
     view = await Directory(network.start(), swarm, clock=clock).fetch()
@@ -157,8 +176,9 @@ async def test_strangers_see_nothing_of_a_private_swarm_and_are_not_seen(network
 
 def verdict(value: object, *, now: float, subkey: object = ME.peer_id, kind: Kind = Kind.RECORD, end: float = 0) -> str:
     """Why an announcement is refused; empty if it is not."""
+    value = value.to_bytes() if isinstance(value, Sealed) else value
     try:
-        unseal(PRIVATE, kind, subkey, value, end or now + kind.ttl_s, now=now)
+        unseal_stored(PRIVATE, kind, subkey, value, end or now + kind.ttl_s, now=now)
     except BadAnnouncementError as error:
         return str(error)
     return ""
@@ -181,8 +201,10 @@ def test_somebody_elses_record_is_dropped(clock: Clock, subkey: str) -> None:
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_a_far_future_end_is_dropped_even_if_signed(clock: Clock, kind: Kind) -> None:
-    for end in (clock.now + 2 * kind.ttl_s + 1, clock.now + 1e9, math.inf, -math.inf, math.nan):
-        assert verdict(sealed(kind, now=clock.now, end=end), now=clock.now, kind=kind, end=end)
+    for end in (clock.now + kind.longest_s + 1, clock.now + 1e9):
+        assert "ahead" in verdict(sealed(kind, now=clock.now, end=end), now=clock.now, kind=kind, end=end)
+    for end in (math.inf, -math.inf, math.nan):
+        assert verdict(sealed(kind, now=clock.now), now=clock.now, kind=kind, end=end)
 
 
 def test_a_copy_stored_with_a_later_end_is_dropped(clock: Clock) -> None:
@@ -192,21 +214,29 @@ def test_a_copy_stored_with_a_later_end_is_dropped(clock: Clock) -> None:
 
 def test_a_heartbeat_does_not_pass_for_a_record_nor_one_swarms_for_anothers(clock: Clock) -> None:
     assert verdict(sealed(Kind.HEARTBEAT, now=clock.now), now=clock.now, end=clock.now + HEARTBEAT_TTL_S)
-    other = replace(PRIVATE, prefix="_other")
-    value = seal(other, ME, Kind.RECORD, record_to_fields(record()), sequence=clock.now, expiration=clock.now + 300)
-    assert verdict(value, now=clock.now)
+    other, end = replace(PRIVATE, prefix="_other"), clock.now + 300
+    fields = record_to_fields(record())
+    assert verdict(
+        seal(other, ME, Kind.RECORD, fields, sequence=clock.now, expiration=end, digests=DIGESTS), now=clock.now
+    )
 
 
 def test_a_record_without_membership_is_dropped(clock: Clock) -> None:
-    for membership in (None, b"", bytes(32), "x"):
-        envelope = msgpack.unpackb(sealed(now=clock.now)) | {"membership": membership}
+    for membership in (None, b"", bytes(16), bytes(32), "x"):
+        envelope = msgpack.unpackb(sealed(now=clock.now).to_bytes()) | {"membership": membership}
         assert "member" in verdict(msgpack.packb(envelope), now=clock.now)
 
 
 def test_a_spoiled_signature_is_dropped(clock: Clock) -> None:
     for signature in (None, b"", bytes(64), "x", 5):
-        envelope = msgpack.unpackb(sealed(now=clock.now)) | {"signature": signature}
+        envelope = msgpack.unpackb(sealed(now=clock.now).to_bytes()) | {"signature": signature}
         assert "sign" in verdict(msgpack.packb(envelope), now=clock.now)
+
+
+def test_digests_that_are_not_the_signed_ones_drop_a_record(clock: Clock) -> None:
+    for digests in (None, b"", bytes(33), bytes(32), DIGESTS[:-8], "x" * 32, [1]):
+        envelope = msgpack.unpackb(sealed(now=clock.now).to_bytes()) | {"digests": digests}
+        assert "digests" in verdict(msgpack.packb(envelope), now=clock.now)
 
 
 @pytest.mark.parametrize(
@@ -214,12 +244,11 @@ def test_a_spoiled_signature_is_dropped(clock: Clock) -> None:
     [
         {"start": -1}, {"start": 4}, {"start": 5}, {"end": 9}, {"end": 10**12}, {"start": 1}, {"start": "0"},
         {"start": 0.0},
-        {"start": True}, {"start": None}, {"digests": b""}, {"digests": bytes(33)}, {"digests": "x" * 32},
-        {"digests": [1]},
+        {"start": True}, {"start": None}, {"digest": b""}, {"digest": bytes(8)}, {"digest": "x"}, {"digest": None},
         {"inference_tps": math.inf}, {"inference_tps": math.nan}, {"inference_tps": -1.0}, {"inference_tps": 5},
         {"inference_tps": 1e300}, {"network_tps": None}, {"throughput_tps": "fast"}, {"max_length": -1},
         {"max_length": 2**60}, {"max_batch_tokens": 1.5}, {"revision": ""}, {"revision": "a\nb"},
-        {"revision": "x" * 999},
+        {"revision": "x" * 999}, {"revision": 5},
         {"dtype": 5}, {"dtype": ""}, {"quantization": None}, {"version": "\x1b[2J"}, {"public_name": 5},
         {"public_name": "x" * 101}, {"public_name": "a\u202eb"}, {"adapters": "x"}, {"adapters": [5]},
         {"adapters": ["x"] * 65}, {"using_relay": 1}, {"sequence": None},
@@ -228,8 +257,7 @@ def test_a_spoiled_signature_is_dropped(clock: Clock) -> None:
     ],
 )  # fmt: skip
 def test_an_impossible_field_of_a_record_drops_it(clock: Clock, change: dict[str, Any]) -> None:
-    fields = {**record_to_fields(record()), "sequence": clock.now, "expiration": clock.now + RECORD_TTL_S, **change}
-    assert verdict(signed_as_is(fields), now=clock.now)
+    assert verdict(signed_as_is(change, now=clock.now), now=clock.now)
 
 
 @pytest.mark.parametrize(
@@ -237,44 +265,58 @@ def test_an_impossible_field_of_a_record_drops_it(clock: Clock, change: dict[str
     [
         {"state": 3}, {"state": -1}, {"state": 2.0}, {"state": None}, {"cache_tokens_left": -1},
         {"cache_tokens_left": 1.5},
-        {"queued_tokens": "1"}, {"step_ms": math.nan}, {"step_ms": 3}, {"pings_s": []}, {"pings_s": {5: 1.0}},
-        {"pings_s": {"a": math.inf}}, {"pings_s": {"a": math.nan}}, {"pings_s": {"a": 1}},
-        {"pings_s": {str(number): 1.0 for number in range(65)}}, {"pings_s": {"x" * 65: 1.0}}, {"sequence": math.inf},
-        {"sequence": 5}, {"sequence": 2e6}, {"batch": -1}, {"queue_ms": math.inf}, {"links_mbps": {"a": -1.0}},
-        {"links_mbps": {str(number): 1.0 for number in range(17)}}, {"suspects": "x"}, {"suspects": [5]},
-        {"suspects": ["x" * 65]}, {"suspects": [str(number) for number in range(17)]},
+        {"queued_tokens": "1"}, {"step_ms": math.nan}, {"step_ms": 3}, {"sequence": math.inf}, {"sequence": 5.5},
+        {"sequence": 2_000_000_000}, {"sequence": -1}, {"expiration": None}, {"batch": -1}, {"queue_ms": math.inf},
+        {"suspects": "x"}, {"suspects": [5]}, {"suspects": ["x" * 65]}, {"suspects": ["a"] * 17},
+        {"record": -1}, {"record": 1.5}, {"record": 1 << 60},
     ],
 )  # fmt: skip
 def test_an_impossible_field_of_a_heartbeat_drops_it(clock: Clock, change: dict[str, Any]) -> None:
-    fields = heartbeat_to_fields(beat_of(ME.peer_id))
-    fields |= {"sequence": clock.now, "expiration": clock.now + HEARTBEAT_TTL_S, **change}
-    assert verdict(signed_as_is(fields, Kind.HEARTBEAT), now=clock.now, kind=Kind.HEARTBEAT)
+    value = signed_as_is(change, Kind.HEARTBEAT, now=clock.now)
+    assert verdict(value, now=clock.now, kind=Kind.HEARTBEAT)
 
 
-def signed_as_is(fields: dict[str, Any], kind: Kind = Kind.RECORD) -> bytes:
+@pytest.mark.parametrize(
+    "links",
+    [
+        None, [], {5: [1.0, 1.0]}, {b"short": [1.0, 1.0]}, {b"12345678": [1.0]}, {b"12345678": 1.0},
+        {b"12345678": [math.nan, None]}, {b"12345678": [None, -1.0]}, {b"12345678": [1, None]},
+        {number.to_bytes(8, "big"): [1.0, 1.0] for number in range(33)},
+    ],
+)  # fmt: skip
+def test_impossible_links_are_dropped(clock: Clock, links: object) -> None:
+    value = signed_as_is({"links": links}, Kind.LINKS, now=clock.now)
+    assert verdict(value, now=clock.now, kind=Kind.LINKS)
+
+
+def signed_as_is(change: dict[str, Any], kind: Kind = Kind.RECORD, *, now: float, newer: tuple[Any, ...] = ()) -> bytes:
     """An announcement whose signature and membership are right, whatever the fields."""
-    return signed_body(msgpack.packb(fields), kind)
+    fields = {"sequence": int(now * 1000), "expiration": int((now + kind.ttl_s) * 1000)} | fields_of(kind) | change
+    names = ("sequence", "expiration", *kind.fields)
+    return signed_body(msgpack.packb([*(fields.get(name) for name in names), *newer]), kind)
 
 
 def signed_body(body: bytes, kind: Kind = Kind.RECORD) -> bytes:
     signed = seal_module._signed(PRIVATE, kind, body)
-    envelope = {"body": body, "signature": ME.sign(signed), "membership": record_proof(PRIVATE, signed)}
-    return bytes(msgpack.packb(envelope))
+    digests = DIGESTS if kind is Kind.RECORD else b""
+    return Sealed(kind, ME.peer_id, body, ME.sign(signed), record_proof(PRIVATE, signed) or b"", digests).to_bytes()
 
 
 def test_what_older_servers_do_not_tell_has_a_default(clock: Clock) -> None:
-    newer = {"target_start", "target_end", "window", "stored", "download_bps"}
-    fields = {name: value for name, value in record_to_fields(record()).items() if name not in newer}
-    read = record_from_fields(ME.peer_id, fields, num_blocks=8)
+    fields: dict[object, object] = {
+        name: value for name, value in record_to_fields(record()).items() if name in RECORD_FIELDS[:16]
+    }
+    read = record_from_fields(ME.peer_id, fields, num_blocks=8, digests=DIGESTS)
     assert (read.target, read.window, read.stored, read.download_bps) == (read.span, 4, frozenset(), 0.0)
-    fields = heartbeat_to_fields(beat_of(ME.peer_id, batch=4, queue_ms=1.0, suspects=(OTHER.peer_id,)))
-    for name in ("batch", "queue_ms", "links_mbps", "suspects"):
-        del fields[name]
+    told = heartbeat_to_fields(beat_of(ME.peer_id, batch=4, queue_ms=1.0, suspects=(OTHER.peer_id,)))
+    fields = {name: value for name, value in told.items() if name in HEARTBEAT_FIELDS[:4]}
     assert heartbeat_from_fields(ME.peer_id, fields) == beat_of(ME.peer_id)
 
 
-def test_unknown_fields_of_a_newer_server_are_ignored(clock: Clock) -> None:
-    assert verdict(sealed(now=clock.now, motto="eat together"), now=clock.now) == ""
+def test_what_newer_servers_tell_besides_is_ignored(clock: Clock) -> None:
+    for kind in Kind:
+        value = signed_as_is({}, kind, now=clock.now, newer=("eat together", {"a": 1}))
+        assert verdict(value, now=clock.now, kind=kind) == ""
 
 
 @pytest.mark.parametrize(
@@ -285,7 +327,7 @@ def test_a_value_that_is_no_announcement_is_dropped(clock: Clock, value: object)
 
 
 def test_any_change_of_a_byte_drops_an_announcement(clock: Clock) -> None:
-    good, rng = sealed(now=clock.now), random.Random(8)
+    good, rng = sealed(now=clock.now).to_bytes(), random.Random(8)
     for index in range(len(good)):
         bad = bytearray(good)
         bad[index] ^= 1 << rng.randrange(8)
@@ -307,8 +349,9 @@ async def test_nobody_overwrites_anothers_record(network: FakeNetwork, clock: Cl
     host = network.start(record_checks=record_checks(PRIVATE, clock))
     await announced(network)
     key, end = Kind.RECORD.key(PRIVATE), clock.now + RECORD_TTL_S + 1
-    forged = seal(PRIVATE, OTHER, Kind.RECORD, record_to_fields(record(OTHER)), sequence=clock.now, expiration=end)
-    assert not await network.start(OTHER).store(key, ME.peer_id, forged, expiration=end)
+    fields = record_to_fields(record(OTHER))
+    forged = seal(PRIVATE, OTHER, Kind.RECORD, fields, sequence=clock.now, expiration=end, digests=DIGESTS)
+    assert not await network.start(OTHER).store(key, ME.peer_id, forged.to_bytes(), expiration=end)
     assert not await host.store(key, ME.peer_id, b"garbage", expiration=end)
     assert len((await Directory(host, PRIVATE, clock=clock).fetch()).servers) == 1
 
@@ -331,7 +374,7 @@ async def test_an_open_swarm_gets_the_block_keys_of_stock_peers(network: FakeNet
 
 async def test_a_private_swarm_writes_no_block_keys(network: FakeNetwork) -> None:
     await announced(network)
-    assert set(network.records) == {kind.key(PRIVATE) for kind in Kind}
+    assert set(network.records) == {Kind.RECORD.key(PRIVATE), Kind.HEARTBEAT.key(PRIVATE)}
 
 
 async def store_stock(

@@ -1,0 +1,88 @@
+"""What a node answers from its table to those who ask what they lack. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from potluck.directory.digest_tables import DigestTables
+from potluck.directory.exchange import Compare, Compared, Fetch, Fetched, short
+from potluck.directory.links import tag_of
+from potluck.directory.listing import Listing
+from potluck.directory.seal import Announcement, Kind, Sealed
+from potluck.directory.table import Table
+from potluck.protocol.records import ServerRecord
+
+_MAX_NEWS_BYTES = 2 << 20
+_MAX_RECORDS_BYTES = 1 << 20  # an answer takes at least one bucket, and ends after the one that passes this
+
+
+class Answers:
+    """Of one table, as it was when the live servers were listed."""
+
+    def __init__(self, table: Table, num_blocks: int, now: float) -> None:
+        self._table = table
+        self._num_blocks = num_blocks
+        self._records = {
+            server.peer_id: record
+            for server in table.live(now)
+            if (record := table.get(Kind.RECORD, server.peer_id)) is not None
+        }
+        self._peers = {tag_of(peer): peer for peer in table.all(Kind.HEARTBEAT)}  # a goodbye is news too
+        self._listing = Listing((peer, record.sequence) for peer, record in self._records.items())
+
+    def compare(self, message: Compare) -> Compared:
+        num = len(message.digests)
+        mine = self._listing.digests(num)
+        differing = tuple(number for number in range(num) if mine[number] != message.digests[number])
+        return Compared(differing, self._news(message))
+
+    def fetch(self, message: Fetch) -> Fetched:
+        theirs = set(message.entries)
+        found: set[bytes] = set()
+        records: list[Announcement] = []
+        num_bytes = num_done = 0
+        for number in message.buckets:
+            if num_bytes > _MAX_RECORDS_BYTES:
+                break
+            bucket = self._listing.bucket(number, message.num_buckets)
+            found |= theirs & bucket.keys()
+            lacking = [self._records[peer] for entry, peer in bucket.items() if entry not in theirs]
+            num_bytes += sum(len(record.sealed.body) + 128 for record in lacking)
+            records += lacking
+            num_done += 1
+        absent = () if num_done < len(message.buckets) else _missing(message.entries, found)
+        sealed, tables = _without_digests(records, self._num_blocks)
+        return Fetched(num_done, sealed, tables, absent)
+
+    def _news(self, message: Compare) -> tuple[tuple[int, Sealed], ...]:
+        """Heartbeats of all, links of as many as wanted; what does not fit is asked for again."""
+        news: list[tuple[int, Sealed]] = []
+        num_bytes, links_left = 0, message.max_links
+        for place, wanted in enumerate(message.wanted):
+            peer = self._peers.get(wanted.tag)
+            if peer is None or num_bytes > _MAX_NEWS_BYTES:
+                continue
+            beat, links = self._table.get(Kind.HEARTBEAT, peer), self._table.get(Kind.LINKS, peer)
+            if beat is not None and short(beat.sequence) != wanted.beat:
+                news.append((place, beat.sealed))
+            if links is not None and links_left and short(links.sequence) != wanted.links:
+                news.append((place, links.sealed))
+                links_left -= 1
+            num_bytes += 0 if not news else len(news[-1][1].body)
+        return tuple(news)
+
+
+def _missing(entries: Sequence[bytes], found: set[bytes]) -> tuple[int, ...]:
+    return tuple(place for place, entry in enumerate(entries) if entry not in found)
+
+
+def _without_digests(records: Sequence[Announcement], num_blocks: int) -> tuple[tuple[Sealed, ...], tuple[bytes, ...]]:
+    """Records for an answer, their digests in tables where others have the same."""
+    tables = DigestTables(num_blocks)
+    sealed: list[Sealed] = []
+    for record in records:
+        assert isinstance(record.value, ServerRecord)
+        digests = record.sealed.digests
+        is_in_table = tables.add(record.value.span, digests)
+        sealed.append(record.sealed.with_digests(b"" if is_in_table else digests))
+    return tuple(sealed), tuple(bytes(table) for table in tables.tables)

@@ -1,0 +1,44 @@
+"""Which servers a client follows closely when there are thousands: enough for each block, and its own choice."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+
+from potluck.directory.links import Links
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.records import Heartbeat, ServerRecord
+
+MAX_CANDIDATES = 300  # routes among so many are as cheap as among ten thousand (reference: algorithms, 2)
+_PER_BLOCK = 8
+_MIN_WEIGHT = 1e-3
+
+
+def choose_candidates(
+    records: Iterable[ServerRecord | Heartbeat | Links], taste: bytes, num_blocks: int
+) -> list[PeerId]:
+    """All of up to `MAX_CANDIDATES` servers; of more, the best `_PER_BLOCK` of each block and then the best of all.
+
+    A server's rank is drawn at random by the client's `taste`, fast ones more likely in front (weighted rendezvous
+    hashing): the same client asks for the same ones again, and clients together use everybody.
+    """
+    servers = [record for record in records if isinstance(record, ServerRecord)]
+    if len(servers) <= MAX_CANDIDATES:
+        return [server.peer_id for server in servers]
+    ranked = sorted(servers, key=lambda server: _rank(server, taste))
+    lacking = dict.fromkeys(range(num_blocks), _PER_BLOCK)
+    chosen: dict[PeerId, None] = {}
+    for server in ranked:
+        if any(lacking[block] > 0 for block in server.span):
+            chosen[server.peer_id] = None
+            for block in server.span:
+                lacking[block] -= 1
+    chosen.update(dict.fromkeys(server.peer_id for server in ranked[:MAX_CANDIDATES]))
+    return list(chosen)[:MAX_CANDIDATES]
+
+
+def _rank(server: ServerRecord, taste: bytes) -> float:
+    """Exponentially distributed with the server's speed as its rate; the lower the better."""
+    drawn = int.from_bytes(hashlib.sha256(taste + server.peer_id.encode()).digest()[:8], "big")
+    return -math.log((drawn + 1) / (1 << 64)) / max(server.throughput_tps, _MIN_WEIGHT)

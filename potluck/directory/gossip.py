@@ -1,0 +1,277 @@
+"""A server's part in the directory: it answers readers, passes on what is new, and notices who is gone.
+
+What is new goes at once to a few servers drawn at random, which do the same (rumour spreading); what that misses, a
+comparison with one of them every few seconds finds (anti-entropy; both after Demers et al. 1987). Whoever cannot be
+reached on the way is pinged, and suspected if it does not answer (the idea of SWIM).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any
+
+from potluck.directory.answers import Answers
+from potluck.directory.exchange import (
+    COMPARE,
+    FETCH,
+    MAX_PUSHED,
+    PUSH,
+    REPORT,
+    Push,
+    decode_compare,
+    decode_fetch,
+    decode_push,
+    decode_report,
+    encode_compared,
+    encode_fetched,
+    encode_push,
+)
+from potluck.directory.rates import Rates
+from potluck.directory.reader import CALL_TIMEOUT_S, Reader
+from potluck.directory.seal import Announcement, Kind, Sealed
+from potluck.directory.suspicion import Suspicion
+from potluck.directory.table import Table, is_up
+from potluck.errors import NetworkError
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.membership import call_proof, is_call_allowed
+from potluck.protocol.records import Heartbeat
+from potluck.protocol.swarm import Swarm
+
+log = logging.getLogger(__name__)
+
+FAN_OUT = 3  # servers that each rumour is passed on to: everybody hears of it with probability 1 - e^-3, and soon
+_SPREAD_INTERVAL_S = 0.5  # rumours of so long travel together
+_COMPARE_INTERVAL_S = 5.0  # of a swarm of up to 500 servers; more servers compare more rarely, because it costs more
+_COMPARE_SERVERS = 500
+_LOOK_UP_INTERVAL_S = 60.0
+_LISTING_LIVES_S = 1.0  # one listing answers all who ask meanwhile
+_PING_TIMEOUT_S = 3.0
+_PINGS = 2  # under load one may take too long
+_MAX_PINGS = 4  # at a time
+_DEAF_S = 300.0  # how long a server that does not know these calls is left alone
+_STRANGE_S = 30.0  # and one that answers pings but not these calls
+_CALLS_A_MINUTE = 120  # of one peer; a reader needs eight, a neighbour in a small swarm some fifty
+_ANNOUNCEMENTS_A_MINUTE = 6000  # of one peer: each costs a signature check of 0.1 ms
+_REPORTS_A_MINUTE = 20  # of one client
+
+
+class Gossip:
+    """`start()` makes the host answer.
+
+    Args:
+        look_up: fills the table from the DHT; may raise NetworkError.
+        on_suspects: called when whom we suspect changed, or others suspect us.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        swarm: Swarm,
+        table: Table,
+        clock: Callable[[], float],
+        *,
+        look_up: Callable[[], Awaitable[object]],
+        on_suspects: Callable[[], None],
+    ) -> None:
+        self.reader = Reader(host, swarm, table, clock)
+        self.suspicion = Suspicion()
+        self._host = host
+        self._swarm = swarm
+        self._table = table
+        self._clock = clock
+        self._look_up = look_up
+        self._looked_up_s = -math.inf
+        self._on_suspects = on_suspects
+        self._hot: dict[tuple[Kind, PeerId], Announcement] = {}
+        self._has_news = asyncio.Event()
+        self._answers: tuple[int, float, Answers] | None = None
+        self._deaf_until_s: dict[PeerId, float] = {}
+        self._doubted: set[PeerId] = set()
+        self._calls, self._pushed, self._reports = (
+            Rates(most) for most in (_CALLS_A_MINUTE, _ANNOUNCEMENTS_A_MINUTE, _REPORTS_A_MINUTE)
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        await self._host.serve_unary(COMPARE, self._answer_compare)
+        await self._host.serve_unary(FETCH, self._answer_fetch)
+        await self._host.serve_unary(PUSH, self._answer_push)
+        await self._host.serve_unary(REPORT, self._answer_report)
+        self._run(self._spread())
+        self._run(self._keep_comparing())
+
+    async def stop(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def publish(self, announcement: Announcement) -> None:
+        """Tell the swarm what this server announces."""
+        self._table.take(announcement)
+        self._note([announcement])
+
+    def partners(self) -> list[PeerId]:
+        """Live servers that know these calls, as far as is known."""
+        now = self._loop_s()
+        return [
+            server.peer_id
+            for server in self._table.live(self._clock())
+            if server.peer_id != self._host.peer_id and self._deaf_until_s.get(server.peer_id, 0.0) <= now
+        ]
+
+    # -- what others ask -----------------------------------------------------------------------------------------------
+
+    async def _answer_compare(self, body: bytes, peer: PeerId) -> bytes:
+        self._calls.check(peer, 1, self._loop_s())
+        message = decode_compare(body)
+        self._check_member(peer, message.proof)
+        return encode_compared(self._listed().compare(message))
+
+    async def _answer_fetch(self, body: bytes, peer: PeerId) -> bytes:
+        self._calls.check(peer, 1, self._loop_s())
+        message = decode_fetch(body)
+        self._check_member(peer, message.proof)
+        return encode_fetched(self._listed().fetch(message))
+
+    async def _answer_push(self, body: bytes, peer: PeerId) -> bytes:
+        message = decode_push(body)
+        self._check_member(peer, message.proof)
+        self._pushed.check(peer, max(len(message.announcements), 1), self._loop_s())
+        self._note(await self.reader.take(message.announcements))
+        return b""
+
+    async def _answer_report(self, body: bytes, peer: PeerId) -> bytes:
+        self._reports.check(peer, 1, self._loop_s())
+        message = decode_report(body)
+        self._check_member(peer, message.proof)
+        suspect = message.suspect
+        if self._is_live(suspect) and self.suspicion.complain(peer, suspect, self._loop_s()):
+            self._doubt(suspect)
+        return b""
+
+    def _check_member(self, peer: PeerId, proof: bytes | None) -> None:
+        if not is_call_allowed(self._swarm, caller=peer, callee=self._host.peer_id, proof=proof):
+            raise RemoteError(Code.NOT_A_MEMBER, "a private swarm: the proof of membership is missing or wrong")
+
+    def _listed(self) -> Answers:
+        """Made anew when a record changed; otherwise now and then, since heartbeats run out."""
+        now, version = self._loop_s(), self._table.version
+        if self._answers is None or self._answers[0] != version or now - self._answers[1] > _LISTING_LIVES_S:
+            self._answers = version, now, Answers(self._table, self._swarm.num_blocks, self._clock())
+        return self._answers[2]
+
+    # -- what is passed on ---------------------------------------------------------------------------------------------
+
+    def _note(self, news: Iterable[Announcement]) -> None:
+        """What is new here may be new to others, and tells who is alive."""
+        for announcement in news:
+            self._hot[announcement.sealed.kind, announcement.peer_id] = announcement
+            beat = announcement.value
+            if isinstance(beat, Heartbeat) and announcement.peer_id != self._host.peer_id:
+                me = self._host.peer_id in beat.suspects
+                if self.suspicion.clear(announcement.peer_id) or (me and self._is_later_than_mine(announcement)):
+                    self._on_suspects()
+        if self._hot:
+            self._has_news.set()
+
+    def _is_later_than_mine(self, announcement: Announcement) -> bool:
+        mine = self._table.get(Kind.HEARTBEAT, self._host.peer_id)
+        return mine is not None and announcement.sequence > mine.sequence
+
+    async def pass_on(self) -> None:
+        """Tell some servers now what is new."""
+        partners = await self._find_partners()
+        hot, self._hot = list(self._hot.values()), {}
+        chosen = random.sample(partners, min(FAN_OUT, len(partners)))
+        for start in range(0, len(hot), MAX_PUSHED):
+            part = tuple(announcement.sealed for announcement in hot[start : start + MAX_PUSHED])
+            await asyncio.gather(*(self._tell(peer, self._push(peer, part)) for peer in chosen))
+
+    async def _spread(self) -> None:
+        while True:
+            await self._has_news.wait()
+            self._has_news.clear()
+            await self.pass_on()
+            await asyncio.sleep(_SPREAD_INTERVAL_S)
+
+    async def _keep_comparing(self) -> None:
+        while True:
+            partners = await self._find_partners()
+            if partners:
+                source = random.choice(partners)
+                await self._tell(source, self._compare(source))
+            self._table.expire(self._clock())
+            pause_s = _COMPARE_INTERVAL_S * max(1.0, len(partners) / _COMPARE_SERVERS)
+            await asyncio.sleep(pause_s * random.uniform(0.8, 1.2))
+
+    async def _find_partners(self) -> list[PeerId]:
+        """From the DHT while there is none, and now and then, so that a swarm which fell apart finds together."""
+        since_s = self._loop_s() - self._looked_up_s
+        if since_s >= _LOOK_UP_INTERVAL_S or (since_s >= _COMPARE_INTERVAL_S and not self.partners()):
+            self._looked_up_s = self._loop_s()
+            with contextlib.suppress(NetworkError):
+                await self._look_up()
+        return self.partners()
+
+    async def _compare(self, source: PeerId) -> None:
+        self._note(await self.reader.ask(source))
+
+    async def _push(self, peer: PeerId, announcements: tuple[Sealed, ...]) -> None:
+        proof = call_proof(self._swarm, caller=self._host.peer_id, callee=peer)
+        await self._host.call(peer, PUSH, encode_push(Push(proof, announcements)), timeout_s=CALL_TIMEOUT_S)
+
+    async def _tell(self, peer: PeerId, work: Coroutine[Any, Any, None]) -> None:
+        """Do it, unless the peer is gone, which is looked into, or does not know how, which is remembered."""
+        try:
+            await work
+        except RemoteError as error:
+            if error.code is Code.UNREACHABLE:
+                self._doubt(peer)
+            elif error.code is not Code.BUSY:
+                log.debug("a server takes no part in gossip: %s", error)
+                self._deaf_until_s[peer] = self._loop_s() + _DEAF_S
+
+    # -- who is gone ---------------------------------------------------------------------------------------------------
+
+    def _doubt(self, peer: PeerId) -> None:
+        if peer not in self._doubted and len(self._doubted) < _MAX_PINGS:
+            self._doubted.add(peer)
+            self._run(self._look_into(peer))
+
+    async def _look_into(self, peer: PeerId) -> None:
+        try:
+            if await self._answers_ping(peer):
+                self._deaf_until_s[peer] = self._loop_s() + _STRANGE_S
+            elif self._is_live(peer):
+                log.info("a server does not answer: ...%s", peer[-8:])
+                self.suspicion.suspect(peer)
+                self._on_suspects()
+        finally:
+            self._doubted.discard(peer)
+
+    async def _answers_ping(self, peer: PeerId) -> bool:
+        for _ in range(_PINGS):
+            with contextlib.suppress(RemoteError):
+                await self._host.ping(peer, timeout_s=_PING_TIMEOUT_S)
+                return True
+        return False
+
+    def _is_live(self, peer: PeerId) -> bool:
+        beat = self._table.get(Kind.HEARTBEAT, peer)
+        return beat is not None and is_up(beat, self._clock())
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @staticmethod
+    def _loop_s() -> float:
+        return asyncio.get_running_loop().time()

@@ -1,0 +1,185 @@
+"""Learns from one node after another what changed in the swarm, and believes none of them alone.
+
+What a node passes on is signed by whom it is about. What it holds back, another one tells: a server is forgotten only
+if two nodes in a row do not list it and its heartbeat ran out. Which heartbeats are wanted is `candidates`' matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from potluck.directory.candidates import choose_candidates
+from potluck.directory.digest_tables import find_digests
+from potluck.directory.exchange import (
+    COMPARE,
+    FETCH,
+    Compare,
+    Fetch,
+    Wanted,
+    decode_compared,
+    decode_fetched,
+    encode_compare,
+    encode_fetch,
+    short,
+)
+from potluck.directory.links import tag_of
+from potluck.directory.listing import Listing, num_buckets_for
+from potluck.directory.seal import Announcement, BadAnnouncementError, Kind, Sealed, unseal
+from potluck.directory.table import Table, is_up
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.membership import call_proof
+from potluck.protocol.swarm import Swarm
+
+CALL_TIMEOUT_S = 3.0
+_MAX_FETCHES = 64  # answers of one reading: 20,000 servers take five
+_MAX_LINKS = 16  # of servers, a reading: they are large, and change rarely
+_IN_THREAD = 50  # announcements: checking so many signatures takes 10 ms
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Bytes of bodies, without the transport's own."""
+
+    received: int = 0
+    sent: int = 0
+
+
+class Reader:
+    """Fills `table`.
+
+    Args:
+        taste: of a client: which servers it prefers, where there are more than it can follow; None: it follows all.
+    """
+
+    def __init__(
+        self, host: Host, swarm: Swarm, table: Table, clock: Callable[[], float], taste: bytes | None = None
+    ) -> None:
+        self.traffic = Traffic()
+        self.num_dropped = 0
+        self._host = host
+        self._swarm = swarm
+        self._table = table
+        self._clock = clock
+        self._taste = taste
+        self._missing_at: dict[PeerId, PeerId] = {}  # who did not list a server when last asked
+
+    async def ask(self, source: PeerId) -> list[Announcement]:
+        """What is new since the last reading, as `source` tells it. Raises RemoteError."""
+        news: list[Announcement] = []
+        for _ in range(2):  # the second time for the heartbeats of servers that the first one brought
+            listing = self._listing()
+            num_buckets = num_buckets_for(len(self._table.all(Kind.RECORD)))
+            peers = self.wanted()
+            compare = Compare(
+                self._proof(source),
+                tuple(listing.digests(num_buckets)),
+                tuple(self._known(peer) for peer in peers),
+                _MAX_LINKS if self._taste else len(peers),
+            )
+            answer = decode_compared(await self._call(source, COMPARE, encode_compare(compare)), compare, peers)
+            news += await self.take([sealed for _, sealed in answer.news])
+            records = await self._fetch(source, listing, num_buckets, answer.differing)
+            news += records
+            if not records:
+                break
+        return news
+
+    async def take(self, announcements: Sequence[Sealed]) -> list[Announcement]:
+        """Check announcements and keep them; returns those that say something new."""
+        now = self._clock()
+        if len(announcements) > _IN_THREAD:
+            checked = await asyncio.to_thread(self._check, announcements, now)
+        else:
+            checked = self._check(announcements, now)
+        return [announcement for announcement in checked if self._table.take(announcement)]
+
+    def wanted(self) -> list[PeerId]:
+        """Of whom news are asked for."""
+        records = self._table.all(Kind.RECORD)
+        if self._taste is None:
+            return list(records)
+        return choose_candidates((record.value for record in records.values()), self._taste, self._swarm.num_blocks)
+
+    async def _fetch(
+        self, source: PeerId, listing: Listing, num_buckets: int, buckets: tuple[int, ...]
+    ) -> list[Announcement]:
+        news: list[Announcement] = []
+        for _ in range(_MAX_FETCHES):
+            if not buckets:
+                break
+            mine = {entry: peer for number in buckets for entry, peer in listing.bucket(number, num_buckets).items()}
+            fetch = Fetch(self._proof(source), num_buckets, buckets, tuple(mine))
+            answer = decode_fetched(await self._call(source, FETCH, encode_fetch(fetch)), fetch)
+            cache: dict[tuple[object, ...], bytes] = {}
+            records = [_with_digests(record, answer.tables, cache) for record in answer.records]
+            news += await self.take(records)
+            listed = {record.peer_id for record in records}
+            missing = [tuple(mine.values())[place] for place in answer.absent]
+            self._note(source, listed, [peer for peer in missing if peer not in listed])
+            buckets = buckets[answer.num_done :]
+        return news
+
+    def _note(self, source: PeerId, listed: Iterable[PeerId], missing: Iterable[PeerId]) -> None:
+        """Forget whom a second source in a row does not list, unless it was heard of lately."""
+        for peer in listed:
+            self._missing_at.pop(peer, None)
+        now = self._clock()
+        for peer in missing:
+            beat = self._table.get(Kind.HEARTBEAT, peer)
+            if beat is not None and beat.expiration > now:
+                continue
+            if self._missing_at.setdefault(peer, source) != source:
+                self._table.drop(peer)
+        known = self._table.all(Kind.RECORD)
+        self._missing_at = {peer: source for peer, source in self._missing_at.items() if peer in known}
+
+    def _check(self, announcements: Sequence[Sealed], now: float) -> list[Announcement]:
+        checked = []
+        for sealed in announcements:
+            try:
+                announcement = unseal(self._swarm, sealed, now=now)
+            except BadAnnouncementError:
+                self.num_dropped += 1
+                continue
+            if sealed.kind is not Kind.HEARTBEAT or announcement.expiration > now:  # the others are as old as that is
+                checked.append(announcement)
+        return checked
+
+    def _listing(self) -> Listing:
+        """Of all servers that may be live, those included of whom no heartbeat is known."""
+        beats, now = self._table.all(Kind.HEARTBEAT), self._clock()
+        return Listing(
+            (peer, record.sequence)
+            for peer, record in self._table.all(Kind.RECORD).items()
+            if peer not in beats or is_up(beats[peer], now)
+        )
+
+    def _known(self, peer: PeerId) -> Wanted:
+        beat, links = self._table.get(Kind.HEARTBEAT, peer), self._table.get(Kind.LINKS, peer)
+        return Wanted(tag_of(peer), short(beat.sequence) if beat else 0, short(links.sequence) if links else 0)
+
+    def _proof(self, source: PeerId) -> bytes | None:
+        return call_proof(self._swarm, caller=self._host.peer_id, callee=source)
+
+    async def _call(self, source: PeerId, protocol: str, body: bytes) -> bytes:
+        self.traffic.sent += len(body)
+        answer = await self._host.call(source, protocol, body, timeout_s=CALL_TIMEOUT_S)
+        self.traffic.received += len(answer)
+        return answer
+
+
+def _with_digests(record: Sealed, tables: Sequence[bytes], cache: dict[tuple[object, ...], bytes]) -> Sealed:
+    """The record with the digests that its signed one demands, if a table has them; else as it is."""
+    if record.digests:
+        return record
+    try:
+        span, digest = record.blocks()
+    except BadAnnouncementError:
+        return record
+    key = (span, digest)
+    if key not in cache:
+        cache[key] = find_digests(tables, span, digest) or b""
+    return record.with_digests(cache[key])

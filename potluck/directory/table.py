@@ -1,0 +1,116 @@
+"""What a node knows of its swarm: the newest announcement of each kind of each server. Pure, and all of it was checked.
+
+A server counts as live while its heartbeat is valid and goes with the record at hand, or an older one, and unless two
+other servers say since that heartbeat that it does not answer them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from potluck.directory.links import Links, tag_of
+from potluck.directory.seal import Announcement, Kind
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
+
+MAX_SERVERS = 20_000  # whoever makes up more servers than that fills no more memory
+SUSPECTING = 2  # servers whose word is enough; one liar is not
+
+
+class Table:
+    """Announcements by kind and peer. `version` changes with what is served by whom, not with each heartbeat."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._of: dict[Kind, dict[PeerId, Announcement]] = {kind: {} for kind in Kind}
+
+    def take(self, new: Announcement) -> bool:
+        """Keep `new` unless something newer is known; whether it says anything new. A later end alone is not news."""
+        known = self._of[new.sealed.kind]
+        old = known.get(new.peer_id)
+        if old is None:
+            if len(known) >= MAX_SERVERS:
+                return False
+        elif (new.sequence, new.expiration) <= (old.sequence, old.expiration):
+            return False
+        known[new.peer_id] = new
+        if new.sealed.kind is Kind.RECORD or old is None or state_of(old) is not state_of(new):
+            self.version += 1
+        return old is None or new.sequence > old.sequence
+
+    def get(self, kind: Kind, peer: PeerId) -> Announcement | None:
+        return self._of[kind].get(peer)
+
+    def all(self, kind: Kind) -> Mapping[PeerId, Announcement]:
+        return self._of[kind]
+
+    def drop(self, peer: PeerId) -> None:
+        for known in self._of.values():
+            known.pop(peer, None)
+
+    def expire(self, now: float, *, beatless: bool = True) -> None:
+        """Forget servers of which neither record nor heartbeat is valid.
+
+        Args:
+            beatless: also those of which no heartbeat was ever known. A client does not ask for that of each server.
+        """
+        records, beats = self._of[Kind.RECORD], self._of[Kind.HEARTBEAT]
+        for peer in {*(records if beatless else ()), *beats}:
+            if all(announcement.expiration <= now for known in (records, beats) if (announcement := known.get(peer))):
+                self.drop(peer)
+
+    def live(self, now: float) -> tuple[LiveServer, ...]:
+        """JOINING and ONLINE, by peer id."""
+        records, beats = self._of[Kind.RECORD], self._of[Kind.HEARTBEAT]
+        suspected = self.suspected(now)
+        live = [
+            peer
+            for peer, beat in beats.items()
+            if is_up(beat, now) and peer in records and beat.record <= records[peer].sequence and peer not in suspected
+        ]
+        peers = {tag_of(peer): peer for peer in live} if self._of[Kind.LINKS] else {}
+        return tuple(self._live(peer, peers) for peer in sorted(live))
+
+    def suspected(self, now: float) -> frozenset[PeerId]:
+        """Whom at least `SUSPECTING` others suspect since it was last heard of."""
+        beats = self._of[Kind.HEARTBEAT]
+        words: Counter[PeerId] = Counter()
+        for beat in beats.values():
+            if beat.expiration <= now or not isinstance(beat.value, Heartbeat):
+                continue
+            for suspect in set(beat.value.suspects) - {beat.peer_id}:
+                if suspect in beats and beat.sequence > beats[suspect].sequence:
+                    words[suspect] += 1
+        return frozenset(peer for peer, count in words.items() if count >= SUSPECTING)
+
+    def _live(self, peer: PeerId, peers: Mapping[bytes, PeerId]) -> LiveServer:
+        record, beat = self._of[Kind.RECORD][peer].value, self._of[Kind.HEARTBEAT][peer].value
+        links = self._of[Kind.LINKS].get(peer)
+        assert isinstance(record, ServerRecord)
+        assert isinstance(beat, Heartbeat)
+        if links is None or not isinstance(links.value, Links):
+            return LiveServer(record, beat)
+        return LiveServer(
+            record,
+            replace(
+                beat,
+                pings_s=_named(links.value.pings_s, peers),
+                links_mbps=_named(links.value.links_mbps, peers),
+            ),
+        )
+
+
+def _named(rates: Mapping[bytes, float], peers: Mapping[bytes, PeerId]) -> dict[PeerId, float]:
+    return {peers[tag]: rate for tag, rate in rates.items() if tag in peers}
+
+
+def is_up(beat: Announcement, now: float) -> bool:
+    """Whether a heartbeat is valid and does not say goodbye."""
+    return beat.expiration > now and state_of(beat) is not ServerState.OFFLINE
+
+
+def state_of(announcement: Announcement) -> ServerState | None:
+    """What a heartbeat says; None of another kind."""
+    return announcement.value.state if isinstance(announcement.value, Heartbeat) else None

@@ -1,0 +1,314 @@
+"""How servers tell each other what is new, what readers get of it, and what liars achieve."""
+
+from __future__ import annotations
+
+import random
+import time
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from helpers.directory_swarm import SWARM, Member, start_members, until
+from helpers.server_records import beat_of, record_of
+
+from potluck.directory import Directory, exchange, gossip
+from potluck.directory.exchange import (
+    Compare,
+    Fetch,
+    Push,
+    Report,
+    decode_compared,
+    decode_fetched,
+    encode_compare,
+    encode_fetch,
+    encode_push,
+    encode_report,
+)
+from potluck.directory.fields import heartbeat_to_fields, record_to_fields
+from potluck.directory.seal import Kind, Sealed, seal
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.p2p.identity import Identity
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.membership import call_proof
+from potluck.protocol.records import Heartbeat, ServerState
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in {"_COMPARE_INTERVAL_S": 0.05, "_SPREAD_INTERVAL_S": 0.02, "_PING_TIMEOUT_S": 0.2}.items():
+        monkeypatch.setattr(gossip, name, seconds)
+
+
+@asynccontextmanager
+async def members(count: int) -> AsyncIterator[tuple[FakeNetwork, list[Member]]]:
+    """Servers that all know each other."""
+    network = FakeNetwork()
+    servers = await start_members(network, count)
+    try:
+        await until(lambda: all(len(server.sees()) == count for server in servers))
+        yield network, servers
+    finally:
+        for server in servers:
+            await server.directory.stop()
+
+
+# -- servers -----------------------------------------------------------------------------------------------------------
+
+
+async def test_what_one_server_announces_all_servers_know() -> None:
+    async with members(8) as (network, servers):
+        network.records.clear()  # what the DHT knew is not what they have it from
+        await servers[0].announce(4, 8, queued_tokens=7)
+        await until(lambda: all(server.sees()[servers[0].peer_id] == Span(4, 8) for server in servers))
+
+
+async def test_links_and_load_travel_with_the_news() -> None:
+    async with members(3) as (network, (one, other, _)):
+        links = {"pings_s": {other.peer_id: 0.25}, "links_mbps": {other.peer_id: 80.0}}
+        await one.announce(0, 4, batch=5, **links)
+        reader = Directory(network.start(), SWARM)
+
+        def told() -> Heartbeat:
+            return next(item.heartbeat for item in reader.table.live(time.time()) if item.peer_id == one.peer_id)
+
+        await until(lambda: other.directory.table.get(Kind.LINKS, one.peer_id) is not None)
+        await reader.fetch()
+        while not told().pings_s:  # the server that was asked may not have heard yet
+            await reader.fetch()
+        assert (told().batch, told().pings_s, told().links_mbps) == (5, links["pings_s"], links["links_mbps"])
+
+
+async def test_a_goodbye_is_known_to_all() -> None:
+    async with members(4) as (_, servers):
+        await servers[0].directory.leave()
+        await until(lambda: all(servers[0].peer_id not in server.sees() for server in servers))
+
+
+async def test_a_server_that_dies_is_gone_for_all_long_before_its_heartbeat_is_over() -> None:
+    async with members(5) as (_, (victim, *others)):
+        victim.host.kill()
+        await victim.directory.stop()
+        await others[0].announce(0, 4)  # whoever wants to pass that on meets the dead server
+        await until(lambda: all(victim.peer_id not in server.sees() for server in others))
+
+
+async def test_a_server_that_is_suspected_and_lives_beats_anew() -> None:
+    async with members(4) as (_, (victim, *others)):
+        for other in others:
+            assert other.directory._gossip is not None
+            other.directory._gossip.suspicion.suspect(victim.peer_id)
+            other.directory._beat_anew()
+        await until(lambda: all(not server.directory._gossip.suspicion.suspects for server in others))  # type: ignore[union-attr]
+        await until(lambda: all(victim.peer_id in server.sees() for server in others))
+
+
+# -- readers -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_reader_learns_from_servers_what_the_dht_does_not_know() -> None:
+    async with members(4) as (network, servers):
+        reader = Directory(network.start(), SWARM)
+        await reader.fetch()
+        network.records.clear()
+        await servers[0].announce(2, 6)
+        await until(lambda: all(server.sees()[servers[0].peer_id] == Span(2, 6) for server in servers))
+        network.records.clear()
+        view = await reader.fetch()
+        assert {server.peer_id: server.span for server in view.servers}[servers[0].peer_id] == Span(2, 6)
+
+
+async def test_nothing_new_costs_next_to_nothing() -> None:
+    async with members(6) as (network, _):
+        reader = Directory(network.start(), SWARM)
+        await reader.fetch()
+        before = reader.reader.traffic.received
+        await reader.fetch()
+        assert reader.reader.traffic.received - before < 100
+
+
+async def test_one_server_that_lists_nobody_hides_nobody() -> None:
+    async with members(4) as (network, servers):
+        reader = Directory(network.start(), SWARM)
+        await reader.fetch()
+        liar = servers[0]
+
+        async def nothing(body: bytes, peer: PeerId) -> bytes:
+            return exchange.encode_fetched(exchange.Fetched(len(exchange.decode_fetch(body).buckets), (), (), (0, 1)))
+
+        liar.host.unary_handlers[exchange.FETCH] = nothing
+        for _ in range(3):
+            await reader.reader.ask(liar.peer_id)
+        assert len(reader.table.live(time.time())) == 4
+
+
+async def test_who_is_listed_by_no_server_any_more_is_forgotten() -> None:
+    async with members(3) as (network, servers):
+        reader = Directory(network.start(), SWARM)
+        await reader.fetch()
+        gone = Identity.generate()
+        await reader.reader.take([sealed_record(gone)])  # of a server whose heartbeat nobody has
+        assert reader.table.get(Kind.RECORD, gone.peer_id) is not None
+        await reader.reader.ask(servers[0].peer_id)
+        assert reader.table.get(Kind.RECORD, gone.peer_id) is not None
+        await reader.reader.ask(servers[1].peer_id)
+        assert reader.table.get(Kind.RECORD, gone.peer_id) is None
+
+
+# -- complaints --------------------------------------------------------------------------------------------------------
+
+
+async def complain(network: FakeNetwork, servers: list[Member], suspect: PeerId) -> None:
+    """A new client tells each of the servers that `suspect` failed it."""
+    client = network.start()
+    for server in servers:
+        report = Report(call_proof(SWARM, caller=client.peer_id, callee=server.peer_id), suspect)
+        await client.call(server.peer_id, exchange.REPORT, encode_report(report), timeout_s=1.0)
+
+
+async def test_clients_complaints_make_a_server_that_answers_nobody_disappear() -> None:
+    async with members(3) as (network, (victim, *others)):
+        for other in others:  # so that nothing but the complaints can tell
+            assert other.directory._gossip is not None
+            other.directory._gossip._deaf_until_s[victim.peer_id] = 1e12
+        await victim.directory.stop()
+        victim.host.freeze()
+        await complain(network, others, victim.peer_id)
+        await complain(network, others, victim.peer_id)
+        await until(lambda: all(victim.peer_id not in server.sees() for server in others))
+
+
+async def test_complaints_of_a_server_that_answers_pings_change_nothing() -> None:
+    async with members(3) as (network, (victim, *others)):
+        for _ in range(3):
+            await complain(network, others, victim.peer_id)
+        await until(lambda: not any(server.directory._gossip._doubted for server in others))  # type: ignore[union-attr]
+        assert all(not server.directory._gossip.suspicion.suspects for server in others)  # type: ignore[union-attr]
+
+
+async def test_one_server_that_suspects_everybody_removes_nobody() -> None:
+    async with members(4) as (_, (liar, *others)):
+        assert liar.directory._gossip is not None
+        for other in others:
+            liar.directory._gossip.suspicion.suspect(other.peer_id)
+        before = others[0].directory.table.get(Kind.HEARTBEAT, liar.peer_id)
+        liar.directory._beat_anew()
+        await until(lambda: others[0].directory.table.get(Kind.HEARTBEAT, liar.peer_id) is not before)
+        assert len(others[0].sees()) == 4
+
+
+async def test_clients_report_to_servers_that_all_clients_agree_on() -> None:
+    async with members(5) as (network, (victim, *others)):
+        for _ in range(2):
+            reader = Directory(network.start(), SWARM)
+            await reader.fetch()
+            await reader.report(victim.peer_id)
+            await reader.report(victim.peer_id)  # not again within some seconds
+        told = [server.host.calls[exchange.REPORT] for server in others]
+        assert sorted(told) == [0, 2, 2, 2]
+
+
+# -- hostile peers -----------------------------------------------------------------------------------------------------
+
+
+def sealed_record(identity: Identity, *, age_s: float = 0.0, start: int = 0) -> Sealed:
+    record, now = record_of(identity.peer_id, start, start + 4), time.time() - age_s
+    digests = bytes.fromhex("".join(record.block_digests))
+    return seal(
+        SWARM,
+        identity,
+        Kind.RECORD,
+        record_to_fields(record),
+        sequence=now,
+        expiration=now + 300,
+        digests=digests,
+    )
+
+
+async def push(host: FakeHost, server: Member, *announcements: Sealed) -> None:
+    message = Push(call_proof(SWARM, caller=host.peer_id, callee=server.peer_id), announcements)
+    await host.call(server.peer_id, exchange.PUSH, encode_push(message), timeout_s=1.0)
+
+
+async def test_what_is_passed_on_must_be_signed_by_whom_it_is_about_and_newer() -> None:
+    async with members(2) as (network, (server, victim)):
+        known = server.directory.table.get(Kind.RECORD, victim.peer_id)
+        assert known is not None
+        mallory = Identity.generate()
+        forged = sealed_record(mallory, start=4)
+        stolen = Sealed(Kind.RECORD, victim.peer_id, forged.body, forged.signature, forged.membership, forged.digests)
+        replayed = sealed_record(victim.host.identity, age_s=60.0, start=4)
+        await push(network.start(mallory), server, stolen, replayed)
+        assert server.directory.table.get(Kind.RECORD, victim.peer_id) is known
+
+
+async def test_a_record_of_yesterday_does_not_go_with_todays_heartbeat() -> None:
+    async with members(2) as (network, (server, _)):
+        identity = Identity.generate()
+        old = sealed_record(identity, age_s=60.0)
+        now, fields = time.time(), heartbeat_to_fields(beat_of(identity.peer_id))
+        record = {"record": round((now - 5) * 1000)}  # a later one, which nobody here has seen
+        beat = seal(SWARM, identity, Kind.HEARTBEAT, fields | record, sequence=now, expiration=now + 30)
+        await push(network.start(), server, old, beat)
+        assert server.directory.table.get(Kind.HEARTBEAT, identity.peer_id) is not None
+        assert identity.peer_id not in server.sees()
+
+
+@pytest.mark.parametrize("protocol", [exchange.COMPARE, exchange.FETCH, exchange.PUSH, exchange.REPORT])
+async def test_strangers_and_garbage_are_refused(protocol: str) -> None:
+    async with members(1) as (network, (server,)):
+        stranger, proof = network.start(), bytes(32)
+        message = {
+            exchange.COMPARE: encode_compare(Compare(proof, (bytes(4),) * 16)),
+            exchange.FETCH: encode_fetch(Fetch(proof, 16, (0,))),
+            exchange.PUSH: encode_push(Push(proof, ())),
+            exchange.REPORT: encode_report(Report(proof, server.peer_id)),
+        }[protocol]
+        with pytest.raises(RemoteError) as refusal:
+            await stranger.call(server.peer_id, protocol, message, timeout_s=1.0)
+        assert refusal.value.code is Code.NOT_A_MEMBER
+        rng = random.Random(5)
+        spoiled = [b"", b"\xc1", b"\x91" * 5000, bytes(2 << 20), *(rng.randbytes(60) for _ in range(20))]
+        spoiled += [bytes([*message[:n], message[n] ^ 255, *message[n + 1 :]]) for n in range(0, len(message), 7)]
+        for body in spoiled:
+            with pytest.raises(RemoteError) as refusal:
+                await stranger.call(server.peer_id, protocol, body, timeout_s=1.0)
+            assert refusal.value.code in (Code.BAD_REQUEST, Code.NOT_A_MEMBER, Code.BUSY)
+
+
+async def test_a_flood_of_announcements_is_refused() -> None:
+    async with members(1) as (network, (server,)):
+        flooder = network.start()
+        records = [sealed_record(Identity.generate()) for _ in range(100)]
+        refusals = []
+        for _ in range(61):
+            try:
+                await push(flooder, server, *records)
+            except RemoteError as error:
+                refusals.append(error.code)
+        assert refusals[-1] is Code.BUSY
+
+
+def test_answers_that_are_too_long_or_broken_are_refused_before_they_are_unpacked() -> None:
+    fetch, compare = Fetch(None, 16, (0, 1)), Compare(None, (bytes(4),) * 16)
+    bomb = zlib.compress(bytes(64 << 20))
+    good = exchange.encode_fetched(exchange.Fetched(1, (sealed_record(Identity.generate()),), (bytes(64),)))
+    for body in (b"", bomb, good[:-4], zlib.compress(b"\xc1"), zlib.compress(b"\x93\x01\x02\x03")):
+        with pytest.raises(RemoteError, match="understood"):
+            decode_fetched(body, fetch)
+        with pytest.raises(RemoteError, match="understood"):
+            decode_compared(body, compare, [])
+    assert len(decode_fetched(good, fetch).records) == 1
+
+
+async def test_a_server_that_is_offline_is_not_brought_back_by_an_older_heartbeat() -> None:
+    async with members(2) as (network, (server, victim)):
+        old = server.directory.table.get(Kind.HEARTBEAT, victim.peer_id)
+        assert old is not None
+        await victim.directory.leave()
+        await until(lambda: victim.peer_id not in server.sees())
+        await push(network.start(), server, old.sealed)
+        assert victim.peer_id not in server.sees()
+        assert victim.directory._heartbeat is not None
+        assert victim.directory._heartbeat.state is ServerState.OFFLINE
