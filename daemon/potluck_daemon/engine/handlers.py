@@ -45,6 +45,7 @@ class Handlers:
         await host.serve_unary(wire.PUSH, self.push)
         await host.serve_unary(wire.CHECK, self.check_reachability)
         await host.serve_unary(wire.QUOTE, self.quote)
+        await host.serve_unary(wire.SETTLE, self.settle)
         await host.serve_stream(wire.FORWARD_STREAM, self.forward_stream, max_frame_bytes=frame)
         await host.serve_stream(wire.BACKWARD_STREAM, self.backward_stream, max_frame_bytes=frame)
         await host.serve_stream(wire.INFERENCE, self.inference, max_frame_bytes=frame)
@@ -98,6 +99,12 @@ class Handlers:
     async def quote(self, body: bytes, peer: PeerId) -> bytes:
         request = wire.decode_quote_request(body, limits=self.serving.wire_limits)
         return wire.encode_quote(quote(self.serving, request, peer))
+
+    async def settle(self, body: bytes, peer: PeerId) -> bytes:
+        """The last receipt of a session or of some calls, which no later one can carry."""
+        if self.serving.tabs is None:
+            raise RemoteError(Code.NOT_SERVED, "this server keeps no tabs")
+        return await self.serving.tabs.settle(peer, body)
 
     async def check_reachability(self, body: bytes, _: PeerId) -> bytes:
         """Whether a peer answers us.
@@ -159,12 +166,17 @@ class Handlers:
         batch, tokens = request.hidden.shape[:2]
         if tokens == 0:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
+        tabs = serving.tabs
+        tab = tabs.tab_of_calls(peer, request.span, request.caller) if tabs is not None else None
         priority, pieces = self._work_of(request, adapter)
         with serving.sessions.calling(request.span):
             computed = await serving.calls.run(
                 priority, pieces, client=peer, tokens=batch * tokens, timeout_s=serving.limits.request_timeout_s
             )
         timing = replace(computed.timing, cache_tokens_left=serving.free_tokens)
+        if tabs is not None and tab is not None:
+            tabs.note(tab, batch * tokens, is_backward=priority is Priority.BACKWARD)
+            timing = tabs.say(tab, timing)
         return TensorReply(computed.value, timing)
 
     def _work_of(self, request: ForwardRequest | BackwardRequest, adapter: str | None) -> tuple[Priority, Pieces]:

@@ -23,6 +23,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
 from potluck.wire import decode_step, encode_step_reply
 from potluck_daemon.engine.memory.session_memory import SessionMemory, SessionStep
+from potluck_daemon.engine.receipts import Tab
 from potluck_daemon.engine.serving import Serving
 from potluck_daemon.engine.sessions import MAX_WAITING, Session, StepPlan
 
@@ -104,6 +105,7 @@ class _ServedSession:
         self._end_after_step: RemoteError | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._heard_at = time.monotonic()
+        self._tab: Tab | None = None
 
     @property
     def session_id(self) -> str | None:
@@ -122,6 +124,9 @@ class _ServedSession:
             loop.call_later(limits.session_timeout_s, self.end, too_old),
             loop.call_later(limits.step_timeout_s, self._listen_for_silence),
         ]
+        tabs = self._serving.tabs
+        if tabs is not None and request.opening is not None:
+            self._tab = tabs.open(self.session.memory.client, request.opening.span, request.opening.caller)
         try:
             self._begin(request)
             await self._read()
@@ -148,6 +153,8 @@ class _ServedSession:
         """Free everything, whatever still runs; unless the engine steps aside and the client may come back."""
         for timer in self._timers:
             timer.cancel()
+        if self._serving.tabs is not None and self._tab is not None:
+            self._serving.tabs.close_tab(self._tab)
         if self._sending is not None:
             self._sending.cancel()
         is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
@@ -209,6 +216,8 @@ class _ServedSession:
                 return
             raise
         assert request.hidden is not None
+        if request.receipt is not None and self._serving.tabs is not None and self._tab is not None:
+            self._serving.tabs.take(self._tab, request.receipt)
         now, memory = time.monotonic(), session.memory
         step = SessionStep(
             session=memory,
@@ -249,6 +258,9 @@ class _ServedSession:
             cache_tokens_left=serving.free_tokens,
             is_leaving=serving.admission.is_leaving(step.memory.span),
         )
+        if serving.tabs is not None and self._tab is not None:
+            serving.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
+            timing = serving.tabs.say(self._tab, timing)
         self._send(encode_step_reply(StepReply(step.result(), timing)))
         self._advance()
 

@@ -31,6 +31,7 @@ from potluck_daemon.engine.memory.parking import Parking
 from potluck_daemon.engine.memory.spilling import SpillStore
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.ranks.ranked import served
+from potluck_daemon.engine.receipts import Tabs
 from potluck_daemon.engine.sessions import SessionTable
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class Serving:
     meter: LoadMeter
     limits: Limits
     wire_limits: wire.Limits
+    tabs: Tabs | None = None  # None: nobody would book what clients sign
 
     @classmethod
     def of(
@@ -76,6 +78,7 @@ class Serving:
         *,
         spill_folder: Path | None = None,
         max_blocks: int = 0,
+        tabs: Tabs | None = None,
     ) -> Serving:
         """Everything that serving `loaded` needs, nothing of it started; `compute.perform(stage)` does.
 
@@ -99,6 +102,7 @@ class Serving:
             meter=LoadMeter(),
             limits=limits,
             wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span))),
+            tabs=tabs,
         )
 
     async def change(self, blocks: BlockSpan) -> None:

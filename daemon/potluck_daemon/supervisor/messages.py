@@ -16,6 +16,7 @@ from potluck_daemon.engine.metrics import EngineMetrics
 PIPE_VERSION = 1
 REPORT_INTERVAL_S = 1.0
 MAX_LINE_BYTES = 256 * 1024
+MAX_ACCOUNTS = 64  # whose credit is looked up: more than compete at a time
 
 
 # --- daemon to engine ------------------------------------------------------------------------------------------------
@@ -41,6 +42,7 @@ class Launch:
     threads: int = 0
     public_name: str = ""
     listen: tuple[str, ...] = ()
+    outbox: str = ""  # folder for receipts on their way to the ledger; empty: nothing is booked
     models_folder: str = ""  # of downloads; the process is started with it in HF_HUB_CACHE
 
 
@@ -59,6 +61,20 @@ class Offload:
 @dataclass(frozen=True, slots=True)
 class Drain:
     """Tell the swarm, take no new sessions; those that are open go on until Stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """These receipts are on disk: the tab in hexadecimal, and the number of its receipt."""
+
+    tabs: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What the credit of those who are served is worth here: account (a peer id) and microcredits."""
+
+    accounts: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,21 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Signed:
+    """A receipt that a client signed for work done here, and for whom it spends; hexadecimal. Told until Booked."""
+
+    receipt: str
+    delegation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Vouched:
+    """What clients show of what their donors did for others; hexadecimal."""
+
+    vouchers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """How it goes, every `REPORT_INTERVAL_S`."""
 
@@ -128,15 +159,20 @@ class Report:
     coverage: tuple[int, ...] = ()  # live replicas of each block; empty: not known yet
     coverage_age_s: float = 0.0
     metrics: EngineMetrics = field(default_factory=EngineMetrics)
+    accounts: tuple[str, ...] = ()  # peer ids of donors who are being served
     gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
 
 
-Command = Launch | Throttle | Drain | Offload | Restore | Stop
-Event = Hello | Joining | Online | Leaving | Offloaded | Failed | Report
+Command = Booked | Worth | Launch | Throttle | Drain | Offload | Restore | Stop
+Event = Signed | Vouched | Hello | Joining | Online | Leaving | Offloaded | Failed | Report
 Message = Command | Event
 _KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
+        Booked,
+        Worth,
+        Signed,
+        Vouched,
         Launch,
         Throttle,
         Drain,

@@ -101,7 +101,10 @@ def test_clients_share_a_prefill_budget_equally_however_many_sessions_they_open(
 def test_what_a_client_does_not_want_goes_to_the_others():
     queue = scheduler(step_tokens=120)
     ready(queue, job("small", "x", tokens=10), job("large", "y", tokens=500), job("larger", "z", tokens=900))
-    assert counts(queue.next(0.0, COST)) == {"small": 10, "large": 55, "larger": 55}
+    found = counts(queue.next(0.0, COST))
+    assert found["small"] == 10
+    assert found["large"] + found["larger"] == 110
+    assert abs(found["large"] - found["larger"]) <= 4
 
 
 def test_more_clients_than_pieces_take_turns():

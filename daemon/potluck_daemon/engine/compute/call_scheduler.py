@@ -1,12 +1,12 @@
 """Which stateless call runs its next piece. Pure: no lock, no clock, no torch; the call thread acts on what it says.
 
 A call is a generator: each `next()` is one bounded piece of compute. Forward goes before backward; clients (peers) take
-turns, and one call of a kind ends before the next begins, so that at most two hold intermediate results.
+turns by their shares, and one call of a kind ends before the next begins: at most two hold intermediate results.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -14,6 +14,7 @@ from typing import Any
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
+from potluck_daemon.engine.compute.turns import Shares, Turns, equal_shares
 
 
 class Priority(IntEnum):
@@ -42,10 +43,12 @@ class Call:
 class CallScheduler:
     """A bounded queue for each priority."""
 
-    def __init__(self, *, max_queued_jobs: int, max_queued_tokens: int) -> None:
+    def __init__(self, *, max_queued_jobs: int, max_queued_tokens: int, shares: Shares = equal_shares) -> None:
         self._max_calls = max_queued_jobs
         self._max_tokens = max_queued_tokens
-        self._lines: tuple[OrderedDict[PeerId, deque[Call]], ...] = tuple(OrderedDict() for _ in Priority)
+        self._lines: tuple[dict[PeerId, deque[Call]], ...] = tuple({} for _ in Priority)
+        self._begun: list[Call | None] = [None for _ in Priority]  # is the next of its kind
+        self._turns = Turns(shares)
         self._tokens = [0 for _ in Priority]
 
     @property
@@ -59,7 +62,7 @@ class CallScheduler:
             RemoteError: BUSY, with `retry_after_s`.
         """
         line, tokens = self._lines[call.priority], self._tokens[call.priority]
-        waiting = sum(map(len, line.values()))
+        waiting = sum(map(len, line.values())) + (self._begun[call.priority] is not None)
         if waiting and (waiting >= self._max_calls or tokens + call.tokens > self._max_tokens):
             name = call.priority.name.lower()
             raise RemoteError(Code.BUSY, f"{waiting} {name} requests are waiting", retry_after_s=retry_after_s)
@@ -67,27 +70,30 @@ class CallScheduler:
         self._tokens[call.priority] += call.tokens
 
     def take(self) -> Call | None:
-        """The call whose next piece should run now; it leaves the queue, and its client goes to the end of the line."""
-        for line in self._lines:
-            for client, calls in line.items():
-                call = calls.popleft()
-                self._tokens[call.priority] -= call.tokens
-                if calls:
-                    line.move_to_end(client)
-                else:
+        """The call whose next piece should run now; it leaves the queue."""
+        for priority, line in zip(Priority, self._lines, strict=True):
+            call, self._begun[priority] = self._begun[priority], None
+            if call is None and line:
+                client = self._turns.first({client: calls[0].tokens for client, calls in line.items()})
+                call = line[client].popleft()
+                if not line[client]:
                     del line[client]
+            if call is not None:
+                self._tokens[priority] -= call.tokens
                 return call
         return None
 
     def put_back(self, call: Call) -> None:
         """Return a call that has more pieces: it is the next of its kind."""
-        line = self._lines[call.priority]
-        line.setdefault(call.client, deque()).appendleft(call)
-        line.move_to_end(call.client, last=False)
+        self._begun[call.priority] = call
         self._tokens[call.priority] += call.tokens
 
     def discard(self, call: Call) -> None:
         """Forget a call if it waits here."""
+        if self._begun[call.priority] is call:
+            self._begun[call.priority] = None
+            self._tokens[call.priority] -= call.tokens
+            return
         calls = self._lines[call.priority].get(call.client)
         if calls is None or call not in calls:
             return

@@ -31,6 +31,7 @@ from potluck.protocol.messages import Timing
 from potluck_daemon.engine.compute.call_scheduler import Call, CallScheduler, Pieces, Priority
 from potluck_daemon.engine.compute.failures import refusal_of
 from potluck_daemon.engine.compute.throttle import Throttle
+from potluck_daemon.engine.compute.turns import Shares, equal_shares
 from potluck_daemon.engine.config import Limits
 
 _LOWEST_NICE = 19
@@ -68,9 +69,10 @@ class CallThread:
         threads: int,
         is_shared: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
+        shares: Shares = equal_shares,
     ) -> None:
         self._scheduler = CallScheduler(
-            max_queued_jobs=limits.max_queued_jobs, max_queued_tokens=limits.max_queued_tokens
+            max_queued_jobs=limits.max_queued_jobs, max_queued_tokens=limits.max_queued_tokens, shares=shares
         )
         self._threads = threads
         self._is_shared = is_shared

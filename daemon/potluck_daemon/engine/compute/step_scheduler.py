@@ -6,7 +6,7 @@ pauses in which their rows are away, in pieces that are done when the first is e
 themselves after such a piece. Where the pauses are too short for one, prefill joins the decode rows, and the step may
 cost `PREFILL_STRETCH` times what they alone would. Steps that have to run alone take turns with the batches.
 
-Clients (peers), not sessions, get equal shares of a prefill budget, so that opening more sessions gains nothing.
+Clients (peers), not sessions, share a prefill budget, so that opening more sessions gains nothing; how, `Shares` says.
 
 Rows that were just answered tend to come back together: if the rows of other sessions are expected within the time that
 one step less saves, a step waits for them. Without that, sixteen sessions fall into two convoys that wait for each
@@ -20,13 +20,14 @@ Sources: continuous batching as in Orca and vLLM, chunked prefill as in Sarathi.
 from __future__ import annotations
 
 from bisect import insort
-from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterable
+from collections import deque
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck_daemon.engine.compute.steps import Action, Alone, Batch, Hold, Part, StepCost, StepJob
+from potluck_daemon.engine.compute.turns import Shares, Turns, equal_shares
 
 PREFILL_STRETCH = 2.0  # prefill costs a decoding session this much at most, and gets half of the time at least
 MIN_PIECE_TOKENS = 8  # a client gets this many or waits for its turn: smaller pieces cost a step each
@@ -83,13 +84,16 @@ class StepScheduler:
     A step that arrived is not ready before it has its memory, which is somebody else's business.
     """
 
-    def __init__(self, *, max_queued_jobs: int, max_queued_tokens: int, max_step_tokens: int) -> None:
+    def __init__(
+        self, *, max_queued_jobs: int, max_queued_tokens: int, max_step_tokens: int, shares: Shares = equal_shares
+    ) -> None:
         self._max_jobs = max_queued_jobs
         self._max_tokens = max_queued_tokens
         self._max_step_tokens = max_step_tokens
         self._jobs: dict[StepJob, None] = {}  # all, in the order they came
         self._arrived: list[StepJob] = []
-        self._ready: OrderedDict[PeerId, list[StepJob]] = OrderedDict()  # the client whose turn it is comes first
+        self._ready: dict[PeerId, list[StepJob]] = {}
+        self._turns = Turns(shares)
         self._ready_alone: list[StepJob] = []
         self._is_turn_of_alone = False
         self._is_turn_of_decode = False  # prefill had a step of its own in their pause
@@ -214,11 +218,11 @@ class StepScheduler:
     def _form(self, now: float, cost: StepCost) -> list[Part]:
         """At least one part."""
         decode = self._decode_parts()
-        prefills = OrderedDict(
-            (client, wanted)
+        prefills = {
+            client: wanted
             for client, jobs in self._ready.items()
             if (wanted := [job for job in jobs if not job.is_decode])
-        )
+        }
         if not prefills or (decode and self._is_turn_of_decode):
             self._is_turn_of_decode = False
             return decode
@@ -227,15 +231,22 @@ class StepScheduler:
         return decode + self._prefill_parts(prefills, budget)
 
     def _decode_parts(self) -> list[Part]:
-        """Every client's next one in turn, so that what does not fit is nobody's in particular."""
-        lines = [[job for job in jobs if job.is_decode] for jobs in self._ready.values()]
-        parts: list[Part] = []
+        """Every client's next one in turn; if not all fit, those come first who are behind with their share."""
+        lines = {client: [job for job in jobs if job.is_decode] for client, jobs in self._ready.items()}
         room = self._max_step_tokens
-        for job in _in_turns(lines):
+        is_contested = sum(job.rows for jobs in lines.values() for job in jobs) > room
+        clients = self._turns.order([client for client in lines if lines[client]]) if is_contested else lines
+        parts: list[Part] = []
+        for job in _in_turns([lines[client] for client in clients]):
             if parts and job.rows > room:
                 continue
             parts.append(Part(job, 1))
             room -= job.rows
+        if is_contested:
+            given: dict[PeerId, int] = dict.fromkeys(clients, 0)
+            for part in parts:
+                given[part.job.client] += part.total
+            self._turns.charge(given)
         return parts
 
     def _prefill_budget(self, decode_tokens: int, now: float, cost: StepCost) -> int:
@@ -248,15 +259,12 @@ class StepScheduler:
             allowed_s = max(allowed_s, min(pace.soon_at for pace in decoding) - now)
         return max(cost.tokens_within(allowed_s, self._max_step_tokens) - decode_tokens, MIN_PIECE_TOKENS)
 
-    def _prefill_parts(self, prefills: OrderedDict[PeerId, list[StepJob]], budget: int) -> list[Part]:
-        """Equal shares of `budget` for as many clients as can have `MIN_PIECE_TOKENS`; the others are next."""
-        served = list(prefills)[: max(budget // MIN_PIECE_TOKENS, 1)]
-        wanted = {client: sum(job.left * job.rows for job in prefills[client]) for client in served}
+    def _prefill_parts(self, prefills: Mapping[PeerId, list[StepJob]], budget: int) -> list[Part]:
+        """`budget` by the clients' shares, in pieces of at least `MIN_PIECE_TOKENS`; who gets none is next."""
+        wanted = {client: sum(job.left * job.rows for job in jobs) for client, jobs in prefills.items()}
         parts = []
-        for client, share in _equal_shares(wanted, budget).items():
+        for client, share in self._turns.divide(wanted, budget, MIN_PIECE_TOKENS).items():
             parts += _first_tokens(prefills[client], share)
-        for client in served:
-            self._ready.move_to_end(client)
         return parts
 
 
@@ -270,17 +278,6 @@ def _in_turns(lines: list[list[StepJob]]) -> Iterable[StepJob]:
         for line in lines:
             if place < len(line):
                 yield line[place]
-
-
-def _equal_shares(wanted: dict[PeerId, int], budget: int) -> dict[PeerId, int]:
-    """Nobody gets more than what is wanted, nor more than another who wants more."""
-    shares: dict[PeerId, int] = {}
-    left = len(wanted)
-    for client, tokens in sorted(wanted.items(), key=lambda item: item[1]):
-        shares[client] = min(tokens, -(-budget // left))
-        budget -= shares[client]
-        left -= 1
-    return shares
 
 
 def _first_tokens(jobs: list[StepJob], budget: int) -> list[Part]:

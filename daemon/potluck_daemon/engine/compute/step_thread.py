@@ -31,6 +31,7 @@ from potluck_daemon.engine.compute.failures import is_out_of_memory, refusal_of
 from potluck_daemon.engine.compute.step_scheduler import StepScheduler
 from potluck_daemon.engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost
 from potluck_daemon.engine.compute.throttle import Throttle
+from potluck_daemon.engine.compute.turns import Shares, equal_shares
 from potluck_daemon.engine.config import Limits
 from potluck_daemon.engine.memory.paging import Admitted, Paging
 from potluck_daemon.engine.memory.session_memory import SessionMemory, SessionStep
@@ -58,7 +59,14 @@ class Stage:
 class ComputeThread:
     """`start()` first, `stop()` once. `perform()` gives it a span to serve; until then steps wait."""
 
-    def __init__(self, limits: Limits, *, threads: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        threads: int,
+        clock: Callable[[], float] = time.monotonic,
+        shares: Shares = equal_shares,
+    ) -> None:
         self.counts = StepCounts()
         self.page_counts = PageCounts()
         self.throttle = Throttle()
@@ -67,6 +75,7 @@ class ComputeThread:
             max_queued_jobs=limits.max_queued_jobs,
             max_queued_tokens=limits.max_queued_tokens,
             max_step_tokens=limits.piece_tokens,
+            shares=shares,
         )
         self._threads = threads
         self._clock = clock

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from potluck_daemon.engine.compute.call_thread import CallThread
 from potluck_daemon.engine.compute.step_thread import ComputeThread
+from potluck_daemon.engine.compute.turns import Shares, equal_shares
 from potluck_daemon.engine.config import Limits
 
 
@@ -16,10 +17,11 @@ class Threads:
     calls: CallThread
 
     @classmethod
-    def of(cls, limits: Limits, *, threads: int) -> Threads:
-        """Not started."""
-        compute = ComputeThread(limits, threads=threads)
-        return cls(compute, CallThread(limits, threads=threads, is_shared=lambda: compute.has_sessions))
+    def of(cls, limits: Limits, *, threads: int, shares: Shares = equal_shares) -> Threads:
+        """Not started. `shares`: of clients that compete; called by both threads."""
+        compute = ComputeThread(limits, threads=threads, shares=shares)
+        calls = CallThread(limits, threads=threads, is_shared=lambda: compute.has_sessions, shares=shares)
+        return cls(compute, calls)
 
     def start(self) -> None:
         self.compute.start()

@@ -1,0 +1,97 @@
+"""Whose turn it is when not everybody can be served at once, by shares. Pure: no lock, no clock.
+
+Start-time fair queueing (Goyal, Vin and Cheng, 1996): each client has a virtual time that advances by what it was given
+over its share, and the one that is furthest behind comes next. Who was away joins at the present: nothing is saved up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from potluck.protocol.blocks import PeerId
+
+LEFTOVER = 1 / 32
+"""Of what is contested, shared by all heads alike, whatever their credit: what somebody without any can count on.
+
+More would be worth opening a hundred names for, less would starve strangers beside a busy donor.
+"""
+
+_FINE = 4
+"""By which shares of one step may be off."""
+
+Shares = Callable[[Collection[PeerId]], Mapping[PeerId, float]]
+"""A share above 0 for each of the clients that want something now."""
+
+
+def equal_shares(clients: Collection[PeerId]) -> Mapping[PeerId, float]:
+    return dict.fromkeys(clients, 1.0)
+
+
+def shares_by_worth(worth: Mapping[PeerId, int], clients: Collection[PeerId]) -> Mapping[PeerId, float]:
+    """In proportion to what the clients' credit is worth; equal ones if nobody has any.
+
+    Proportion is what makes it pointless to split credit over several names.
+    """
+    total = sum(worth.get(client, 0) for client in clients)
+    if not total:
+        return equal_shares(clients)
+    leftover = LEFTOVER / len(clients)
+    return {client: (1 - LEFTOVER) * worth.get(client, 0) / total + leftover for client in clients}
+
+
+class Turns:
+    """The virtual times of all who wait or waited lately."""
+
+    def __init__(self, shares: Shares = equal_shares) -> None:
+        self._shares = shares
+        self._times: dict[PeerId, float] = {}
+        self._now = 0.0
+
+    def first(self, wanted: Mapping[PeerId, int]) -> PeerId:
+        """Who is next and gets what it wants; of equals the one that is named first."""
+        times = self._current(wanted)
+        chosen = min(wanted, key=times.__getitem__)
+        self._now = times[chosen]
+        times[chosen] += wanted[chosen] / self._shares(wanted)[chosen]
+        return chosen
+
+    def divide(self, wanted: Mapping[PeerId, int], budget: int, piece: int) -> dict[PeerId, int]:
+        """`budget` in parts, each to whoever is furthest behind and wants more; who gets nothing is left out.
+
+        Args:
+            piece: what the first part of a client has at least.
+        """
+        left = dict(wanted)
+        given: dict[PeerId, int] = {}
+        times = self._current(left)
+        shares = self._shares(left)
+        while budget > 0 and left:
+            client = min(left, key=times.__getitem__)
+            part = min(left[client], _FINE if client in given else piece, budget)
+            self._now = times[client]
+            times[client] += part / shares[client]
+            given[client] = given.get(client, 0) + part
+            budget -= part
+            left[client] -= part
+            if not left[client]:
+                del left[client]
+        return given
+
+    def order(self, clients: Collection[PeerId]) -> list[PeerId]:
+        """Who is furthest behind comes first."""
+        return sorted(clients, key=self._current(clients).__getitem__)
+
+    def charge(self, given: Mapping[PeerId, int]) -> None:
+        """These were served without having been asked in turn."""
+        shares = self._shares(given)
+        times = self._current(given)
+        for client, amount in given.items():
+            times[client] += amount / shares[client]
+
+    def _current(self, clients: Collection[PeerId]) -> dict[PeerId, float]:
+        """The virtual times, with those of `clients` brought to the present; others that are over are forgotten."""
+        if len(self._times) > 4 * len(clients) + 64:
+            self._times = {client: time for client, time in self._times.items() if time > self._now}
+        for client in clients:
+            self._times[client] = max(self._times.get(client, self._now), self._now)
+        return self._times

@@ -1,0 +1,58 @@
+"""Whose turn it is: by shares in the long run, at once after an absence, and with something left for everybody."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from potluck_daemon.engine.compute.turns import LEFTOVER, Turns, shares_by_worth
+
+from potluck.protocol.blocks import PeerId
+
+A, B, C = PeerId("a"), PeerId("b"), PeerId("c")
+
+
+def test_in_the_long_run_everybody_gets_a_share() -> None:
+    turns = Turns(lambda clients: {client: {A: 3.0, B: 1.0}[client] for client in clients})
+    got = Counter(turns.first({A: 10, B: 10}) for _ in range(400))
+    assert got[A] == pytest.approx(300, abs=2)
+
+
+def test_a_budget_is_divided_by_shares_and_nothing_of_it_is_lost() -> None:
+    turns = Turns(lambda clients: {client: {A: 3.0, B: 1.0}[client] for client in clients})
+    total = Counter[PeerId]()
+    for _ in range(50):
+        given = turns.divide({A: 500, B: 500}, 100, 8)
+        assert sum(given.values()) == 100
+        total.update(given)
+    assert total[A] / total[B] == pytest.approx(3, rel=0.05)
+
+
+def test_who_wants_little_leaves_the_rest_to_others() -> None:
+    assert Turns().divide({A: 10, B: 500}, 100, 8) == {A: 10, B: 90}
+
+
+def test_who_was_away_has_saved_nothing_up() -> None:
+    turns = Turns()
+    for _ in range(100):
+        turns.first({A: 10})
+    got = Counter(turns.first({A: 10, B: 10}) for _ in range(20))
+    assert got == {A: 10, B: 10}
+
+
+def test_credit_orders_and_never_shuts_out() -> None:
+    found = shares_by_worth({A: 300, B: 100}, [A, B, C])
+    assert found[C] == pytest.approx(LEFTOVER / 3)
+    assert (found[A] - found[C]) / (found[B] - found[C]) == pytest.approx(3)
+    assert sum(found.values()) == pytest.approx(1)
+
+
+def test_without_credit_all_are_equal() -> None:
+    assert len(set(shares_by_worth({}, [A, B, C]).values())) == 1
+
+
+def test_splitting_credit_over_names_gains_nothing_but_heads_of_the_leftover() -> None:
+    names = [PeerId(f"name-{index}") for index in range(100)]
+    one = shares_by_worth({A: 100, B: 100}, [A, B])[B]
+    many = shares_by_worth({A: 100, **dict.fromkeys(names, 1)}, [A, *names])
+    assert sum(many[name] for name in names) <= 1.05 * one
