@@ -29,7 +29,7 @@ class NotReshapableError(PotluckError):
 def part_of(whole: BlockSpan, span: Span) -> BlockSpan:
     """A span within `whole` that shares its weights."""
     decoder, layers, config = _assembled([(whole, span)], span)
-    return BlockSpan(decoder, layers, span, _digests(whole, span), whole.weights, whole.adapters, model_config=config)
+    return BlockSpan(decoder, layers, span, whole.digests_of(span), whole.weights, whole.adapters, model_config=config)
 
 
 def reshaped(pieces: Sequence[BlockSpan], span: Span) -> BlockSpan:
@@ -46,7 +46,7 @@ def reshaped(pieces: Sequence[BlockSpan], span: Span) -> BlockSpan:
     chosen = [(piece, part) for piece, part in common if part is not None]
     decoder, layers, config = _assembled(chosen, span)
     weights = SpanWeights.gathered(layers, [(piece.weights, part) for piece, part in chosen])
-    digests = tuple(digest for piece, part in chosen for digest in _digests(piece, part))
+    digests = tuple(digest for piece, part in chosen for digest in piece.digests_of(part))
     blocks = BlockSpan(decoder, layers, span, digests, weights, model_config=config)
     try:
         blocks.take_over(
@@ -105,7 +105,3 @@ def _layout(pieces: Sequence[tuple[BlockSpan, Span]], span: Span) -> KvLayout | 
         found += [layout.layers[block - layout.span.start] for block in part]
     assert layouts[0] is not None
     return KvLayout(span, tuple(found), layouts[0].dtype, layouts[0].device)
-
-
-def _digests(piece: BlockSpan, part: Span) -> tuple[str, ...]:
-    return piece.digests[part.start - piece.span.start : part.end - piece.span.start]

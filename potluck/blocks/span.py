@@ -9,7 +9,6 @@ Knows nothing of networks, sessions or scheduling.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,12 +26,13 @@ from potluck.blocks.residency import Room
 from potluck.blocks.streaming import enter_again
 from potluck.blocks.trial import bytes_per_token, runner_of, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
+from potluck.checkpoint.block_files import names_by_block
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.families import attention_of, decoder_class, decoder_of, refuse_unsplittable, slice_config
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import stored_format
 from potluck.checkpoint.tensors import digest_tensors, map_tensors
-from potluck.errors import CheckpointError, UsageError
+from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
 
@@ -99,6 +99,10 @@ class BlockSpan:
         self.bytes_per_token = bytes_per_token
         if layout is not None:
             self._runner = runner_of(self, layout, has_kernels=has_kernels)
+
+    def digests_of(self, span: Span) -> tuple[str, ...]:
+        """Of blocks within these."""
+        return self.digests[span.start - self.span.start : span.end - self.span.start]
 
     @property
     def is_reshapable(self) -> bool:
@@ -258,7 +262,7 @@ def load_span(
     if ranks is not None:
         shard_layers(decoder, stack_name, ranks)
     rebuild_buffers(decoder, checkpoint.text_config, device)
-    names = _names_by_block(checkpoint, stack_name, span)
+    names = names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
     filler = Filler(decoder, dtype, "cpu", stored)
     shared: list[str] | None = None
@@ -311,29 +315,6 @@ def _build_empty(
     model_config = decoder.config
     decoder.config = slice_config(model_config, span.start, span.end)
     return decoder, layers, stack_name, model_config
-
-
-def _names_by_block(checkpoint: Checkpoint, stack_name: str, span: Span) -> list[dict[str, str]]:
-    """For each block of the span: checkpoint name -> name within the block."""
-    pattern = re.compile(rf"^(?P<prefix>(?:.*\.)?){re.escape(stack_name)}\.(?P<block>\d+)\.(?P<rest>.+)$")
-    stacks: dict[str, dict[int, dict[str, str]]] = {}
-    for name in checkpoint.weight_map:
-        match = pattern.match(name)
-        if match:
-            stack = stacks.setdefault(match["prefix"], {})
-            stack.setdefault(int(match["block"]), {})[name] = match["rest"]
-    whole = {prefix: stack for prefix, stack in stacks.items() if all(block in stack for block in span)}
-    if len(whole) > 1:  # a model that also sees or hears has towers with layers of their own
-        whole = {prefix: stack for prefix, stack in whole.items() if not _TOWER.search(prefix)}
-    if len(whole) != 1:
-        raise CheckpointError(
-            f"the checkpoint lacks tensors of the blocks {span}", hint="download it again, or ask whoever made it"
-        )
-    (stack,) = whole.values()
-    return [stack[block] for block in span]
-
-
-_TOWER = re.compile(r"vision|visual|audio|image|speech|encoder")
 
 
 def _map_block(checkpoint: Checkpoint, names: dict[str, str]) -> dict[str, Tensor]:

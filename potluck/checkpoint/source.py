@@ -80,6 +80,17 @@ class Checkpoint:
         self.fetch([SINGLE_FILE])
         return dict.fromkeys(names_in(self.path_of(SINGLE_FILE)), SINGLE_FILE)
 
+    @property
+    def total_bytes(self) -> int:
+        """Of all tensors, as far as the index or the only file tells; 0: not known."""
+        index = self.folder / INDEX_FILE
+        if not index.is_file():
+            single = self.path_of(SINGLE_FILE)
+            return single.stat().st_size if single.is_file() else 0
+        metadata = _read_json(index).get("metadata")
+        total = metadata.get("total_size") if isinstance(metadata, dict) else None
+        return total if isinstance(total, int) else 0
+
     def path_of(self, file: str) -> Path:
         return self.folder / file
 

@@ -27,7 +27,7 @@ MAX_SUSPECTS = 16
 RECORD_FIELDS = (
     "start", "end", "revision", "dtype", "quantization", "digest", "max_batch_tokens", "max_length", "inference_tps",
     "forward_tps", "network_tps", "throughput_tps", "version", "public_name", "adapters", "using_relay",
-    "target_start", "target_end", "window", "stored", "download_bps",
+    "target_start", "target_end", "window", "stored", "download_bps", "moves",
 )  # fmt: skip
 HEARTBEAT_FIELDS = ("state", "cache_tokens_left", "queued_tokens", "step_ms", "batch", "queue_ms", "suspects", "record")
 LINKS_FIELDS = ("links",)
@@ -60,6 +60,7 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
         "window": record.window,
         "stored": _to_bitmap(record.stored),
         "download_bps": float(record.download_bps),
+        "moves": record.moves,
     }
 
 
@@ -104,6 +105,7 @@ def record_from_fields(
         window=window,
         stored=_from_bitmap(fields.get("stored", b""), num_blocks),
         download_bps=_rate(fields.get("download_bps", 0.0)),
+        moves=_flag(fields.get("moves", False)),
     )
 
 

@@ -65,6 +65,7 @@ class ServerRecord:
     window: int = 0  # how many blocks it can hold; 0: no more than span or target
     stored: frozenset[int] = frozenset()  # blocks whose files are on its disk
     download_bps: float = 0.0  # measured, bits a second; 0: not known
+    moves: bool = False  # it goes where the swarm needs it; if not, its blocks were chosen for good
 
     def __post_init__(self) -> None:
         if self.target is None:

@@ -23,13 +23,24 @@ from potluck_daemon.cli.options import (
 from potluck_daemon.cli.terminal import Style, Terminal
 from potluck_daemon.codec import to_json
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Offline, Online, Placed, Starting
+from potluck_daemon.engine.events import (
+    EngineEvent,
+    Joining,
+    Loading,
+    Moving,
+    Offline,
+    Online,
+    Placed,
+    Settled,
+    Starting,
+)
 from potluck_daemon.engine.ranks.devices import check_devices, parse_max_memory, threads_each
 from potluck_daemon.joined import JoinedSwarms
 
 DESCRIPTION = """\
 Serve blocks of a model to a swarm until Ctrl-C. The weights are read from a local checkpoint or fetched from the hub,
-only the files that hold these blocks. Without --blocks, the blocks that the swarm lacks most are chosen."""
+only the files that hold these blocks. Without --blocks, the blocks that the swarm lacks most are chosen, and others
+later when it needs them more."""
 EXAMPLES = """\
   potluck serve ./llama-70b --swarm friends
   potluck serve ./llama-70b --swarm INVITE --blocks 0:4
@@ -44,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_swarm(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--blocks", type=span, metavar="START:END", help="serve these blocks, counted from 0")
-    which.add_argument("--num-blocks", type=positive, metavar="N", help="how many blocks (default: all)")
+    which.add_argument("--num-blocks", type=positive, metavar="N", help="how many blocks (default: as many as fit)")
     add_node(parser, port=0)
     parser.add_argument("--name", help="public name, shown to the swarm")
     parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: a new identity each time)")
@@ -103,7 +114,7 @@ def engine_config(args: argparse.Namespace) -> EngineConfig:
         checkpoint=model_of(args.model, swarm),
         runtime_dir=default_parent(),
         span=args.blocks,
-        num_blocks=args.num_blocks or swarm.num_blocks,
+        num_blocks=args.num_blocks,
         dtype=args.dtype or ("float32" if args.quantization == "none" else "bfloat16"),
         quantization=args.quantization,
         adapters=tuple(args.adapter),
@@ -155,5 +166,9 @@ class _Reporter:
             case Online(_, _, span, seconds):
                 online = terminal.styled("Online", Style.BOLD, Style.GREEN)
                 terminal.line(f"{online} after {seconds:.1f} s: blocks {span} answer. Ctrl-C leaves the swarm.")
+            case Moving(_, target, why):
+                terminal.line(f"Moving to blocks {target}: {why}")
+            case Settled(span):
+                terminal.line(f"Blocks {span} answer.")
             case Offline():
                 terminal.line("Left the swarm.")

@@ -51,6 +51,30 @@ class Online:
 
 
 @dataclass(frozen=True, slots=True)
+class Moving:
+    """The swarm needs other blocks, or more of them: `target` will be served; `why`, for people."""
+
+    span: Span
+    target: Span
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reshaped:
+    """Other blocks answer than before, on the way to `target`."""
+
+    span: Span
+    target: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What it was moving to is served."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Offline:
     """Out of the swarm, everything closed; follows a stop and a failed start alike."""
 
@@ -68,5 +92,5 @@ class Failed:
     hint: str | None
 
 
-EngineEvent = Starting | Joining | Loading | Placed | Online | Offline | Freed | Failed
+EngineEvent = Starting | Joining | Loading | Placed | Online | Moving | Reshaped | Settled | Offline | Freed | Failed
 OnEvent = Callable[[EngineEvent], None]

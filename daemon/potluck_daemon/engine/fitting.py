@@ -17,7 +17,7 @@ from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
 from potluck.protocol.blocks import Span
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.ranks.devices import numbered
+from potluck_daemon.engine.ranks.devices import num_memories, numbered
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +70,35 @@ def num_blocks_that_fit(
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
 
 
+def window(checkpoint: Checkpoint, config: EngineConfig) -> int:
+    """How many blocks to serve: as many as the config says, else as many as fit into what the engine may use."""
+    if config.num_blocks is not None:
+        return min(config.num_blocks, checkpoint.num_blocks)
+    limit = dict(config.max_memory).get(numbered(config.device)) or memory_limit_bytes(config.device)
+    limit *= num_memories(config.devices)
+    return num_blocks_that_fit(checkpoint, config.dtype, limit, config.limits, quantization=config.quantization)
+
+
+def can_grow(checkpoint: Checkpoint, config: EngineConfig, window: int) -> bool:
+    """Whether blocks can come one by one: all fit into memory, on one device, and are of one kind.
+
+    If not, a span is loaded as a whole, and for other blocks it is loaded anew.
+    """
+    kinds = set(getattr(checkpoint.text_config, "layer_types", None) or ())
+    if len(config.devices) > 1 or config.adapters or len(kinds) > 1:
+        return False
+    limit = dict(config.max_memory).get(numbered(config.device)) or memory_limit_bytes(config.device)
+    fits = num_blocks_that_fit(checkpoint, config.dtype, limit, config.limits, quantization=config.quantization)
+    return window <= fits
+
+
+def block_stack(checkpoint: Checkpoint) -> str:
+    """What the model's decoder calls its layers."""
+    with torch.device("meta"):
+        model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config)
+    return decoder_of(model, checkpoint.num_blocks)[1]
+
+
 def weight_room(checkpoint: Checkpoint, span: Span, config: EngineConfig, *, folder: Path) -> Room:
     """What weights may take: of the device, what sessions and activations leave; of RAM and disk, a polite share."""
     limits = dict(config.max_memory)
@@ -88,16 +117,21 @@ def weight_room(checkpoint: Checkpoint, span: Span, config: EngineConfig, *, fol
     )
 
 
-def cache_tokens(blocks: BlockSpan, config: EngineConfig) -> int:
+def cache_tokens(blocks: BlockSpan, config: EngineConfig, *, max_blocks: int) -> int:
     """Room for sessions once the weights are loaded: from what is really free then, less a reserve for the desktop.
 
     Less than was planned if memory is short; more if it is plenty and nobody said how much. On a CPU it is only taken
     as sessions need it.
+
+    Args:
+        max_blocks: up to which the span will grow: weights and sessions of blocks that are to come count.
     """
     limits, device = config.limits, numbered(config.device)
     wanted = dict(config.max_memory).get(device)
-    left = memory_limit_bytes(device) if wanted is None else wanted - blocks.weights.placement.device_bytes
-    fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // max(blocks.bytes_per_token, 1)
+    now_bytes, num_now = blocks.weights.placement.device_bytes, len(blocks.span)
+    left = memory_limit_bytes(device) if wanted is None else wanted - now_bytes
+    left -= now_bytes // num_now * (max_blocks - num_now)
+    fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // max(blocks.bytes_per_token * max_blocks // num_now, 1)
     most = limits.max_sessions * limits.max_length if config.grows_cache else limits.cache_tokens
     if fits < limits.cache_tokens:
         log.warning("memory is short: %d tokens for sessions instead of %d", fits, limits.cache_tokens)

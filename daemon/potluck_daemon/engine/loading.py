@@ -65,15 +65,16 @@ def load(checkpoint: Checkpoint, span: Span, config: EngineConfig, ranks: Ranks 
     )
 
 
-def check_and_measure(blocks: BlockSpan) -> Speed:
-    """A real token through all blocks has to come out finite; then the measurement. For the compute thread.
-
-    Raises:
-        CheckpointError: it does not.
-    """
+def check(blocks: BlockSpan) -> None:
+    """A real token through all blocks has to come out finite. Raises CheckpointError."""
     token = torch.ones((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
     with torch.inference_mode():
         output = blocks.forward(token, blocks.new_cache())
         if not bool(torch.isfinite(output).all()):
             raise CheckpointError("the blocks do not compute finite numbers", hint="download the checkpoint again")
+
+
+def check_and_measure(blocks: BlockSpan) -> Speed:
+    """For the compute thread. Raises CheckpointError, as `check`."""
+    check(blocks)
     return measure_speed(blocks)

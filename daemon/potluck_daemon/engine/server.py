@@ -6,21 +6,21 @@
               host stays in the network
     restore:  as start, with the same host and span
     a rank is lost: as offload, then new ranks and restore
+    other blocks: a few at a time while serving (`rebalancing`); where that cannot be, as drain, then restore
 
-With a span still to be chosen, loading waits for a look at the directory. Nothing here decides: the parts do.
+With a span still to be chosen, loading waits for a look at the directory; where blocks can come one by one, the first
+answers while the others are loaded. Nothing here decides: the parts do.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
-import threading
+import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from typing import Protocol, TypeVar
 
@@ -29,36 +29,50 @@ import torch
 from potluck import wire
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
-from potluck.directory import Announcer, Directory, record_checks
-from potluck.errors import NetworkError, PotluckError, UsageError
+from potluck.checkpoint.block_files import BlockFiles
+from potluck.checkpoint.parameters import block_parameters
+from potluck.directory import Directory, record_checks
+from potluck.errors import PotluckError, UsageError
 from potluck.p2p.config import HostConfig
 from potluck.p2p.identity import Identity
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import Span
-from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck_daemon.engine.announcing import Announcements
 from potluck_daemon.engine.blocks import trim_memory
 from potluck_daemon.engine.compute.threads import Threads
+from potluck_daemon.engine.compute.turns import equal_shares
 from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.events import Freed, Joining, Loading, Offline, OnEvent, Online, Placed, Starting
-from potluck_daemon.engine.fitting import cache_tokens
+from potluck_daemon.engine.events import (
+    Freed,
+    Joining,
+    Loading,
+    Offline,
+    OnEvent,
+    Online,
+    Placed,
+    Reshaped,
+    Starting,
+)
+from potluck_daemon.engine.fitting import block_stack, cache_tokens, can_grow, window
 from potluck_daemon.engine.handlers import Handlers
+from potluck_daemon.engine.in_thread import in_thread
+from potluck_daemon.engine.live_span import HAND_OVER_S, LiveSpan
 from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
-from potluck_daemon.engine.measure import Speed, combine
+from potluck_daemon.engine.measure import Speed
 from potluck_daemon.engine.memory.spilling import default_folder
 from potluck_daemon.engine.metrics import EngineMetrics
+from potluck_daemon.engine.neighbours import Neighbours
 from potluck_daemon.engine.ranks.processes import BACK_S, RankProcesses
 from potluck_daemon.engine.ranks.ranked import RankedSpan
+from potluck_daemon.engine.rebalancing import Looking, Rebalancer, join
+from potluck_daemon.engine.receipts import Tabs
 from potluck_daemon.engine.serving import Serving
-from potluck_daemon.placement.choose import choose_span
-from potluck_daemon.placement.swarm_map import ModelSize, Own, SwarmMap
+from potluck_daemon.placement.swarm_map import ModelSize
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_UNKNOWN_DIGEST = "0" * 16  # of blocks that are still being loaded; nobody is sent to a server that is JOINING
-_NOT_MEASURED = Speed(0.0, 0.0)
-_ANNOUNCE_TIMEOUT_S = 30.0
 _OFFLOAD_TIMEOUT_S = 0.5  # for running steps, when somebody waits for the memory; clients go on elsewhere anyway
 _STABLE_S = 60.0  # a device that fails sooner after it came back is not worth another try
 _REASON_S = 5.0
@@ -79,20 +93,34 @@ StartHost = Callable[[HostConfig], Awaitable[ServingHost]]
 class Engine:
     """Serves one span: `async with Engine(config)`, or `start()` and `stop()`."""
 
-    def __init__(self, config: EngineConfig, on_event: OnEvent, *, start_host: StartHost | None = None) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        on_event: OnEvent,
+        *,
+        start_host: StartHost | None = None,
+        tabs: Tabs | None = None,
+    ) -> None:
+        """`tabs`: of what clients sign for; None: nobody would book it."""
         self.config = config
+        self.tabs = tabs
         self.serving: Serving | None = None
         self._on_event = on_event
         self._start_host = start_host or _start_libp2p
         self._host: ServingHost | None = None
-        self._announcer: Announcer | None = None
-        self._beating: asyncio.Task[None] | None = None
+        self._announcements: Announcements | None = None
+        self._rebalancer: Rebalancer | None = None  # None: the span is pinned
+        self._watching_neighbours: asyncio.Task[None] | None = None
+        self._live: LiveSpan | None = None
+        self._grows = False  # blocks can come and go while others are served
         self._handlers: Handlers | None = None
         self._checkpoint: Checkpoint | None = None
         self._directory: Directory | None = None
-        self._threads = Threads.of(config.limits, threads=config.threads)
+        self._shares = tabs.shares if tabs is not None else equal_shares
+        self._threads = Threads.of(config.limits, threads=config.threads, shares=self._shares)
         self.ranks: RankProcesses | None = None  # of the further devices
         self._watching: asyncio.Task[None] | None = None
+        self._broken: asyncio.Queue[PotluckError] = asyncio.Queue()  # why it serves nothing any more, and cannot
         self._moving = asyncio.Lock()  # offload, restore and what follows the loss of a rank, one at a time
 
     async def __aenter__(self) -> Engine:
@@ -119,13 +147,21 @@ class Engine:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
+        await self._stop_moving()
+        if self._watching_neighbours is not None:
+            self._watching_neighbours.cancel()
+            await asyncio.gather(self._watching_neighbours, return_exceptions=True)
         await self._stop_beating()
         await asyncio.gather(self._announce_offline(), self._end_sessions(self.config.stop_timeout_s))
         await self._threads.stop()
         if self.serving is not None:
             self.serving.stage.paging.close_all()
+        if self.tabs is not None:
+            self.tabs.close()
         if self.ranks is not None:
             await self.ranks.close()
+        if self._directory is not None:
+            await self._directory.stop()
         if self._host is not None:
             await self._host.close()
             self._host, self.serving = None, None
@@ -134,6 +170,7 @@ class Engine:
 
     async def drain(self) -> None:
         """Leave the swarm's directory and refuse what is new; open sessions go on until `stop`. Event: Offline."""
+        await self._stop_moving()
         await self._stop_beating()
         await self._tell_offline()
 
@@ -144,6 +181,7 @@ class Engine:
         Returns when both the announcement is out and the memory free; neither waits for the other. The node stays, so
         that others still find the swarm by it. Events: Offline when the announcement is out, Freed.
         """
+        await self._stop_moving()
         async with self._moving:
             assert self.serving is not None
             self.serving.parking.is_open = self.serving.blocks.is_restorable
@@ -159,15 +197,52 @@ class Engine:
 
     async def _restore(self) -> None:
         assert self.serving is not None
-        assert self._directory is not None
-        begin, span, checkpoint = time.monotonic(), self.serving.blocks.span, self._checkpoint
+        span, checkpoint = self.serving.blocks.span, self._checkpoint
         assert checkpoint is not None
-        self._threads = Threads.of(self.config.limits, threads=self.config.threads)
-        self._threads.start()
         take = self._take_back if self.serving.blocks.is_restorable else lambda: self._load(checkpoint, span)
-        loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, take())))
-        await self._join(self._directory, span, loaded)
+        assert self._announcements is not None
+        await self._come_back(self._announcements.target or span, take)
+
+    async def _reload(self, target: Span, order: Sequence[int]) -> None:
+        """Give up what is served, after everybody went on elsewhere, and begin to serve `target`."""
+        checkpoint = self._checkpoint
+        assert checkpoint is not None
+        async with self._moving:
+            assert self.serving is not None
+            before = self.serving.blocks.span
+            await self._stop_beating()
+            await self._tell_offline()
+            await self.serving.sessions.wait_gone(timeout_s=HAND_OVER_S)
+            await self._end_sessions(_OFFLOAD_TIMEOUT_S)
+            await self._threads.stop()
+            self.serving.stage.paging.close_all()
+            await asyncio.to_thread(self.serving.blocks.free)
+            first = self._first_of(target, order)
+            try:
+                await self._come_back(target, lambda: self._load(checkpoint, first))
+            except PotluckError as error:
+                log.error("blocks %s cannot be served: %s; going back to %s", target, error.message, before)
+                await self._threads.stop()
+                try:
+                    await self._come_back(before, lambda: self._load(checkpoint, before))
+                except PotluckError as worse:
+                    self._broken.put_nowait(worse)
+                    raise
+
+    async def _come_back(self, target: Span, take: Callable[[], BlockSpan]) -> None:
+        """With the same host, and what `take` returns."""
+        begin, checkpoint = time.monotonic(), self._checkpoint
+        assert checkpoint is not None
+        assert self._announcements is not None
+        self._threads = Threads.of(self.config.limits, threads=self.config.threads, shares=self._shares)
+        self._threads.start()
+        self._announcements.join(target)
+        await self._join(asyncio.create_task(in_thread(lambda: (checkpoint, take()))))
         await self._go_online(begin)
+
+    def _first_of(self, target: Span, order: Sequence[int]) -> Span:
+        """What is loaded before anything answers."""
+        return Span(order[0], order[0] + 1) if self._grows else target
 
     @property
     def is_offloaded(self) -> bool:
@@ -195,16 +270,19 @@ class Engine:
         """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more.
 
         Raises:
-            PotluckError: a further device failed, and does not come back.
+            PotluckError: a further device failed, and does not come back; or no blocks could be loaded any more.
         """
         assert self._host is not None
-        lost = asyncio.create_task(self._host.wait_lost())
+        lost, broken = asyncio.create_task(self._host.wait_lost()), asyncio.create_task(self._broken.get())
         try:
-            await asyncio.wait({lost, self._watching or lost}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({lost, broken, self._watching or lost}, return_when=asyncio.FIRST_COMPLETED)
+            if broken.done():
+                raise broken.result()
             if self._watching is not None and self._watching.done() and not self._watching.cancelled():
                 self._watching.result()
         finally:
             lost.cancel()
+            broken.cancel()
 
     async def _start(self) -> None:
         begin = time.monotonic()
@@ -212,31 +290,68 @@ class Engine:
         self._on_event(Starting(config.swarm.model))
         self._threads.start()
         await self._start_ranks()
-        opening = asyncio.create_task(_in_thread(lambda: self._open_and_maybe_load()))
+        opening = asyncio.create_task(in_thread(self._open_and_maybe_load))
         try:
             self._host = host = await self._start_host(self._host_config())
             log.info("joined the network")
             self._directory = directory = Directory(host, config.swarm, host.identity)
+            await directory.start_gossip()
+            self._announcements = announcements = Announcements(config, directory, host.peer_id)
             if config.span is not None:
-                span, loaded = config.span, opening
+                announcements.window = len(config.span)
+                announcements.join(config.span)
+                loaded = opening
             else:
                 checkpoint, _ = await opening
-                span = await self._choose_span(directory)
-                loaded = asyncio.create_task(_in_thread(lambda: (checkpoint, self._load(checkpoint, span))))
-            await self._join(directory, span, loaded)
+                first = await self._choose(host, announcements, checkpoint)
+                loaded = asyncio.create_task(in_thread(lambda: (checkpoint, self._load(checkpoint, first))))
+            await self._join(loaded)
         finally:
             opening.cancel()
         await self._go_online(begin)
 
+    async def _choose(self, host: ServingHost, announcements: Announcements, checkpoint: Checkpoint) -> Span:
+        """Decide how many and which blocks, and be ready to change them; returns those to load first."""
+        config = self.config
+        announcements.window = await in_thread(lambda: window(checkpoint, config))
+        self._grows = await in_thread(lambda: can_grow(checkpoint, config, announcements.window))
+        files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
+        announcements.stored = await in_thread(files.stored)
+        model = ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size)
+        neighbours = Neighbours(host, host.peer_id, lambda peer: rebalancer.note_loss(peer))
+        looking = Looking(announcements, neighbours, model)
+        rng = random.Random()
+        self._live = LiveSpan(
+            announcements, lambda span: self._load(checkpoint, span), lambda span: self._tell_reshaped(span)
+        )
+        self._rebalancer = rebalancer = Rebalancer(
+            self._live, looking, announcements, files, self._reload, self._on_event, rng
+        )
+        target, order = await join(looking, announcements, rng)
+        self._watching_neighbours = asyncio.create_task(neighbours.watch())
+        return self._first_of(target, order)
+
+    def _tell_reshaped(self, span: Span) -> None:
+        assert self._announcements is not None
+        self._on_event(Reshaped(span, self._announcements.target or span))
+
+    async def _stop_moving(self) -> None:
+        if self._rebalancer is not None:
+            await self._rebalancer.stop()
+
     async def _go_online(self, begin: float) -> None:
         assert self.serving is not None
         assert self._host is not None
-        self._beating = asyncio.create_task(self._beat())
+        assert self._announcements is not None
+        self._announcements.start_beating()
         if self.ranks is not None and self._watching is None:
             self._watching = asyncio.create_task(self._watch_ranks())
         span, seconds = self.serving.blocks.span, time.monotonic() - begin
         log.info("online with blocks %s after %.2f s", span, seconds)
         self._on_event(Online(self._host.peer_id, await self._host.addresses(), span, seconds))
+        if self._rebalancer is not None and self._live is not None:
+            self._live.serving = self.serving
+            self._rebalancer.start()
 
     async def _start_ranks(self) -> None:
         if len(self.config.devices) > 1:
@@ -253,6 +368,7 @@ class Engine:
                 assert self.serving is not None
                 log.error("a device failed; the blocks are loaded again")
                 was_serving = not self.is_offloaded
+                await self._stop_moving()
                 if was_serving:
                     self.serving.admission.back_in_s = BACK_S
                     await self._stop_beating()
@@ -282,9 +398,8 @@ class Engine:
     async def _stop_beating(self) -> None:
         if self.serving is not None:
             self.serving.admission.leaving = True
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
+        if self._announcements is not None:
+            await self._announcements.stop_beating()
 
     async def _tell_offline(self) -> None:
         await self._announce_offline()
@@ -312,30 +427,24 @@ class Engine:
             raise UsageError("the device has no room for the blocks any more", hint="see what took it") from error
         return self.serving.blocks.whole
 
-    async def _join(
-        self, directory: Directory, span: Span, loaded: asyncio.Task[tuple[Checkpoint, BlockSpan | None]]
-    ) -> None:
+    async def _join(self, loaded: asyncio.Task[tuple[Checkpoint, BlockSpan | None]]) -> None:
         """JOINING while the blocks are loaded and checked, then ONLINE."""
         assert self._host is not None
-        record = self._record(span, (_UNKNOWN_DIGEST,) * len(span), _NOT_MEASURED, hidden_size=1)
-        beat = Heartbeat(self._host.peer_id, ServerState.JOINING, cache_tokens_left=0)
-        self._announcer = Announcer(directory, record, beat, heartbeat_interval_s=self.config.heartbeat_s)
-        self._announcer.start()
-        self._on_event(Joining(self._host.peer_id, span))
+        assert self._announcements is not None
+        assert self._announcements.target is not None
+        self._on_event(Joining(self._host.peer_id, self._announcements.target))
         try:
             self._checkpoint, blocks = await self._unless_lost(loaded)
         finally:
             loaded.cancel()
         assert blocks is not None
         num_bytes = sum(parameter.nbytes for parameter in blocks.decoder.parameters())
-        log.info("loaded blocks %s, %.1f MiB", span, num_bytes / 2**20)
+        log.info("loaded blocks %s, %.1f MiB", blocks.span, num_bytes / 2**20)
         self._on_event(Loading(num_bytes, num_bytes))
         self._tell_placement(blocks)
         speed = await self._serve(blocks)
-        await self._announced()
-        record = self._record(span, blocks.digests, speed, hidden_size=blocks.hidden_size, adapters=blocks.adapters.ids)
-        self._announcer.update(record=record, heartbeat=self._heartbeat())
-        await self._announced()
+        assert self.serving is not None
+        await self._announcements.go_online(self.serving, speed)
 
     def _tell_placement(self, blocks: BlockSpan) -> None:
         placement = blocks.weights.placement
@@ -349,6 +458,7 @@ class Engine:
     async def _serve(self, blocks: BlockSpan) -> Speed:
         """Answer calls, and prove it: a real token through all blocks, and what rpc_info says."""
         assert self._host is not None
+        assert self._announcements is not None
         config, compute = self.config, self._threads.compute
         async with asyncio.timeout(_CHECK_TIMEOUT_S):
             speed = await compute.run(lambda: check_and_measure(blocks))
@@ -357,10 +467,19 @@ class Engine:
         if self.serving is not None and self.serving.blocks.whole is blocks:
             serving = self.serving.again(config.swarm, self._host.peer_id, self._threads)
         else:
-            limits = replace(config.limits, cache_tokens=await asyncio.to_thread(cache_tokens, blocks, config))
+            max_blocks = self._announcements.window if self._grows else len(blocks.span)
+            tokens = await asyncio.to_thread(lambda: cache_tokens(blocks, config, max_blocks=max_blocks))
             serving = Serving.of(
-                blocks, config.swarm, self._host.peer_id, limits, self._threads, spill_folder=default_folder()
+                blocks,
+                config.swarm,
+                self._host.peer_id,
+                replace(config.limits, cache_tokens=tokens),
+                self._threads,
+                spill_folder=default_folder(),
+                max_blocks=max_blocks,
+                tabs=self.tabs,
             )
+            await self._begin_tabs()
         await compute.perform(serving.stage)
         handlers = await self._handlers_of(serving)
         uid = wire.block_uids(self.config.swarm.prefix, blocks.span)
@@ -371,6 +490,14 @@ class Engine:
         self.serving = serving
         return speed
 
+    async def _begin_tabs(self) -> None:
+        if self.tabs is None:
+            return
+        assert self._host is not None
+        assert self._checkpoint is not None
+        parameters = await asyncio.to_thread(block_parameters, self._checkpoint)
+        self.tabs.begin(self._host.identity, self.config.swarm, parameters)
+
     async def _handlers_of(self, serving: Serving) -> Handlers:
         """The handlers, answering with `serving` from now on; they are registered once in the life of a host."""
         assert self._host is not None
@@ -380,45 +507,15 @@ class Engine:
         self._handlers.serving = serving
         return self._handlers
 
-    async def _announced(self) -> None:
-        assert self._announcer is not None
-        try:
-            async with asyncio.timeout(_ANNOUNCE_TIMEOUT_S):
-                await self._announcer.wait_announced()
-        except TimeoutError:
-            raise NetworkError(
-                "the swarm's directory does not take this server's announcement",
-                hint="check that this computer's clock is right and that a bootstrap peer runs",
-            ) from None
-
     async def _announce_offline(self) -> None:
-        if self._announcer is not None:
-            await self._announcer.stop()
+        if self._announcements is not None:
+            await self._announcements.leave()
 
     async def _end_sessions(self, timeout_s: float) -> None:
         if self.serving is None:
             return
         if not await self.serving.sessions.end_all(self.serving.admission.refusal(), timeout_s=timeout_s):
             log.warning("%d sessions were cut off", len(self.serving.sessions))
-
-    async def _beat(self) -> None:
-        """Keep the heartbeat's figures fresh; the announcer decides when they go out."""
-        assert self._announcer is not None
-        assert self.serving is not None
-        while True:
-            await asyncio.sleep(self.config.heartbeat_s)
-            self._announcer.update(heartbeat=self._heartbeat())
-            for session in self.serving.parking.expire(time.monotonic()):
-                self.serving.compute.close(session.memory, None)
-
-    async def _choose_span(self, directory: Directory) -> Span:
-        if self.config.num_blocks is None:
-            raise UsageError("which blocks to serve is not said", hint="give a span, or a number of blocks")
-        view = await directory.fetch()
-        assert self._host is not None
-        model = ModelSize(self.config.swarm.num_blocks, block_bytes=0, token_bits=1)
-        own = Own(self._host.peer_id, self.config.num_blocks, throughput_tps=0)
-        return choose_span(SwarmMap.of(view.servers, model, own))
 
     def _open_and_maybe_load(self) -> tuple[Checkpoint, BlockSpan | None]:
         checkpoint = open_for_swarm(self.config)
@@ -441,75 +538,8 @@ class Engine:
             runtime_dir=config.runtime_dir,
         )
 
-    def _heartbeat(self) -> Heartbeat:
-        assert self._host is not None
-        serving = self.serving
-        assert serving is not None
-        load = serving.load(time.monotonic())
-        return Heartbeat(
-            peer_id=self._host.peer_id,
-            state=ServerState.ONLINE,
-            cache_tokens_left=serving.free_tokens,
-            queued_tokens=serving.compute.queued_tokens + serving.calls.queued_tokens,
-            step_ms=load.step_ms,
-            batch=load.batch,
-            queue_ms=load.queue_ms,
-        )
-
-    def _record(
-        self,
-        span: Span,
-        digests: tuple[str, ...],
-        speed: Speed,
-        *,
-        hidden_size: int,
-        adapters: tuple[str, ...] = (),
-    ) -> ServerRecord:
-        assert self._host is not None
-        config = self.config
-        rates = combine(speed, num_blocks=len(span), hidden_size=hidden_size, link_mbps=config.link_mbps)
-        if self.serving is not None:
-            self.serving.meter.network_tps = rates.network_tps
-        return ServerRecord(
-            peer_id=self._host.peer_id,
-            span=span,
-            revision=config.swarm.revision,
-            format=NumberFormat(config.dtype, config.quantization),
-            block_digests=digests,
-            max_batch_tokens=config.limits.max_batch_tokens,
-            max_length=config.limits.max_length,
-            inference_tps=speed.inference_tps,
-            forward_tps=speed.forward_tps,
-            network_tps=rates.network_tps,
-            throughput_tps=rates.throughput_tps,
-            version=version("potluck"),
-            public_name=config.public_name,
-            adapters=adapters,
-        )
-
 
 async def _start_libp2p(config: HostConfig) -> ServingHost:
     from potluck.p2p.libp2p import Libp2pHost
 
     return await Libp2pHost.start(config)
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Run blocking work in a thread that cannot keep the process alive: a download may take hours, leaving may not."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(outcome: Callable[[], None]) -> None:
-        if not future.done():
-            outcome()
-
-    def run() -> None:
-        try:
-            outcome = partial(future.set_result, work())
-        except BaseException as error:  # whatever it is, it belongs to whoever waits
-            outcome = partial(future.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: the engine left while this was at work
-            loop.call_soon_threadsafe(settle, outcome)
-
-    threading.Thread(target=run, name="load", daemon=True).start()
-    return await future

@@ -100,9 +100,9 @@ class SwarmMap:
 
     @property
     def at_rest(self) -> Bools:
-        """[servers]: all that it means to serve is live."""
+        """[servers]: all that it means to serve is live, and it may move from there."""
         is_done: Bools = (self.servers.spans == self.live).all(axis=1)
-        return is_done & (self.servers.length > 0)
+        return is_done & (self.servers.length > 0) & (self.servers.window > 0)
 
     def coverage(self, holds: Bools) -> Floats:
         """[blocks]: tokens a second of those who hold each block."""
@@ -131,7 +131,7 @@ class _Row:
         return cls(
             server.peer_id,
             *_cut(record.target, num_blocks),
-            min(record.window, num_blocks),
+            min(record.window, num_blocks) if record.moves else 0,
             record.throughput_tps,
             live if server.heartbeat.state is ServerState.ONLINE else slice(0),
             record.stored,

@@ -32,7 +32,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.network = FakeNetwork()
         self.events: list[EngineEvent] = []
-        config = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=folder, span=SPAN)
+        config = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=folder, span=SPAN, heartbeat_s=0.05)
         self.engine = Engine(config, self.events.append, start_host=self._start_host)
         self.client = self.network.start()
 
@@ -146,7 +146,6 @@ async def test_what_nobody_comes_back_to_is_let_go_with_its_memory(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parking, "KEEP_S", 0.0)
-    machine.engine.config = replace(machine.engine.config, heartbeat_s=0.01)
     await machine.begin()
     await machine.engine.offload()
     serving = machine.engine.serving

@@ -79,24 +79,16 @@ async def test_engine_answers_as_soon_as_it_says_online(swarm):
     assert told.value.code is Code.DRAINING
 
 
-async def test_engine_without_a_span_takes_the_blocks_that_are_missing(swarm):
-    async with swarm.engine(replace(CONFIG, span=Span(0, 2))):
-        other = Engine(replace(CONFIG, span=None, num_blocks=2), lambda _: None, start_host=swarm.start_host)
-        async with other:
-            assert set(await swarm.seen()) == {Span(0, 2), Span(2, 4)}
-
-
 @pytest.mark.parametrize(
     ("change", "error"),
     [
         ({"span": Span(2, 9)}, UsageError),
-        ({"span": None}, UsageError),
         ({"checkpoint": "/no/such/folder"}, CheckpointError),
         ({"swarm": replace(SWARM, num_blocks=5)}, CheckpointError),
         ({"dtype": "float8"}, UsageError),
         ({"device": "cuda:77"}, UsageError),
     ],
-    ids=["beyond the model", "no span", "no checkpoint", "another model", "unknown dtype", "no such device"],
+    ids=["beyond the model", "no checkpoint", "another model", "unknown dtype", "no such device"],
 )
 async def test_engine_that_cannot_start_says_why_and_leaves_nothing(swarm, change, error):
     with pytest.raises(error) as failed:

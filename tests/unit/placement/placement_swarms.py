@@ -38,6 +38,7 @@ def server(
         version="1",
         stored=frozenset(stored),
         download_bps=200e6,
+        moves=True,
     )
     links = {PeerId(peer): mbps for peer, mbps in (links_mbps or {}).items()}
     return LiveServer(record, Heartbeat(PeerId(name), state, 0, links_mbps=links))

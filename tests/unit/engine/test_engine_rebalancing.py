@@ -1,0 +1,137 @@
+"""Engines that choose their blocks themselves, on the fake network: they share the model out, and move while serving."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.engine_peers import CHECKPOINT, SWARM
+from potluck_daemon.engine import rebalancing
+from potluck_daemon.engine.config import EngineConfig
+from potluck_daemon.engine.events import EngineEvent, Online, Reshaped, Settled
+from potluck_daemon.engine.neighbours import following
+from potluck_daemon.engine.rebalancing import Anew, Grow, Shrink, next_step
+from potluck_daemon.engine.server import Engine
+
+from potluck.directory import Directory
+from potluck.p2p.config import HostConfig
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.records import ServerState
+
+CONFIG = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=Path("unused"), num_blocks=2, heartbeat_s=0.2)
+
+
+def test_blocks_are_added_while_there_is_room_and_the_others_go_afterwards() -> None:
+    """From 0:4 to 3:7 with room for five."""
+    live, target, done = Span(0, 4), Span(3, 7), []
+    while (step := next_step(live, target, 5, [3, 4, 5, 6])) is not None:
+        done.append(step)
+        if isinstance(step, Grow):
+            live = Span(min(live.start, step.block), max(live.end, step.block + 1))
+        elif isinstance(step, Shrink):
+            live = step.kept
+        assert len(live) <= 5
+    assert done == [Grow(4), Shrink(Span(3, 5)), Grow(5), Grow(6)]
+    assert live == target
+
+
+def test_growth_follows_the_order_that_the_swarm_needs() -> None:
+    assert next_step(Span(5, 6), Span(3, 8), 5, [5, 4, 6, 7, 3]) == Grow(4)
+    assert next_step(Span(5, 6), Span(3, 8), 5, [5, 6, 7, 4, 3]) == Grow(6)
+
+
+def test_where_nothing_stays_the_target_is_begun_anew() -> None:
+    assert next_step(Span(0, 2), Span(2, 4), 2, [2, 3]) == Anew()
+
+
+def test_everybody_is_watched_by_as_many_as_they_watch() -> None:
+    peers = [PeerId(name) for name in "adcbefg"]
+    watched = [other for peer in peers for other in following(peers, peer, 3)]
+    assert sorted(watched) == sorted(3 * peers)
+    assert following(peers[:2], PeerId("a"), 3) == ["d"]
+
+
+class Swarm:
+    """Engines on a fake network, and what they told."""
+
+    def __init__(self) -> None:
+        self.network = FakeNetwork()
+        self.told: asyncio.Queue[None] = asyncio.Queue()
+
+    @asynccontextmanager
+    async def engine(self, config: EngineConfig = CONFIG) -> AsyncIterator[Told]:
+        told = Told(self)
+        engine = Engine(config, told.tell, start_host=told.start_host)
+        told.engine = engine
+        await engine.start()
+        try:
+            yield told
+        finally:
+            await engine.stop()
+
+    async def coverage(self) -> list[int]:
+        view = await Directory(self.network.start(), SWARM).fetch()
+        online = [server for server in view.servers if server.heartbeat.state is ServerState.ONLINE]
+        return [sum(block in server.span for server in online) for block in range(SWARM.num_blocks)]
+
+    async def until_covered(self, fewest: int) -> None:
+        async with asyncio.timeout(60):
+            while min(await self.coverage()) < fewest:
+                await self.told.get()
+
+
+class Told:
+    """One engine, its host and its events."""
+
+    engine: Engine
+    host: FakeHost
+
+    def __init__(self, swarm: Swarm) -> None:
+        self.events: list[EngineEvent] = []
+        self._swarm = swarm
+
+    def tell(self, event: EngineEvent) -> None:
+        self.events.append(event)
+        self._swarm.told.put_nowait(None)
+
+    async def start_host(self, _: HostConfig) -> FakeHost:
+        self.host = self._swarm.network.start()
+        return self.host
+
+    async def until(self, is_so: Callable[[EngineEvent], bool]) -> None:
+        async with asyncio.timeout(60):
+            while not any(is_so(event) for event in self.events):
+                await self._swarm.told.get()
+
+    @property
+    def span(self) -> Span:
+        assert self.engine.serving is not None
+        return self.engine.serving.blocks.span
+
+
+@pytest.fixture
+def swarm(monkeypatch: pytest.MonkeyPatch) -> Swarm:
+    monkeypatch.setattr(rebalancing, "CHECK_S", 0.2)
+    monkeypatch.setattr(rebalancing, "_JOIN_PAUSE_S", (0.0, 0.01))
+    return Swarm()
+
+
+async def test_the_first_block_answers_before_the_others_are_loaded(swarm: Swarm) -> None:
+    async with swarm.engine(replace(CONFIG, num_blocks=4)) as told:
+        online = next(event for event in told.events if isinstance(event, Online))
+        assert len(online.span) == 1
+        await told.until(lambda event: isinstance(event, Settled))
+        spans = [event.span for event in told.events if isinstance(event, Reshaped)]
+        assert [len(span) for span in spans] == [2, 3, 4]
+        assert min(await swarm.coverage()) == 1
+
+
+async def test_engines_without_orders_share_the_model_out(swarm: Swarm) -> None:
+    async with AsyncExitStack() as stack:
+        await asyncio.gather(*(stack.enter_async_context(swarm.engine()) for _ in range(2)))
+        await swarm.until_covered(1)
