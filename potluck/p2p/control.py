@@ -89,6 +89,15 @@ class ControlClient:
         )
         await self.request(pb.Request(type=pb.Request.CONNECT, connect=connect), timeout_s=timeout_s)
 
+    async def list_peers(self, *, timeout_s: float) -> dict[PeerId, tuple[str, ...]]:
+        """Who is connected, and the far ends of the connections. Raises NetworkError."""
+        response = await self.request(pb.Request(type=pb.Request.LIST_PEERS), timeout_s=timeout_s)
+        found: dict[PeerId, tuple[str, ...]] = {}
+        for info in response.peers:
+            peer = _peer_id(info.id)
+            found[peer] = (*found.get(peer, ()), *(str(Multiaddr(raw)) for raw in info.addrs))
+        return found
+
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         """Raises RemoteError: the peer's own, or UNREACHABLE."""
         if self._unary is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import itertools
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from potluck.p2p.control import ControlClient
 from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.dht_node import DhtNode, StoredValue
 from potluck.p2p.identity import Identity, write_private
+from potluck.p2p.nameless import nameless_node
 from potluck.p2p.network import DhtKey, DhtSubkey, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.protocol.blocks import PeerId
@@ -29,10 +31,18 @@ log = logging.getLogger(__name__)
 
 _CONTROL_TIMEOUT_S = 5.0
 _DIAL_TIMEOUT_S = 5.0
+_STRANGER_TIMEOUT_S = 3.0  # routers drop what they do not expect without a word
 _IDENTITY_CHECK_S = 3.0
+_VOUCH_S = 1.5  # p2pd asks whoever connects at once, and the dial back takes milliseconds; nothing tells when it did
 _EMPTY_TABLE = "failed to find any peer in table"  # p2pd's words
 _ROUTE_ATTEMPTS, _ROUTE_PAUSE_S, _ROUTE_ANSWER_S = 40, 0.02, 0.5
 _REJOIN_INTERVAL_S = 30.0  # how long a node may be alone after its bootstrap peer came back
+_RELAY_LIMITS = {  # of one relayed connection; the defaults end it after 4 GiB or 30 minutes and hold 32 MiB for it
+    "relayMaxCircuits": 512,
+    "relayDataLimit": 1 << 50,
+    "relayTimeLimit": "24h",
+    "relayBufferSize": 1 << 18,
+}
 
 
 class Libp2pHost:
@@ -48,6 +58,7 @@ class Libp2pHost:
         self._control: ControlClient | None = None
         self._dht: DhtNode | None = None
         self._rejoining: asyncio.Task[None] | None = None
+        self._strangers = itertools.count()
         self._closing = False
 
     @classmethod
@@ -123,6 +134,29 @@ class Libp2pHost:
             raise NetworkError("the node is closed")
         return await self._dht.get(keys)
 
+    async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
+        """Who is connected now, and at which addresses we see them. Raises NetworkError."""
+        return await self._running().list_peers(timeout_s=_CONTROL_TIMEOUT_S)
+
+    async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool:
+        """Whether a stranger from here reaches `peer` at one of `addrs` (without /p2p/).
+
+        Args:
+            seen_as: this node's address as `peer` sees it. With one, the stranger stays long enough for the peer's
+                p2pd to find out that it can be reached, without which its relay ends every connection after 128 KiB.
+        """
+        if self._directory is None:
+            return False
+        name = f"stranger-{next(self._strangers)}"
+        try:
+            async with nameless_node(self._directory.path, name, announce=seen_as) as control:
+                await control.connect(peer, addrs, timeout_s=_STRANGER_TIMEOUT_S)
+                if seen_as:
+                    await asyncio.sleep(_VOUCH_S)
+        except NetworkError:
+            return False
+        return True
+
     async def wait_lost(self) -> None:
         """Return once p2pd ended without being asked to: this node is of no use any more."""
         if self._process is not None:
@@ -155,7 +189,8 @@ class Libp2pHost:
             identity_path = self._directory.path / "identity"
             write_private(identity_path, self.identity.to_bytes(), replace=True)
         self._identity_lock = _lock_identity(identity_path)
-        probe = asyncio.create_task(self._is_identity_taken()) if check_identity and self._bootstrap else None
+        asks = check_identity and self._bootstrap and not config.relays  # behind relays: it was there a moment ago
+        probe = asyncio.create_task(self._is_identity_taken()) if asks else None
         try:
             # At once, as nobody can know where we are before we dial somebody; unless others remember our port from an
             # earlier run: then the probe would meet us there.
@@ -187,7 +222,7 @@ class Libp2pHost:
             control,
             self.peer_id,
             bootstrap_peers=self._config.bootstrap_peers,
-            client=self._config.dht_client,
+            client=self._config.dht_client or bool(self._config.relays),
             checks=self._config.record_checks,
         )
         if self._bootstrap:
@@ -207,23 +242,13 @@ class Libp2pHost:
     async def _is_identity_taken(self) -> bool:
         """Whether somebody else in the network answers to our peer id, as seen by a nameless node."""
         assert self._directory is not None
-        control_path, listen_path = self._directory.path / "probe.sock", self._directory.path / "probe-node.sock"
-        config = HostConfig(bootstrap_peers=self._config.bootstrap_peers, dht_client=True, listen_addrs=())
-        process = await DaemonProcess.start(
-            _p2pd_arguments(config, None, control_path), timeout_s=self._config.start_timeout_s
-        )
-        control = ControlClient(control_path, listen_path)
         try:
-            await control.start(timeout_s=_CONTROL_TIMEOUT_S)
-            await _dial_any(control, self._bootstrap)
-            await control.connect(self.peer_id, timeout_s=_IDENTITY_CHECK_S)
+            async with nameless_node(self._directory.path, "probe") as control:
+                await _dial_any(control, self._bootstrap)
+                await control.connect(self.peer_id, timeout_s=_IDENTITY_CHECK_S)
         except NetworkError:
             return False  # unknown, not reachable, or no network at all: joining will tell
-        else:
-            return True
-        finally:
-            await control.close()
-            await process.stop()
+        return True
 
     def _running(self) -> ControlClient:
         if self._control is None or self._closing:
@@ -236,17 +261,19 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
     if nat is None:
         nat = not all(addresses.is_loopback(addr) for addr in (*config.listen_addrs, *config.bootstrap_peers))
     serves = nat and not config.dht_client
-    arguments = {
+    relays = serves and config.relays_for_others and not config.relays
+    arguments: dict[str, object] = {
         "listen": f"/unix{control_path}",
-        "dhtClient" if config.dht_client else "dhtServer": 1,
+        "dhtClient" if config.dht_client or config.relays else "dhtServer": 1,
         "connManager": 1,
         "idleTimeout": "30s",
         "relay": int(nat),
-        "relayService": int(serves),
-        "autonat": int(serves),
+        "relayService": int(relays),
+        "autonat": int(serves),  # which is also what makes p2pd try to punch holes
         "natPortMap": int(serves),
-        "autoRelay": int(serves and bool(config.bootstrap_peers)),
     }
+    if relays:
+        arguments |= _RELAY_LIMITS
     if identity_path is not None:
         arguments["id"] = str(identity_path)
     if config.listen_addrs:
@@ -255,8 +282,9 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
         arguments["noListenAddrs"] = 1
     if config.announce_addrs:
         arguments["announceAddrs"] = ",".join(config.announce_addrs)
-    if arguments["autoRelay"]:  # p2pd panics at relays to trust without a wish to use them
-        arguments["trustedRelays"] = ",".join(config.bootstrap_peers)
+    if config.relays:  # by name: p2pd's own search for relays takes three minutes when few are known
+        arguments |= {"autoRelay": 1, "relayDiscovery": 0, "forceReachabilityPrivate": 1}
+        arguments["trustedRelays"] = ",".join(config.relays)
     return [f"-{name}={value}" for name, value in arguments.items()]
 
 

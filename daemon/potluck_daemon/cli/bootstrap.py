@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
 async def _serve(args: argparse.Namespace) -> int:
     from potluck.p2p.config import HostConfig
     from potluck.p2p.libp2p import Libp2pHost
+    from potluck_daemon.engine.reachability import start_reachable
     from potluck_daemon.settings.places import user_places
 
     stop = asyncio.Event()
@@ -60,7 +61,7 @@ async def _serve(args: argparse.Namespace) -> int:
         listen_addrs=(listen_address(args.host, args.port),),
         announce_addrs=tuple(args.announce),
     )
-    host = await Libp2pHost.start(config)
+    host, _ = await start_reachable(Libp2pHost.start, config)
     try:
         addresses = await host.addresses()
         if args.json:

@@ -1,0 +1,179 @@
+"""Can others dial this node? Asked of peers, who try; and answered to peers that ask.
+
+A node that nobody can dial is started again behind relays: its bootstrap peers, and others it met that can be dialled.
+Imports nothing heavy: a bootstrap node answers as well.
+
+p2pd decides by itself how generous its relay is: 128 KiB a connection until its own AutoNAT heard that dials arrive,
+and its flag to be told so loses a race within it (measured, decision 0019). So a node that relays has itself dialled
+by whoever asks it something, before it answers; what p2pd learns from that opens its relay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from potluck.errors import PotluckError
+from potluck.p2p.config import HostConfig
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.dial_back import DIAL_BACK, DialBack, decode_answer, encode_answer
+
+log = logging.getLogger(__name__)
+
+_MAX_ASKED = 5
+_ASK_TIMEOUT_S = 12.0  # longer than a dial that nobody answers, and the question that may come before it
+_VOUCH_TIMEOUT_S = 8.0
+_MAX_ANSWERS = 4  # at a time: each is a process for some seconds
+_MAX_RELAYS = 4
+
+
+class Reach(StrEnum):
+    """How others get to this node."""
+
+    UNKNOWN = "unknown"  # nobody was there to be asked, or it is a network of one machine
+    DIRECT = "direct"
+    RELAYED = "relayed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the peers said that were asked."""
+
+    reach: Reach = Reach.UNKNOWN
+    num_asked: int = 0  # of them answered
+    num_reached: int = 0  # of them reached this node
+
+
+class DialledHost(Host, Protocol):
+    """What this needs of a node."""
+
+    async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]: ...
+
+    async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool: ...
+
+
+HostT = TypeVar("HostT", bound=DialledHost)
+
+
+def judge(answers: Iterable[bool | None]) -> Finding:
+    """Half of those that answered must have reached this node; a single peer may have its own trouble."""
+    said = [answer for answer in answers if answer is not None]
+    if not said:
+        return Finding()
+    return Finding(Reach.DIRECT if 2 * sum(said) >= len(said) else Reach.RELAYED, len(said), sum(said))
+
+
+def relays_of(config: HostConfig, neighbours: Mapping[PeerId, tuple[str, ...]]) -> tuple[str, ...]:
+    """Who may relay for us: the bootstrap peers, then those that we dialled ourselves."""
+    met = [f"{addrs[0]}/p2p/{peer}" for peer, addrs in neighbours.items() if addrs and "p2p-circuit" not in addrs[0]]
+    known = {addr.rpartition("/p2p/")[2] for addr in config.bootstrap_peers}
+    return (*config.bootstrap_peers, *(addr for addr in met if addr.rpartition("/p2p/")[2] not in known))[:_MAX_RELAYS]
+
+
+class Reachability:
+    """One node's questions and answers."""
+
+    def __init__(self, host: DialledHost, *, relays: bool) -> None:
+        self._host = host
+        self._wants_vouching = relays
+        self._asking: set[PeerId] = set()
+        self._num_answering = 0
+
+    async def serve(self) -> None:
+        """Answer from now on."""
+        await self._host.serve_unary(DIAL_BACK, self.answer)
+
+    async def find_out(self) -> Finding:
+        """Ask some of those who are connected. Never raises for what they answer."""
+        try:
+            peers = list(await self._host.neighbours())[:_MAX_ASKED]
+        except PotluckError:
+            return Finding()
+        return judge(await asyncio.gather(*(self._ask(peer, _ASK_TIMEOUT_S) for peer in peers)))
+
+    async def answer(self, body: bytes, peer: PeerId) -> bytes:
+        """Dial the caller anew, but only at the address that it has for us: nobody is dialled on somebody's word."""
+        question = DialBack.from_bytes(body)
+        if self._num_answering >= _MAX_ANSWERS:
+            raise RemoteError(Code.BUSY, "too many dials", retry_after_s=5.0)
+        self._num_answering += 1
+        try:
+            if self._wants_vouching and peer not in self._asking and not question.seen_as:
+                self._wants_vouching = not await self._ask(peer, _VOUCH_TIMEOUT_S, stay=True)
+            seen = {ip_of(addr) for addr in (await self._host.neighbours()).get(peer, ())}
+            # Behind a router a peer knows only private addresses, but its port may be open at the router.
+            addresses = list(dict.fromkeys(moved for addr in question.addresses for moved in _moved_to(seen, addr)))
+            if not addresses:
+                return encode_answer(False)
+            return encode_answer(await self._host.dial_anew(peer, addresses, seen_as=question.seen_as))
+        finally:
+            self._num_answering -= 1
+
+    async def _ask(self, peer: PeerId, timeout_s: float, *, stay: bool = False) -> bool | None:
+        """What one peer says; None: it does not answer, or knows no such question."""
+        self._asking.add(peer)
+        try:
+            own = [addr.rpartition("/p2p/")[0] for addr in await self._host.addresses()]
+            seen_as = next(iter((await self._host.neighbours()).get(peer, ())), "") if stay else ""
+            body = DialBack(tuple(addr for addr in own if ip_of(addr)), seen_as).to_bytes()
+            return decode_answer(await self._host.call(peer, DIAL_BACK, body, timeout_s=timeout_s))
+        except PotluckError as error:
+            log.debug("a peer does not say whether it can dial us: %s", error)
+            return None
+        finally:
+            self._asking.discard(peer)
+
+
+async def start_reachable(
+    start_host: Callable[[HostConfig], Awaitable[HostT]], config: HostConfig
+) -> tuple[HostT, Finding]:
+    """A node that others get to: as it is, or behind relays if the peers that were asked cannot dial it.
+
+    In a network within one machine nobody is asked.
+
+    Raises:
+        NetworkError: as `start_host`.
+    """
+    host = await start_host(config)
+    try:
+        reachability = Reachability(host, relays=config.relays_for_others)
+        await reachability.serve()
+        finding = Finding() if _is_local(config) else await reachability.find_out()
+        if finding.reach is not Reach.RELAYED:
+            return host, finding
+        relays = relays_of(config, await host.neighbours())
+    except BaseException:
+        await host.close()
+        raise
+    log.warning("none of %d peers can dial this node: it goes behind a relay", finding.num_asked)
+    await host.close()
+    host = await start_host(replace(config, relays=relays))
+    await Reachability(host, relays=False).serve()
+    return host, finding
+
+
+def ip_of(addr: str) -> str:
+    """The IP address in a direct multiaddr; empty for a relayed one."""
+    parts = addr.split("/")
+    return parts[2] if len(parts) > 4 and parts[1] in ("ip4", "ip6") and "p2p-circuit" not in parts else ""
+
+
+def _moved_to(ips: set[str], addr: str) -> list[str]:
+    """The address at these IP addresses instead of its own, as far as they are of its kind."""
+    parts = addr.split("/")
+    kinds = {ip: "ip6" if ":" in ip else "ip4" for ip in ips if ip}
+    return ["/".join(("", kind, ip, *parts[3:])) for ip, kind in kinds.items() if ip_of(addr) and kind == parts[1]]
+
+
+def _is_local(config: HostConfig) -> bool:
+    """Whether it is a network within this machine."""
+    return all(
+        ip_of(addr).startswith("127.") or ip_of(addr) == "::1"
+        for addr in (*config.listen_addrs, *config.bootstrap_peers)
+    )

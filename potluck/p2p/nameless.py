@@ -1,0 +1,39 @@
+"""A p2pd of its own, nameless and for a moment: what a stranger sees of a peer.
+
+It listens nowhere and uses no relay, so a peer that it reaches can be reached by everybody who is where we are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from potluck.p2p.control import ControlClient
+from potluck.p2p.daemon_process import DaemonProcess
+
+_CONTROL_TIMEOUT_S = 5.0
+_START_TIMEOUT_S = 10.0
+
+
+@contextlib.asynccontextmanager
+async def nameless_node(folder: Path, name: str, *, announce: str = "") -> AsyncIterator[ControlClient]:
+    """A node that ends with the context. Raises NetworkError if it does not start.
+
+    Args:
+        folder: where its sockets live, told apart by `name`.
+        announce: the address it comes from, as others see it. With one it also answers p2pd's own question whether a
+            dial arrives (AutoNAT), which p2pd only asks peers with public addresses.
+    """
+    control_path, listen_path = folder / f"{name}.sock", folder / f"{name}-node.sock"
+    arguments = [f"-listen=/unix{control_path}", "-dhtClient=1", "-noListenAddrs=1", "-relay=0", "-idleTimeout=30s"]
+    if announce:
+        arguments += ["-autonat=1", f"-announceAddrs={announce}"]
+    process = await DaemonProcess.start(arguments, timeout_s=_START_TIMEOUT_S)
+    control = ControlClient(control_path, listen_path)
+    try:
+        await control.start(timeout_s=_CONTROL_TIMEOUT_S)
+        yield control
+    finally:
+        await control.close()
+        await process.stop()
