@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from dataclasses import replace
 
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S, RECORD_INTERVAL_S, Directory
 from potluck.errors import PotluckError
@@ -13,6 +14,10 @@ from potluck.protocol.records import Heartbeat, ServerRecord
 log = logging.getLogger(__name__)
 
 _RETRY_S = 2.0
+_DETAILS_INTERVAL_S = 30.0  # this and the next: longer in larger swarms, where each reader pays for each change
+_SPACING_S = 3.0  # between two records; nothing in a small swarm
+_WORTH_TELLING = 1.1  # by which factor a speed must have changed
+_SPEEDS = ("inference_tps", "forward_tps", "network_tps", "throughput_tps", "download_bps")
 _LEAVE_TIMEOUT_S = 5.0
 
 
@@ -33,7 +38,10 @@ class Announcer:
         self._heartbeat = heartbeat
         self._record_interval_s = record_interval_s
         self._heartbeat_interval_s = heartbeat_interval_s
-        self._record_due_s = 0.0  # of the loop's clock
+        self._details: ServerRecord | None = None  # differs from the record by details only
+        self._details_due_s = 0.0
+        self._record_due_s = 0.0  # of the loop's clock, as the others
+        self._told_s = 0.0
         self._version = 1  # of what was asked to be announced
         self._announced = asyncio.Condition()
         self._announced_version = 0
@@ -45,10 +53,17 @@ class Announcer:
         self._task = asyncio.create_task(self._run())
 
     def update(self, *, record: ServerRecord | None = None, heartbeat: Heartbeat | None = None) -> None:
-        """A new record or a new state goes out at once, other figures of a heartbeat with the next beat."""
+        """A new state and a record of other blocks go out at once, other figures of a heartbeat with the next beat.
+
+        Speeds and what is stored are told every few minutes, if they are worth it.
+        """
         is_urgent = False
         if record is not None and record != self._record:
-            self._record, self._record_due_s, is_urgent = record, 0.0, True
+            if serves_the_same(self._record, record):
+                self._details = record if is_worth_telling(self._record, record) else None
+            else:
+                self._record, self._details, is_urgent = record, None, True
+                self._record_due_s = self._told_s + _SPACING_S * (self._directory.stretch - 1)
         if heartbeat is not None:
             is_urgent = is_urgent or heartbeat.state is not self._heartbeat.state
             self._heartbeat = heartbeat
@@ -57,7 +72,7 @@ class Announcer:
             self._wake.set()
 
     async def wait_announced(self) -> None:
-        """Return once the directory took everything that was urgent until now."""
+        """Return once the directory took what was urgent until now; in a large swarm records may come a bit later."""
         version = self._version
         async with self._announced:
             await self._announced.wait_for(lambda: self._announced_version >= version)
@@ -81,17 +96,26 @@ class Announcer:
                 async with self._announced:
                     self._announced_version = version
                     self._announced.notify_all()
-                pause_s = self._heartbeat_interval_s
+                pause_s = self._pause_s()
             else:
                 pause_s = min(_RETRY_S, self._heartbeat_interval_s)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
                     await self._wake.wait()
 
+    def _pause_s(self) -> float:
+        """Until the next heartbeat, or until a record may follow the one before."""
+        until_record_s = max(self._record_due_s - asyncio.get_running_loop().time(), 0.0)
+        return min(self._heartbeat_interval_s * self._directory.stretch, until_record_s)
+
     async def _announce(self) -> bool:
         loop = asyncio.get_running_loop()
+        if self._details is not None and loop.time() >= self._details_due_s:
+            self._record, self._details, self._record_due_s = self._details, None, 0.0
         try:
             if loop.time() >= self._record_due_s:
+                self._told_s = loop.time()
+                self._details_due_s = self._told_s + _DETAILS_INTERVAL_S * self._directory.stretch
                 due_s, self._record_due_s = loop.time() + self._record_interval_s, float("inf")
                 try:
                     await self._directory.announce(self._record)
@@ -110,3 +134,14 @@ class Announcer:
             log.info("this server announces itself again")
         self._is_failing = False
         return True
+
+
+def serves_the_same(old: ServerRecord, new: ServerRecord) -> bool:
+    """Whether two records of a server differ in nothing but its speeds and what is on its disk."""
+    return replace(new, stored=old.stored, **{name: getattr(old, name) for name in _SPEEDS}) == old
+
+
+def is_worth_telling(old: ServerRecord, new: ServerRecord) -> bool:
+    """Whether such details differ by more than what measurements differ by anyway."""
+    pairs = ((getattr(old, name), getattr(new, name)) for name in _SPEEDS)
+    return old.stored != new.stored or any(max(pair) > _WORTH_TELLING * min(pair) for pair in pairs)

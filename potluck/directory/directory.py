@@ -51,6 +51,7 @@ HEARTBEAT_INTERVAL_S = 10.0  # a third of a heartbeat's life
 NUM_BEACONS = 128  # servers that are in the DHT too: where strangers begin, and all of a swarm up to this size
 _STRETCH_FROM = 250  # servers; with more of them heartbeats come more rarely: 25 a second reach everybody
 _DHT_INTERVAL_S = 60.0  # between two readings of the DHT while servers answer
+_HURRY_S = 1.0
 _LINKS_INTERVAL_S = 60.0  # measurements are no news before
 _IN_DHT = (Kind.RECORD, Kind.HEARTBEAT)
 _SOURCES = 2  # servers asked at a reading until one answers
@@ -163,10 +164,7 @@ class Directory:
             NetworkError: neither a server nor the DHT answers.
         """
         dropped_before = self.reader.num_dropped
-        if self._gossip is None and self.table.all(Kind.RECORD):
-            is_heard = await self._ask()
-        else:
-            is_heard = self._gossip is not None and bool(self._gossip.partners())
+        is_heard = bool(self._gossip.partners()) if self._gossip else not thorough and await self._ask()
         if thorough or not is_heard or self._clock() >= self._dht_due:
             try:
                 dropped_before -= await self._read_dht()
@@ -175,7 +173,9 @@ class Directory:
                 if not is_heard:
                     raise
             if self._gossip is None and not is_heard:
-                await self._ask()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_HURRY_S):  # whoever waits for missing blocks waits for no silent server
+                        await self._ask()
         self.table.expire(self._clock(), beatless=self._gossip is not None)
         return SwarmView(self._servers(), self._clock(), self.reader.num_dropped - dropped_before)
 
@@ -206,14 +206,16 @@ class Directory:
         live = [
             server.peer_id
             for server in self.table.live(now)
-            if server.peer_id != self._host.peer_id and self._deaf_until.get(server.peer_id, 0.0) <= now
+            if server.peer_id != self._host.peer_id
+            and server.peer_id not in self._reported
+            and self._deaf_until.get(server.peer_id, 0.0) <= now
         ]
         for source in random.sample(live, min(_SOURCES, len(live))):
             try:
                 await self.reader.ask(source)
             except RemoteError as error:
                 log.debug("a server does not tell what it knows of the swarm: %s", error)
-                self._deaf_until[source] = now + _DEAF_S
+                self._deaf_until[source] = now + (error.retry_after_s or _DEAF_S)
                 continue
             return True
         return False

@@ -23,6 +23,8 @@ SWARM, ME = new_swarm("home", "m", 8), Identity.generate()
 class CountingDirectory:
     """Remembers what was announced, and fails as often as told."""
 
+    stretch = 1.0
+
     def __init__(self, failures: list[BaseException] | None = None) -> None:
         self.records: list[ServerRecord] = []
         self.beats: list[Heartbeat] = []
@@ -100,6 +102,24 @@ async def test_only_a_new_state_or_record_is_urgent() -> None:
     await announcer.wait_announced()
     assert (len(directory.records), len(directory.beats)) == (1, 2)
     await announcer.stop()
+
+
+async def test_new_speeds_wait_for_their_time_and_small_ones_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck.directory.announcer._DETAILS_INTERVAL_S", 0.0)
+    directory = CountingDirectory()
+    announcer = make(directory, heartbeat_interval_s=0.01)
+    announcer.start()
+    await announcer.wait_announced()
+    announcer.update(record=record_of(ME.peer_id, 0, 4, inference_tps=105.0))
+    announcer.update(record=record_of(ME.peer_id, 0, 4, inference_tps=120.0))
+    while len(directory.records) < 2:
+        directory.beaten.clear()
+        await directory.beaten.wait()
+    announcer.update(record=record_of(ME.peer_id, 0, 4, inference_tps=125.0))
+    directory.beaten.clear()
+    await directory.beaten.wait()
+    await announcer.stop()
+    assert [record.inference_tps for record in directory.records] == [100.0, 120.0]
 
 
 async def test_failures_are_survived_with_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
