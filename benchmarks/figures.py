@@ -442,5 +442,21 @@ FIGURES = {
             "offloading:restore",
             "weights, warm, and keys and values back: share of memcpy's speed",
         ),
+        Figure(
+            "route_n10000",
+            "ms",
+            "lower",
+            10,
+            "routing.search_time:ten_thousand",
+            "99th percentile of one route through 10,000 servers: a dozen noisy routes at once, CPU time",
+        ),
+        Figure(
+            "sim_routing",
+            "share",
+            "higher",
+            0.97,
+            "routing.throughput:over_oracle",
+            "1000 simulated decode sessions on 300 servers, heartbeats up to 30 s old: throughput over an oracle",
+        ),
     )
 }

@@ -18,7 +18,7 @@ from potluck.errors import PotluckError
 from potluck.p2p.identity import Identity, public_key_of
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import Timing
-from potluck.protocol.receipts import Receipt, ReceiptError, Work, read_countersigned, sign_receipt, swarm_id
+from potluck.protocol.receipts import Papers, Receipt, ReceiptError, Work, read_countersigned, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 
 _log = logging.getLogger(__name__)
@@ -29,14 +29,6 @@ _BOOK_EVERY_S = 30.0
 _PARAMETERS_TIMEOUT_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Papers:
-    """For whom this client spends, and what that donor did for others; see `potluck.protocol.receipts`."""
-
-    delegation: bytes
-    vouchers: tuple[bytes, ...] = ()
-
-
 class Purse(Protocol):
     """A donor's credit. Both calls block and may raise PotluckError."""
 
@@ -44,7 +36,7 @@ class Purse(Protocol):
         """Let this client spend."""
 
     def book(self, receipts: Sequence[bytes], model: str) -> None:
-        """Countersigned receipts for what servers did for this client."""
+        """Countersigned receipts for what servers did for this client, each with its delegation."""
 
 
 Settle = Callable[[PeerId, bytes], Awaitable[bytes]]
@@ -228,7 +220,7 @@ class Signer:
             return
         if (receipt.tab, receipt.client) != (tab.name, self._identity.public_key) or self.papers is None:
             return
-        self._to_book[receipt.tab] = data
+        self._to_book[receipt.tab] = data + self.papers.delegation
         if self._booking is None:
             loop = asyncio.get_running_loop()
             self._booking = loop.call_later(_BOOK_EVERY_S, self._book_soon)

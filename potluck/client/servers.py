@@ -26,6 +26,8 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.swarm import Swarm
 from potluck.routing import (
+    DRAWS,
+    MOST_ASKED,
     STICKINESS,
     Affinity,
     Needs,
@@ -40,6 +42,7 @@ from potluck.routing import (
     estimate_rtts,
     find_route,
     reprice,
+    shortlist,
 )
 
 _log = logging.getLogger(__name__)
@@ -49,7 +52,6 @@ _MAX_PINGS = 32  # at a time
 _RTT_LIVES_S = 300.0
 _NO_NEEDS = Needs()
 _RETRY_S = (0.2, 0.5, 1.0, 2.0)  # pauses while blocks are missing; the last one repeats
-_DRAWS = 4  # routes whose servers are asked for quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +141,14 @@ class Servers:
         A route that was given the same beginning is taken if it costs little more.
         """
         route = await self.find_route(span, needs, unwanted=unwanted)
-        routes = self._draw(span, needs, unwanted, draws=_DRAWS)
+        routes = self._draw(span, needs, unwanted, draws=DRAWS)
         known = self._known_route(span, needs, errand, unwanted)
         if known is not None:
-            routes.append(known)
+            routes.insert(0, known)
         if len({each.parts for each in routes}) == 1:
             return routes[0]
-        asked = {hop.peer_id: hop.server for each in routes for hop in each.hops}
-        quotes = await self._quoting.ask(asked.values(), span, rows=errand.rows, tokens=errand.tokens)
+        asked = shortlist(routes, MOST_ASKED)
+        quotes = await self._quoting.ask(asked, span, rows=errand.rows, tokens=errand.tokens)
         for peer, error in quotes.refused.items():
             self.note_failure(peer, judge(error))
         self._ping_soon(peer for peer in quotes.rtts_s if peer not in self._rtts)

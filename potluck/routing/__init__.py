@@ -6,9 +6,20 @@ from potluck.routing.needs import Needs, Vantage
 from potluck.routing.pace import Pace, Slowness
 from potluck.routing.roster import Roster
 from potluck.routing.route import Hop, NoRouteError, Route, Variant
-from potluck.routing.search import choose_adapter, draw_routes, find_route, replacement, reprice
+from potluck.routing.search import (
+    DRAWS,
+    MOST_ASKED,
+    choose_adapter,
+    draw_routes,
+    find_route,
+    replacement,
+    reprice,
+    shortlist,
+)
 
 __all__ = [
+    "DRAWS",
+    "MOST_ASKED",
     "STICKINESS",
     "Affinity",
     "Hop",
@@ -27,4 +38,5 @@ __all__ = [
     "find_route",
     "replacement",
     "reprice",
+    "shortlist",
 ]

@@ -23,7 +23,9 @@ from potluck.routing.needs import Needs, Vantage
 from potluck.routing.roster import Floats, Ints, Roster
 from potluck.routing.route import Hop, Route
 
-NOISE_SIGMA = 0.35  # of the logarithm of costs; simulated: docs/decisions/0018
+NOISE_SIGMA = 0.35  # of the logarithm of costs; this and the next two are simulated: docs/decisions/0018
+DRAWS = 12  # noisy routes of a session that is to stay
+MOST_ASKED = 16  # servers on them that are asked for quotes
 _NO_NEEDS = Needs()
 _NOTHING_KNOWN = Vantage()
 
@@ -54,6 +56,16 @@ def draw_routes(
     Raises: as `find_route`.
     """
     return _search(roster, span, vantage, needs, (rng, draws))
+
+
+def shortlist(routes: Iterable[Route], most: int) -> list[LiveServer]:
+    """The servers of as many routes as have no more than `most` together; those of the first in any case."""
+    servers: dict[PeerId, LiveServer] = {}
+    for route in routes:
+        more = {hop.peer_id: hop.server for hop in route.hops}
+        if not servers or len(servers | more) <= most:
+            servers |= more
+    return list(servers.values())
 
 
 def replacement(

@@ -1,0 +1,58 @@
+"""Figure `route_n10000`: how long a client with ten thousand servers in its roster looks for a route.
+
+The roster is made when the directory is read, so its time is told apart. Times are CPU times of this thread: what
+others do to the machine meanwhile is not the search's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from benchmarks.figures import Measured
+from benchmarks.routing.fleet import Fleet
+from benchmarks.routing.policies import Client
+from benchmarks.simulation.scenario import scenario
+from potluck.protocol.blocks import Span
+from potluck.routing import DRAWS, Roster, Vantage, draw_routes, find_route
+
+T = TypeVar("T")
+
+_SERVERS = 10_000
+
+
+def ten_thousand(soak: bool) -> Measured:
+    fleet, rng = Fleet.random(_SERVERS, seed=1), np.random.default_rng(2)
+    whole = Span(0, scenario()["model"]["num_blocks"])
+    roster, first_ms = _timed(lambda: Roster.of(fleet.servers))
+    roster, again_ms = _timed(lambda: Roster.of(fleet.servers, roster))
+    routes_ms, one_ms, estimates_ms = [], [], []
+    for _ in range(50 if soak else 10):
+        (client,), estimate_ms = _timed(lambda: Client.random(fleet, 1, rng))
+        estimates_ms.append(estimate_ms)
+        vantage = Vantage(rtts_s=client.known_s)
+        search = partial(draw_routes, roster, whole, rng, draws=DRAWS, vantage=vantage)
+        routes_ms += [_timed(search)[1] for _ in range(20)]
+        one_ms.append(_timed(partial(find_route, roster, whole, vantage=vantage))[1])
+    return Measured(
+        float(np.quantile(routes_ms, 0.99)),
+        {
+            "median_ms": round(float(np.median(routes_ms)), 2),
+            "without_noise_median_ms": round(float(np.median(one_ms)), 2),
+            "routes": len(routes_ms),
+            "roster_first_ms": round(first_ms, 1),
+            "roster_again_ms": round(again_ms, 1),
+            "distances_ms": round(float(np.median(estimates_ms)), 1),
+        },
+    )
+
+
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
+    """What `work` returns, and its milliseconds of CPU time."""
+    began_s = time.thread_time()
+    result = work()
+    return result, 1000 * (time.thread_time() - began_s)
