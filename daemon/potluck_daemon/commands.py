@@ -16,8 +16,10 @@ from potluck_daemon.joined import JoinedSwarms, free_name
 from potluck_daemon.new_model import find_model
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.topics.contribution import ContributionTopic
+from potluck_daemon.topics.earnings import EarningsTopic
 from potluck_daemon.topics.health import HealthTopic
 from potluck_daemon.topics.machine import MachineTopic
+from potluck_daemon.topics.models import ModelsTopic
 from potluck_daemon.topics.programs import ProgramsTopic
 from potluck_daemon.topics.settings import SettingsTopic, change_settings
 from potluck_daemon.topics.swarms import SwarmsTopic
@@ -28,11 +30,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+TOPICS = (*(SettingsTopic, ProgramsTopic, SwarmsTopic, HealthTopic, MachineTopic, ContributionTopic, ModelsTopic),)
+
+
 class Commands:
     """One method here for each one of the schema."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
+        self._topics = tuple(topic(daemon) for topic in TOPICS)
+
+    async def close(self) -> None:
+        """End what methods began."""
+        for topic in self._topics:
+            await topic.close()
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -51,12 +62,8 @@ class Commands:
             schema.DRAIN.name: self._drain,
             schema.SHUTDOWN.name: self._shutdown,
             schema.OFFLOAD.name: self._offload,
-            **SettingsTopic(self._daemon).handlers(),
-            **ProgramsTopic(self._daemon).handlers(),
-            **SwarmsTopic(self._daemon).handlers(),
-            **HealthTopic(self._daemon).handlers(),
-            **MachineTopic(self._daemon).handlers(),
-            **ContributionTopic(self._daemon).handlers(),
+            **{name: handler for topic in self._topics for name, handler in topic.handlers().items()},
+            **EarningsTopic(self._daemon).handlers(),
         }
 
     async def _hello(self, params: schema.HelloParams) -> schema.Hello:

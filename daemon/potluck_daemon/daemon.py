@@ -18,6 +18,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.swarm import Swarm
@@ -27,15 +28,17 @@ from potluck_daemon.commands import Commands
 from potluck_daemon.contact import free_port, peers_to_ask
 from potluck_daemon.contribution import ContributionBook, Counters, given
 from potluck_daemon.control.events import Broadcast
+from potluck_daemon.control.methods.models import Served
 from potluck_daemon.control.peers import AccessRule
 from potluck_daemon.control.schema import Metrics, Status, SwarmStatus, Transition
 from potluck_daemon.control.server import ControlServer
 from potluck_daemon.counters import TokenCounts, count, stopped
-from potluck_daemon.display import load_status, swarm_status
+from potluck_daemon.display import download, load_status, served, swarm_status
 from potluck_daemon.energy import Power
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.history import HistoryFile
 from potluck_daemon.instance import InstanceLock
+from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.load import LoadMeter, available_memory_bytes
 from potluck_daemon.measuring import Measuring
 from potluck_daemon.metrics.families import families
@@ -54,6 +57,7 @@ from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.states import Reason, State
+from potluck_daemon.supervisor.messages import Signed, Vouched
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.usage import DayUse
 from potluck_daemon.wanted import Wanted, read_wanted, stamps
@@ -76,9 +80,11 @@ class Daemon:
         self._settings = AcceptedSettings(places.settings_file, places.accepted_settings_file, environment)
         self._memory = StateFile(places.state_file)
         self._broadcast = Broadcast()
-        self._supervisor = Supervisor(self.wake)
+        self._supervisor = Supervisor(self.wake, self._hear_of_receipts)
+        self.clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self._supervisor.tell)
+        self._commands = Commands(self)
         self._server = ControlServer(
-            places.socket, AccessRule(os.getuid(), group), Commands(self).handlers(), self._broadcast
+            places.socket, AccessRule(os.getuid(), group), self._commands.handlers(), self._broadcast
         )
         self._meter = LoadMeter()
         self._changed = asyncio.Event()
@@ -121,6 +127,7 @@ class Daemon:
             self.contribution.open()
             self._choose_port()
             self.history.load()
+            await self.clerk.start()
             self.reload()
             await self._server.start()
             self._manager.ready()
@@ -177,6 +184,8 @@ class Daemon:
         for notice in wanted.notices:
             log.warning("%s", notice)
         before, self._wanted = self._wanted, wanted
+        if wanted.swarm is not None:
+            self.clerk.serve(wanted.swarm)
         self._turning_page = asyncio.create_task(self._page.apply(wanted.settings.metrics))
         if not _same_probes(wanted.settings, before.settings):
             self._watch.set_level(Level.ASLEEP)
@@ -211,6 +220,15 @@ class Daemon:
     def has_game(self) -> bool:
         """Whether somebody needs the device now."""
         return has_game(self._watch.presence)
+
+    @property
+    def models_folder(self) -> Path:
+        """Of downloads, as it is wanted now."""
+        return models_folder(self._wanted.settings, self.environment)
+
+    def served(self) -> Served | None:
+        """What this machine serves, and how."""
+        return served(self._swarm_status(), self._supervisor.facts, is_running=self._supervisor.pid is not None)
 
     @property
     def is_serving(self) -> bool:
@@ -251,7 +269,8 @@ class Daemon:
             duty=self._decision.duty if self._decision else 1.0,
             use=self._budget.status(self._wanted.settings.limits),
             probes=self._watch.statuses(),
-            notices=self._wanted.notices + ((self._state_notice,) if self._state_notice else ()),
+            notices=self._wanted.notices + tuple(filter(None, (self._state_notice, self.clerk.notice))),
+            loading=download(self._supervisor.facts),
         )
 
     def metrics(self) -> Metrics:
@@ -278,9 +297,11 @@ class Daemon:
         """The engine first, the lock last: nobody may start a second daemon beside a leftover of this one."""
         self._manager.stopping()
         await self._supervisor.close()
+        await self.clerk.close()
         await self._watch.close()
         await self._page.close()
         await self.measuring.close()
+        await self._commands.close()
         await self._server.close()
         self._remember()
         self._memory.save()
@@ -302,6 +323,7 @@ class Daemon:
         self._supervisor.obey(decision.order, self._wanted.launch, self.engine_python, self.engine_environment())
         self._supervisor.throttle(decision.duty)
         self._tell_probes()
+        self.clerk.value(self._supervisor.facts.report.accounts)
         self._watch.set_level(Level.RELAXED if inputs.is_pause_of_game else _level(decision))
         self._decision = decision
         self._show(decision)
@@ -314,6 +336,12 @@ class Daemon:
         situation.engine_pid = self._supervisor.pid
         situation.engine_gpu = self._supervisor.facts.report.gpu
         situation.needed_bytes = self._supervisor.needed_bytes
+
+    def _hear_of_receipts(self, message: Signed | Vouched | None) -> None:
+        if message is None:
+            self.clerk.look_into_outbox()
+        else:
+            self.clerk.hear(message)
 
     def _inputs(self) -> Inputs:
         settings = self._wanted.settings

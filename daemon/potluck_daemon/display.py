@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from itertools import groupby
 
 from potluck.protocol.swarm import Swarm
+from potluck_daemon.control.methods.models import Need, Progress, Served
 from potluck_daemon.control.schema import LoadStatus, SwarmStatus
 from potluck_daemon.load import Load
 from potluck_daemon.supervisor.messages import Report
@@ -31,6 +34,35 @@ def swarm_status(
         read_at = now - age_s - facts.report.coverage_age_s
         known = replace(known, coverage=facts.report.coverage, coverage_at=round(read_at))
     return known
+
+
+def download(facts: EngineFacts) -> Progress | None:
+    """Of the files that the engine fetches now."""
+    report = facts.report
+    if not report.fetch_total_bytes:
+        return None
+    return Progress(report.fetched_bytes, report.fetch_total_bytes, round(facts.fetch_bytes_per_s, 1))
+
+
+def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -> Served | None:
+    """None without a swarm; without an engine the span is what was served last."""
+    if swarm is None:
+        return None
+    known = Served(swarm.model, swarm.name, swarm.num_blocks, swarm.span, loading=download(facts))
+    if facts.placed is None or not is_running:
+        return known
+    return replace(known, **{item.name: getattr(facts.placed, item.name) for item in fields(facts.placed)})
+
+
+def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
+    """Runs of blocks with the fewest replicas first; where all have as many, nothing is lacking."""
+    runs, start = [], 0
+    for replicas, run in groupby(coverage):
+        end = start + len(list(run))
+        runs.append(Need(start, end, replicas))
+        start = end
+    runs = [run for run in runs if run.replicas == 0 or run.replicas < max(coverage)]
+    return tuple(sorted(runs, key=lambda run: (run.replicas, run.start))[:most])
 
 
 def load_status(load: Load, report: Report) -> LoadStatus:

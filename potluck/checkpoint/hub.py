@@ -26,6 +26,7 @@ from huggingface_hub.utils._fixes import WeakFileLock
 from huggingface_hub.utils._headers import build_hf_headers
 from huggingface_hub.utils.tqdm import tqdm
 
+from potluck.checkpoint.fetching import FETCHING
 from potluck.checkpoint.tensors import disk_full
 from potluck.errors import CheckpointError
 
@@ -33,7 +34,15 @@ _SMALL = (".json", ".txt", ".model", ".jinja")
 _SEARCH_TIMEOUT_S = 15.0
 
 
-class _SilentBar(tqdm):
+class _CountingBar(tqdm):
+    """Also tells how far it is to whoever asks `FETCHING`."""
+
+    def update(self, n: float | None = 1) -> bool | None:
+        FETCHING.add(int(n or 0))
+        return super().update(n)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _SilentBar(_CountingBar):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["disable"] = True
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
@@ -114,14 +123,15 @@ class HubFiles:
                 with partial.open("ab") as stream:
                     if found.size is not None and stream.tell() > found.size:
                         stream.truncate(0)
-                    http_get(
-                        found.location,
-                        stream,
-                        resume_size=stream.tell(),
-                        headers=headers,
-                        expected_size=found.size,
-                        tqdm_class=tqdm if self.progress else _SilentBar,
-                    )
+                    with FETCHING.file(stream.tell(), found.size or 0):
+                        http_get(
+                            found.location,
+                            stream,
+                            resume_size=stream.tell(),
+                            headers=headers,
+                            expected_size=found.size,
+                            tqdm_class=_CountingBar if self.progress else _SilentBar,
+                        )
                 partial.replace(blob)
             link_or_copy(blob, pointer)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from potluck_daemon.control.method import Empty as Empty
 from potluck_daemon.control.method import Method as Method
-from potluck_daemon.control.methods import contribution, health, machine, programs, settings, swarms
+from potluck_daemon.control.methods import contribution, earnings, health, machine, models, programs, settings, swarms
 from potluck_daemon.control.methods.models import Progress
 from potluck_daemon.control.methods.programs import check_app
 from potluck_daemon.engine.metrics import EngineMetrics
@@ -332,7 +332,8 @@ _ALL: tuple[Method[Any, Any], ...] = (
     *(OFFLOAD, settings.GET, settings.SET, programs.RUNNING, programs.PLACE, swarms.LIST, swarms.LEAVE),
     *(health.EXAMINE, health.FINDINGS, health.EXPORT),
     *(machine.GET, machine.MEASURE, machine.LOGIN, machine.SET_LOGIN),
-    *(contribution.NOW, contribution.SERIES),
+    *(contribution.NOW, contribution.SERIES, models.LIST, models.DELETE, models.MOVE),
+    *earnings.ALL,
 )
 METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}
 

@@ -16,6 +16,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from typing import Any
 import psutil
 import torch
 
+from potluck.checkpoint.fetching import FETCHING
 from potluck.errors import PotluckError, UsageError
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.invite import decode_invite
 from potluck.protocol.records import ServerState
 from potluck_daemon.codec import CodecError
@@ -33,7 +35,9 @@ from potluck_daemon.engine.config import EngineConfig, Limits
 from potluck_daemon.engine.loading import open_for_swarm
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.ranks.devices import check_devices, num_memories, numbered, parse_max_memory, threads_each
+from potluck_daemon.engine.receipts import Tabs
 from potluck_daemon.engine.server import Engine
+from potluck_daemon.ledger.bookkeeping import Booking
 from potluck_daemon.policy import MIN_DUTY
 from potluck_daemon.supervisor import messages
 
@@ -100,7 +104,8 @@ class _Child:
         listening = asyncio.create_task(self._listen())
         try:
             self._config = await asyncio.to_thread(self._configure, launch)
-            self._engine = Engine(self._config, self._tell)
+            tabs = Tabs(Path(launch.outbox), self._tell_receipt, self._tell_vouchers) if launch.outbox else None
+            self._engine = Engine(self._config, self._tell, tabs=tabs)
             await self._engine.start()
             gc.collect()
             gc.freeze()  # 400,000 objects of imports stay for good: looking at them again stops everything for 0.2 s
@@ -135,9 +140,26 @@ class _Child:
                 self._orders.put_nowait(message)
             elif isinstance(message, messages.Throttle) and self._engine is not None:
                 self._engine.throttle(min(max(message.duty, MIN_DUTY), 1.0))
+            elif isinstance(message, messages.Booked | messages.Worth):
+                self._hear_of_receipts(message)
             elif isinstance(message, messages.Stop):
                 break
         self.wanted.set()
+
+    def _hear_of_receipts(self, message: messages.Booked | messages.Worth) -> None:
+        if self._engine is None or self._engine.tabs is None:
+            return
+        if isinstance(message, messages.Booked):
+            self._engine.tabs.booked([(bytes.fromhex(tab), seq) for tab, seq in message.tabs])
+        else:
+            self._engine.tabs.value({PeerId(account): worth for account, worth in message.accounts})
+
+    def _tell_receipt(self, booking: Booking) -> None:
+        delegation = booking.delegation.hex() if booking.delegation is not None else ""
+        self._send(messages.Signed(booking.data.hex(), delegation))
+
+    def _tell_vouchers(self, vouchers: Sequence[bytes]) -> None:
+        self._send(messages.Vouched(tuple(voucher.hex() for voucher in vouchers)))
 
     async def _read(self) -> messages.Message | None:
         """The next known message; None when the daemon is gone."""
@@ -190,6 +212,10 @@ class _Child:
         match event:
             case events.Joining(peer_id, span):
                 self._send(messages.Joining(peer_id, (span.start, span.end)))
+            case events.Placed(resident, streamed, device_bytes, streamed_bytes, _) if self._config is not None:
+                config = self._config
+                kind = (config.device, config.dtype, config.quantization)
+                self._send(messages.Placed(*kind, resident, streamed, device_bytes, streamed_bytes))
             case events.Online(peer_id, addresses, span, _):
                 self._look_now.set()
                 self._send(messages.Online(peer_id, (span.start, span.end), addresses))
@@ -206,8 +232,12 @@ class _Child:
             await asyncio.sleep(messages.REPORT_INTERVAL_S)
 
     def _how_it_goes(self) -> messages.Report:
+        tabs = self._engine.tabs if self._engine is not None else None
+        if tabs is not None:
+            tabs.refresh()
         serving = self._engine.serving if self._engine is not None else None
         device = self._config.device if self._config is not None else "cpu"
+        fetched, fetch_total = FETCHING.progress() or (0, 0)
         return messages.Report(
             sessions=len(serving.sessions) if serving is not None else 0,
             total_tokens=self._engine.done_tokens if self._engine is not None else 0,
@@ -216,8 +246,11 @@ class _Child:
             memory_total_bytes=fitting.memory_total_bytes(device),
             metrics=self._engine.metrics() if self._engine is not None else EngineMetrics(),
             gpu_percent=_gpu_percent(device),
+            fetched_bytes=fetched,
+            fetch_total_bytes=fetch_total,
             coverage=self._coverage,
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
+            accounts=tabs.accounts()[: messages.MAX_ACCOUNTS] if tabs is not None else (),
             gpu=_gpu_address(device) if self._config is not None and len(self._config.devices) < 2 else "",
         )
 

@@ -105,6 +105,19 @@ class Joining:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the weights of the span are, and in which number format; sizes are bytes."""
+
+    device: str
+    dtype: str
+    quantization: str
+    resident_blocks: int
+    streamed_blocks: int
+    device_bytes: int
+    streamed_bytes: int  # in one pass through the span
+
+
+@dataclass(frozen=True, slots=True)
 class Online:
     peer_id: str
     span: tuple[int, int]
@@ -159,12 +172,14 @@ class Report:
     coverage: tuple[int, ...] = ()  # live replicas of each block; empty: not known yet
     coverage_age_s: float = 0.0
     metrics: EngineMetrics = field(default_factory=EngineMetrics)
+    fetched_bytes: int = 0  # of the files that are being downloaded
+    fetch_total_bytes: int = 0  # 0: nothing is downloaded
     accounts: tuple[str, ...] = ()  # peer ids of donors who are being served
     gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
 
 
 Command = Booked | Worth | Launch | Throttle | Drain | Offload | Restore | Stop
-Event = Signed | Vouched | Hello | Joining | Online | Leaving | Offloaded | Failed | Report
+Event = Signed | Vouched | Hello | Joining | Placed | Online | Leaving | Offloaded | Failed | Report
 Message = Command | Event
 _KINDS: dict[str, type] = {
     kind.__name__: kind
@@ -181,6 +196,7 @@ _KINDS: dict[str, type] = {
         Stop,
         Hello,
         Joining,
+        Placed,
         Online,
         Leaving,
         Offloaded,

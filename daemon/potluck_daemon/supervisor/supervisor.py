@@ -52,13 +52,26 @@ class EngineFacts:
     peer_id: str | None = None
     span: tuple[int, int] | None = None
     addresses: tuple[str, ...] = ()
+    placed: messages.Placed | None = None  # None: nothing is loaded
+    fetch_bytes_per_s: float = 0.0  # of downloads
 
 
 class Supervisor:
-    """`on_change` is called, from the loop, after everything that may change a decision or a display."""
+    """Both are called from the loop.
 
-    def __init__(self, on_change: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+    Args:
+        on_change: after everything that may change a decision or a display.
+        on_receipt: with what the engine says of receipts; None: it ended, and may have left some.
+    """
+
+    def __init__(
+        self,
+        on_change: Callable[[], None],
+        on_receipt: Callable[[messages.Signed | messages.Vouched | None], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._on_change = on_change
+        self._on_receipt = on_receipt
         self._clock = clock
         self._engine: EngineProcess | None = None
         self._phase = Phase.ENDED
@@ -114,6 +127,11 @@ class Supervisor:
             self._duty = duty
             self._engine.send(messages.Throttle(duty))
 
+    def tell(self, message: messages.Booked | messages.Worth) -> None:
+        """What became of receipts, if there still is somebody to hear it."""
+        if self._engine is not None:
+            self._engine.send(message)
+
     def give_up(self, because: str) -> None:
         """End the engine at once, as a failure: it does what it must not."""
         self._kill(because)
@@ -168,7 +186,8 @@ class Supervisor:
         ran_s = self._clock() - (self._online_at or self._clock())
         self._engine = self._task = None
         self._phase = Phase.ENDED
-        self.facts = replace(self.facts, report=replace(self.facts.report, sessions=0, memory_used_bytes=0))
+        quiet = replace(self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0)
+        self.facts = replace(self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0)
         if was_told:
             log.info("engine ended")
         else:
@@ -178,16 +197,22 @@ class Supervisor:
             wait_s = delay_s(self._failures, explained=end.failed is not None)
             self._retry_at = self._clock() + wait_s
             log.error("%s; next try in %.0f s", self._failure, wait_s)
+        self._on_receipt(None)
         self._on_change()
 
     def _heard(self, message: messages.Message) -> None:
+        if isinstance(message, messages.Signed | messages.Vouched):
+            self._on_receipt(message)
+            return
         match message:
             case messages.Hello():
                 self._greet(message)
             case messages.Report():
-                self.facts = replace(self.facts, report=message, reported_at=self._clock())
+                self.facts = reported(self.facts, message, self._clock())
                 if self._phase is Phase.ONLINE:
                     self._online_bytes = message.memory_used_bytes
+            case messages.Placed():
+                self.facts = replace(self.facts, placed=message)
             case messages.Joining():
                 self.facts = replace(self.facts, peer_id=message.peer_id, span=message.span)
                 self._advance({Phase.STARTING: Phase.JOINING})
@@ -259,6 +284,15 @@ class Supervisor:
         if self._engine is not None:
             log.error("killing the engine: %s", because)
             self._engine.kill(because)
+
+
+def reported(facts: EngineFacts, report: messages.Report, now: float) -> EngineFacts:
+    """The facts after a report at `now`, monotonic. Pure."""
+    elapsed_s = now - facts.reported_at
+    new_bytes = report.fetched_bytes - facts.report.fetched_bytes
+    rate = new_bytes / elapsed_s if report.fetch_total_bytes and elapsed_s > 0 and new_bytes >= 0 else 0.0
+    smooth = facts.fetch_bytes_per_s + 0.3 * (rate - facts.fetch_bytes_per_s) if rate else 0.0
+    return replace(facts, report=report, reported_at=now, fetch_bytes_per_s=smooth)
 
 
 def _command(python: str) -> list[str]:

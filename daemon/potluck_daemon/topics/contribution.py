@@ -13,15 +13,13 @@ from potluck_daemon.control.methods import contribution
 from potluck_daemon.control.methods.contribution import Contribution
 from potluck_daemon.control.methods.periods import Period, SeriesParams
 from potluck_daemon.control.server import Handler
+from potluck_daemon.topics.topic import Topic
 
 if TYPE_CHECKING:
-    from potluck_daemon.daemon import Daemon
+    pass
 
 
-class ContributionTopic:
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
+class ContributionTopic(Topic):
     def handlers(self) -> dict[str, Handler]:
         return {contribution.NOW.name: self._now, contribution.SERIES.name: self._series}
 

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 from potluck_daemon.control.method import Empty
 from potluck_daemon.control.methods import health
 from potluck_daemon.control.server import Handler
+from potluck_daemon.topics.topic import Topic
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
 
 
-class HealthTopic:
+class HealthTopic(Topic):
     def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+        super().__init__(daemon)
         self._examination = health.Examination()
         self._running: asyncio.Task[None] | None = None
 
@@ -61,3 +62,8 @@ class HealthTopic:
 
         status = self._daemon.status()
         return await asyncio.to_thread(write)
+
+    async def close(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)

@@ -10,15 +10,13 @@ from potluck_daemon import login
 from potluck_daemon.control.method import Empty
 from potluck_daemon.control.methods import machine
 from potluck_daemon.control.server import Handler
+from potluck_daemon.topics.topic import Topic
 
 if TYPE_CHECKING:
-    from potluck_daemon.daemon import Daemon
+    pass
 
 
-class MachineTopic:
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
+class MachineTopic(Topic):
     def handlers(self) -> dict[str, Handler]:
         return {
             machine.GET.name: self._get,

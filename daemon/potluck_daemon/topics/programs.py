@@ -14,16 +14,13 @@ from potluck_daemon.control.server import Handler
 from potluck_daemon.presence.menu import MenuEntry, read_menu
 from potluck_daemon.presence.running import Seen, choose, look, place_of, placed
 from potluck_daemon.topics.settings import change_settings
+from potluck_daemon.topics.topic import Topic
 
 if TYPE_CHECKING:
-    from potluck_daemon.daemon import Daemon
+    pass
 
 
-class ProgramsTopic:
-    def __init__(self, daemon: Daemon, proc: Path = Path("/proc")) -> None:
-        self._daemon = daemon
-        self._proc = proc
-
+class ProgramsTopic(Topic):
     def handlers(self) -> dict[str, Handler]:
         return {
             programs.RUNNING.name: self._running,
@@ -50,4 +47,4 @@ class ProgramsTopic:
         return self._daemon.status()
 
     def _look(self) -> tuple[list[Seen], dict[str, MenuEntry]]:
-        return look(self._proc, os.getuid(), {os.getpid()}), read_menu(self._daemon.environment)
+        return look(Path("/proc"), os.getuid(), {os.getpid()}), read_menu(self._daemon.environment)

@@ -13,6 +13,7 @@ from potluck_daemon.control.methods import settings
 from potluck_daemon.control.server import Handler
 from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.store import change
+from potluck_daemon.topics.topic import Topic
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class SettingsTopic:
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
+class SettingsTopic(Topic):
     def handlers(self) -> dict[str, Handler]:
         return {settings.GET.name: self._get, settings.SET.name: self._set}
 

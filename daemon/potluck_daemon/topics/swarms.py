@@ -10,17 +10,15 @@ from potluck_daemon.control.methods import swarms
 from potluck_daemon.control.server import Handler
 from potluck_daemon.joined import JoinedSwarms
 from potluck_daemon.topics.settings import change_settings
+from potluck_daemon.topics.topic import Topic
 
 if TYPE_CHECKING:
-    from potluck_daemon.daemon import Daemon
+    pass
 
 log = logging.getLogger(__name__)
 
 
-class SwarmsTopic:
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
+class SwarmsTopic(Topic):
     def handlers(self) -> dict[str, Handler]:
         return {swarms.LIST.name: self._list, swarms.LEAVE.name: self._leave}
 
