@@ -114,6 +114,14 @@ class Delegation:
 
 
 @dataclass(frozen=True, slots=True)
+class Papers:
+    """What a donor gives a client that spends for it: the delegation, and vouchers for servers that do not know it."""
+
+    delegation: bytes
+    vouchers: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Voucher:
     """The donor `delegation.owner` says what the server of the receipt did for it, and that one agrees."""
 

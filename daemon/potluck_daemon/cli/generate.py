@@ -7,10 +7,11 @@ import sys
 from dataclasses import dataclass
 
 from potluck.protocol.records import QUANTIZATIONS
-from potluck_daemon.cli.connect import with_own_daemon
+from potluck_daemon.cli.connect import hello_or_none, with_own_daemon
 from potluck_daemon.cli.options import add_swarm, model_of, positive, print_json
 from potluck_daemon.cli.overview import short_id
 from potluck_daemon.joined import JoinedSwarms
+from potluck_daemon.purse import DaemonPurse
 
 DESCRIPTION = """\
 Let a swarm complete a prompt. Embeddings and head of the model run here, its blocks in the swarm, and the servers that
@@ -73,13 +74,14 @@ def run(args: argparse.Namespace) -> int:
     name = model_of(args.model, swarm)
 
     from potluck.checkpoint import open_checkpoint
-    from potluck.client import AutoDistributedModelForCausalLM
+    from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
     from potluck_daemon.cli.completion import Completion, Options, Text, complete, quiet
 
     quiet()
     text = Text(open_checkpoint(name, revision=swarm.revision, progress=True).folder)
     demands = {"adapter": args.adapter, "quantization": args.quantization}
-    with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=swarm, **demands) as model:
+    config = ClientConfig(purse=DaemonPurse() if hello_or_none() is not None else None)
+    with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=swarm, config=config, **demands) as model:
         shown = ""
 
         def show(completion: Completion) -> None:

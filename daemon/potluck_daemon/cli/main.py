@@ -30,6 +30,8 @@ COMMANDS = {
     "resume": "end a pause",
     "join": "join a swarm by its invite and serve it",
     "history": "what the daemon did, when and why",
+    "earnings": "credits for what this machine did for others",
+    "ledger": "export, check, back up and move the ledger of credits",
     "logs": "the daemon's log",
     "config": "settings: what may be served, when the machine is given back, ...",
     "doctor": "find what stands in the way, and what to do about it",

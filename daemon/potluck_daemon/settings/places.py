@@ -44,6 +44,20 @@ class Places:
         return self.state / "history.jsonl"
 
     @property
+    def identity_file(self) -> Path:
+        """The key of this machine in its swarms; the ledger is about it."""
+        return self.state / "identity.key"
+
+    @property
+    def ledger_file(self) -> Path:
+        return self.state / "ledger.sqlite"
+
+    @property
+    def receipts(self) -> Path:
+        """Where engines put receipts until they are in the ledger."""
+        return self.state / "receipts"
+
+    @property
     def contribution_file(self) -> Path:
         return self.state / "contribution.sqlite"
 

@@ -142,7 +142,7 @@ class Delegated:
 
 @dataclass(frozen=True, slots=True)
 class BookParams:
-    """Countersigned receipts for what others did for this donor, base64, and the model they are about."""
+    """Countersigned receipts for what others did for this donor, each with its delegation; and the model. Base64."""
 
     receipts: tuple[str, ...]
     model: str

@@ -1,0 +1,100 @@
+"""Ledger and identity in one file, to keep or to move to another machine. They belong together: the ledger is about
+that identity.
+
+A tar of two files, mode 0600. The ledger is copied by SQLite itself, so the daemon may go on writing meanwhile.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sqlite3
+import tarfile
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+from potluck.errors import UsageError
+from potluck.p2p.identity import Identity, write_private
+from potluck_daemon.instance import InstanceLock
+from potluck_daemon.ledger.tables import connect
+from potluck_daemon.ledger.upkeep import check
+from potluck_daemon.settings.places import Places
+
+_LEDGER = "ledger.sqlite"
+_IDENTITY = "identity.key"
+_MAX_BYTES = 1 << 34
+
+
+def back_up(ledger_file: Path, identity_file: Path, file: Path) -> None:
+    """Write `file`, which must not exist. Raises UsageError, LedgerError."""
+    if not ledger_file.exists() or not identity_file.exists():
+        raise UsageError("there is no ledger here yet", hint="start the daemon once: potluck start")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / _LEDGER
+            with (
+                closing(connect(ledger_file)) as source,
+                closing(sqlite3.connect(copy)) as target,
+            ):
+                source.backup(target)
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as raw, tarfile.open(fileobj=raw, mode="w") as archive:
+                archive.add(copy, _LEDGER)
+                archive.add(identity_file, _IDENTITY)
+    except FileExistsError:
+        raise UsageError(f"{file} exists already", hint="name another file") from None
+    except OSError as error:
+        raise UsageError(f"cannot write the backup: {error.strerror or error}") from error
+
+
+def restore(places: Places, file: Path, *, replace: bool) -> None:
+    """Put both files where a daemon finds them; those that are there are kept beside, if `replace`.
+
+    Raises:
+        UsageError: it is no backup, or something is here already. LedgerError: what it holds is damaged.
+        AlreadyRunningError: a daemon runs.
+    """
+    lock = InstanceLock(places.lock_file)
+    lock.acquire()
+    try:
+        ledger, identity = _read(file)
+        there = [path for path in (places.ledger_file, places.identity_file) if path.exists()]
+        if there and not replace:
+            raise UsageError("this machine has a ledger and an identity already", hint="put them aside with --replace")
+        with tempfile.TemporaryDirectory(dir=places.state) as folder:
+            copy = Path(folder) / _LEDGER
+            copy.write_bytes(ledger)
+            with closing(connect(copy)) as database:
+                problems = check(database).problems
+                database.execute("PRAGMA journal_mode = DELETE")  # all in one file again
+            if problems:
+                raise UsageError(f"the backup is damaged: {problems[0]}")
+            stamp = time.strftime("%Y%m%d-%H%M%S")
+            for path in there:
+                path.rename(path.with_name(f"{path.name}.before-{stamp}"))
+            for leftover in ("-wal", "-shm"):
+                places.ledger_file.with_name(places.ledger_file.name + leftover).unlink(missing_ok=True)
+            write_private(places.identity_file, identity, replace=True)
+            copy.chmod(0o600)
+            copy.rename(places.ledger_file)
+    finally:
+        lock.release()
+
+
+def _read(file: Path) -> tuple[bytes, bytes]:
+    """Ledger and identity; nothing is unpacked to the disk. Raises UsageError."""
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(file, mode="r:") as archive:
+            for name in (_LEDGER, _IDENTITY):
+                member = archive.getmember(name)
+                content = archive.extractfile(member) if member.isreg() and member.size <= _MAX_BYTES else None
+                found[name] = (content or io.BytesIO()).read()
+        Identity.from_bytes(found[_IDENTITY])
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}") from error
+    except (tarfile.TarError, KeyError, ValueError) as error:
+        raise UsageError(f"{file} is not a backup of this program") from error
+    return found[_LEDGER], found[_IDENTITY]

@@ -1,0 +1,219 @@
+"""The ledger beside the daemon's loop: one thread of its own, receipts in batches, and who is told what.
+
+    engine: Signed            ->  queue -> one transaction -> engine: Booked
+    engine ended, or our start ->  what lies in outboxes -> the same
+    served accounts change    ->  what their credit is worth -> engine: Worth
+
+Nothing happens, and nothing wakes, while no receipts come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from potluck.errors import PotluckError
+from potluck.p2p.identity import Identity
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.receipts import ReceiptError, swarm_id
+from potluck.protocol.swarm import Swarm
+from potluck_daemon.ledger.bookkeeping import Booking, Outcome
+from potluck_daemon.ledger.ledger import Ledger
+from potluck_daemon.ledger.outbox import left_behind
+from potluck_daemon.ledger.tables import LedgerError
+from potluck_daemon.supervisor import messages
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+BATCH_S = 0.2  # between two transactions: each waits for the disk
+VALUE_S = 5.0  # between two looks at what credit is worth
+UPKEEP_S = 6 * 3600.0
+_RETRY_S = 30.0  # after a full disk
+MAX_WAITING = 20_000  # receipts; what comes beyond is in the outbox
+
+
+class Clerk:
+    """`start()` first, `close()` last; everything else in between, from the loop."""
+
+    def __init__(
+        self,
+        ledger_file: Path,
+        identity_file: Path,
+        outbox: Path,
+        tell: Callable[[messages.Booked | messages.Worth], None],
+    ) -> None:
+        self._ledger_file = ledger_file
+        self._identity_file = identity_file
+        self._outbox = outbox
+        self._tell = tell
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+        self._ledger: Ledger | None = None
+        self._waiting: list[Booking] = []
+        self._has_work = asyncio.Event()
+        self._is_outbox_due = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._valuing: asyncio.Task[None] | None = None
+        self._valued: tuple[PeerId, ...] = ()
+        self._valued_at = 0.0
+        self._errands: set[asyncio.Task[object]] = set()
+        self.notice: str | None = None  # why nothing is booked
+
+    async def start(self) -> None:
+        """Open the ledger. Never raises: without it the daemon serves on, and receipts wait in the outbox."""
+        try:
+            identity = await asyncio.to_thread(Identity.load_or_create, self._identity_file)
+            self._ledger = await self._run(lambda: Ledger(self._ledger_file, identity))
+        except PotluckError as error:
+            self.notice = f"earnings are not booked: {error.message}"
+            log.error("%s", self.notice)
+            return
+        self.look_into_outbox()
+        self._tasks = [asyncio.create_task(self._keep_booking()), asyncio.create_task(self._keep_in_order())]
+
+    async def close(self) -> None:
+        """Book what is here, and close the file."""
+        for task in (*self._tasks, *self._errands):
+            task.cancel()
+        await asyncio.gather(*self._tasks, *self._errands, return_exceptions=True)
+        if self._ledger is not None:
+            self.look_into_outbox()
+            with contextlib.suppress(LedgerError):
+                await self._book_all()
+            await self._run(self._ledger.close)
+        self._thread.shutdown()
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._waiting)
+
+    # --- what the engine says ----------------------------------------------------------------------------------------
+
+    def hear(self, message: messages.Signed | messages.Vouched) -> None:
+        if self._ledger is None:
+            return
+        try:
+            if isinstance(message, messages.Vouched):
+                self._keep_vouchers([bytes.fromhex(text) for text in message.vouchers])
+            elif len(self._waiting) < MAX_WAITING:
+                delegation = bytes.fromhex(message.delegation) or None
+                self._waiting.append(Booking(bytes.fromhex(message.receipt), delegation))
+                self._has_work.set()
+        except ValueError:
+            log.error("the engine sent a receipt that is not hexadecimal")
+
+    def look_into_outbox(self) -> None:
+        """An engine ended, or might have while nobody looked."""
+        self._is_outbox_due = True
+        self._has_work.set()
+
+    def serve(self, swarm: Swarm) -> None:
+        """How people call the model of the receipts that come."""
+        ledger = self._ledger
+        if ledger is not None:
+            self._soon(lambda: ledger.name_model(swarm_id(swarm), swarm.model))
+
+    def value(self, accounts: Sequence[str]) -> None:
+        """These are served: tell the engine what their credit is worth, now and then."""
+        served = tuple(PeerId(account) for account in accounts)
+        is_due = served != self._valued or time.monotonic() - self._valued_at > VALUE_S
+        if self._ledger is None or not served or not is_due or (self._valuing and not self._valuing.done()):
+            return
+        self._valued, self._valued_at = served, time.monotonic()
+        self._valuing = asyncio.create_task(self._value(served))
+
+    # --- what commands ask -------------------------------------------------------------------------------------------
+
+    async def ask(self, question: Callable[[Ledger], T]) -> T:
+        """Run `question` in the ledger's thread. Raises LedgerError if there is no ledger."""
+        ledger = self._ledger
+        if ledger is None:
+            raise LedgerError(self.notice or "the ledger is not open yet")
+        return await self._run(lambda: question(ledger))
+
+    async def book(self, bookings: Sequence[Booking], model: str) -> list[Outcome]:
+        """Receipts that this donor's own client brings."""
+
+        def book(ledger: Ledger) -> list[Outcome]:
+            with contextlib.suppress(ReceiptError):
+                for booking in bookings:
+                    ledger.name_model(booking.receipt.swarm, model)
+            return ledger.book(bookings, time.time())
+
+        return await self.ask(book)
+
+    # --- in the background -------------------------------------------------------------------------------------------
+
+    async def _keep_booking(self) -> None:
+        while True:
+            await self._has_work.wait()
+            try:
+                await self._book_all()
+                await asyncio.sleep(BATCH_S)
+            except LedgerError as error:
+                log.error("%s; trying again", error.message)
+                self.notice = f"earnings are not booked: {error.message}"
+                await asyncio.sleep(_RETRY_S)
+
+    async def _book_all(self) -> None:
+        """Raises LedgerError; then everything is still here."""
+        assert self._ledger is not None
+        ledger, batch, is_outbox_due = self._ledger, list(self._waiting), self._is_outbox_due
+        self._has_work.clear()
+        self._is_outbox_due = False
+        try:
+            await self._run(lambda: _book(ledger, batch, self._outbox if is_outbox_due else None))
+        except BaseException:
+            self._is_outbox_due |= is_outbox_due
+            self._has_work.set()
+            raise
+        del self._waiting[: len(batch)]
+        self.notice = None
+        last = {booking.receipt.tab.hex(): booking.receipt.seq for booking in batch if _is_genuine(booking)}
+        if last:
+            self._tell(messages.Booked(tuple(last.items())))
+
+    async def _keep_in_order(self) -> None:
+        while True:
+            with contextlib.suppress(LedgerError):
+                await self.ask(lambda ledger: ledger.add_up_old(time.time()))
+            await asyncio.sleep(UPKEEP_S)
+
+    async def _value(self, accounts: Collection[PeerId]) -> None:
+        worths = await self.ask(lambda ledger: ledger.worths(accounts))
+        self._tell(messages.Worth(tuple(worths.items())))
+
+    def _keep_vouchers(self, vouchers: Sequence[bytes]) -> None:
+        ledger = self._ledger
+        assert ledger is not None
+        self._soon(lambda: ledger.keep_vouchers(vouchers[:8], time.time()))
+
+    def _soon(self, work: Callable[[], object]) -> None:
+        task = asyncio.create_task(self._run(work))
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _book(ledger: Ledger, batch: Sequence[Booking], outbox: Path | None) -> None:
+    if outbox is None:
+        ledger.book(batch, time.time())
+        return
+    with left_behind(outbox) as found:
+        ledger.book([*found, *batch], time.time())
+
+
+def _is_genuine(booking: Booking) -> bool:
+    try:
+        return bool(booking.receipt)
+    except ReceiptError:
+        return False

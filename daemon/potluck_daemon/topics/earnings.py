@@ -1,0 +1,86 @@
+"""What the methods `earnings.*` do: questions to the ledger, and papers for this donor's own clients."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from potluck.errors import UsageError
+from potluck.p2p.identity import public_key_of
+from potluck.protocol.receipts import COUNTERSIGNED_BYTES
+from potluck_daemon.control.method import Empty
+from potluck_daemon.control.methods import earnings
+from potluck_daemon.control.methods.periods import SeriesParams
+from potluck_daemon.control.server import Handler
+from potluck_daemon.ledger.bookkeeping import Booking
+from potluck_daemon.ledger.clerk import Clerk
+
+if TYPE_CHECKING:
+    from potluck_daemon.daemon import Daemon
+
+
+class EarningsTopic:
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            earnings.SUMMARY.name: self._summary,
+            earnings.SERIES.name: self._series,
+            earnings.BY_MODEL.name: self._by_model,
+            earnings.BY_PEER.name: self._by_peer,
+            earnings.EXPORT.name: self._export,
+            earnings.CHECK.name: self._check,
+            earnings.DELEGATE.name: self._delegate,
+            earnings.BOOK.name: self._book,
+        }
+
+    @property
+    def _clerk(self) -> Clerk:
+        return self._daemon.clerk
+
+    async def _summary(self, _: Empty) -> earnings.Earnings:
+        found = await self._clerk.ask(lambda ledger: ledger.history.summary(time.time()))
+        return replace(found, waiting=self._clerk.num_waiting)
+
+    async def _series(self, params: SeriesParams) -> earnings.EarningsSeries:
+        return await self._clerk.ask(lambda ledger: ledger.history.series(params.period, params.count, time.time()))
+
+    async def _by_model(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
+        return await self._clerk.ask(lambda ledger: ledger.history.by_model(params.days, params.limit, time.time()))
+
+    async def _by_peer(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
+        return await self._clerk.ask(lambda ledger: ledger.history.by_peer(params.days, params.limit, time.time()))
+
+    async def _export(self, params: earnings.ExportParams) -> earnings.Entries:
+        return await self._clerk.ask(lambda ledger: ledger.history.entries(params.after, params.limit))
+
+    async def _check(self, _: Empty) -> earnings.LedgerCheck:
+        return await self._clerk.ask(lambda ledger: ledger.check())
+
+    async def _delegate(self, params: earnings.DelegateParams) -> earnings.Delegated:
+        key = public_key_of(params.peer_id)
+        if key is None:
+            raise UsageError("this is not the peer id of a client that can sign")
+        delegation, vouchers = await self._clerk.ask(lambda ledger: ledger.delegate(key, time.time()))
+        return earnings.Delegated(_to_text(delegation), tuple(map(_to_text, vouchers)))
+
+    async def _book(self, params: earnings.BookParams) -> Empty:
+        papers = [_to_bytes(text) for text in params.receipts]
+        bookings = [Booking(data[:COUNTERSIGNED_BYTES], data[COUNTERSIGNED_BYTES:]) for data in papers]
+        await self._clerk.book(bookings, params.model)
+        return Empty()
+
+
+def _to_text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _to_bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise UsageError("a receipt is not base64") from None

@@ -1,0 +1,141 @@
+"""Real clients, daemons and engines: what is earned is what the client counts, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from helpers.daemon_process import DaemonProcess, giving_up_after
+from helpers.streamers import At
+from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_daemon.control import schema
+from potluck_daemon.control.methods import earnings
+from potluck_daemon.purse import DaemonPurse
+from potluck_daemon.states import State
+
+from potluck import AutoDistributedModelForCausalLM, ClientConfig
+from potluck.protocol.receipts import Work
+
+CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
+SETTINGS = """
+[serve]
+checkpoint = "{checkpoint}"
+blocks = "0:4"
+listen = ["/ip4/127.0.0.1/tcp/0"]
+threads = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def swarm() -> Iterator[LocalSwarm]:
+    """Only the meeting point: the daemons bring the engines."""
+    with LocalSwarm(CHECKPOINT, ()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def daemon(swarm: LocalSwarm) -> Iterator[DaemonProcess]:
+    with DaemonProcess(SETTINGS.format(checkpoint=CHECKPOINT)) as made:
+        made.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        made.wait_state(State.SERVING)
+        yield made
+
+
+def generate(swarm: LocalSwarm, tokens: int, *, streamer: Any = None, config: ClientConfig | None = None) -> Work:
+    """Use the swarm from a new client; all that it counted, settled."""
+    prompt = torch.randint(3, 256, (2, 9), generator=torch.Generator().manual_seed(0))
+    options = {"max_new_tokens": tokens, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    if streamer is not None:
+        prompt = prompt[:1]
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=config) as model:
+        model.generate(prompt, streamer=streamer, **options)
+        signer = model._client.calls.signer
+    total: Work = signer.total
+    return total
+
+
+def test_what_is_earned_is_what_the_client_counts_to_the_token(daemon: DaemonProcess, swarm: LocalSwarm) -> None:
+    before = daemon.client.call(earnings.SUMMARY).total
+    work = generate(swarm, 150)
+    after = daemon.client.call(earnings.SUMMARY).total
+    assert work.tokens == 2 * (9 + 149)
+    assert after.tokens - before.tokens == work.tokens
+    assert after.earned - before.earned == work.microcredits > 0
+    assert after.people == before.people + 1
+    (model,) = daemon.client.call(earnings.BY_MODEL, earnings.GroupParams()).groups
+    assert model.name == swarm.swarm.model
+    assert daemon.client.call(earnings.CHECK).problems == ()
+
+
+def test_training_is_signed_for_and_backward_counts_double(daemon: DaemonProcess, swarm: LocalSwarm) -> None:
+    before = daemon.client.call(earnings.SUMMARY).total
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite) as model:
+        embedded = model.get_input_embeddings()(torch.arange(3, 53).reshape(2, 25)).detach().requires_grad_()
+        model(inputs_embeds=embedded).logits.sum().backward()
+        signer = model._client.calls.signer
+    work: Work = signer.total
+    after = daemon.client.call(earnings.SUMMARY).total
+    assert work.backward == work.forward > 0
+    assert after.earned - before.earned == work.microcredits
+    assert after.tokens - before.tokens == work.tokens == 100
+
+
+def test_a_donors_own_requests_spend_its_credit_elsewhere_and_earn_nothing_at_home(
+    daemon: DaemonProcess, swarm: LocalSwarm
+) -> None:
+    before = daemon.client.call(earnings.SUMMARY).total
+    with DaemonProcess() as donor:
+        work = generate(swarm, 70, config=ClientConfig(purse=DaemonPurse(donor.socket)))
+        spent = donor.client.call(earnings.SUMMARY)
+        assert (spent.total.spent, spent.balance) == (work.microcredits, -work.microcredits)
+        (peer,) = donor.client.call(earnings.BY_PEER, earnings.GroupParams()).groups
+        swarm_status = daemon.status().swarm
+        assert swarm_status is not None
+        assert peer.name == swarm_status.peer_id
+        assert donor.client.call(earnings.CHECK).problems == ()
+    earned = daemon.client.call(earnings.SUMMARY).total
+    assert earned.earned - before.earned == work.microcredits
+    generate(swarm, 70, config=ClientConfig(purse=DaemonPurse(daemon.socket)))
+    assert daemon.client.call(earnings.SUMMARY).total.earned == earned.earned
+
+
+def test_killing_the_daemon_in_the_middle_loses_nothing_that_was_countersigned(
+    daemon: DaemonProcess, swarm: LocalSwarm
+) -> None:
+    """The client goes on with the next engine; what it still had from the first is signed for up to a receipt."""
+    before = daemon.client.call(earnings.SUMMARY).total
+
+    def kill_and_start() -> None:
+        daemon.kill()
+        daemon.start()
+
+    work = generate(swarm, 200, streamer=At(120, kill_and_start), config=ClientConfig(no_route_timeout_s=60.0))
+    after = daemon.client.call(earnings.SUMMARY).total
+    assert daemon.client.call(earnings.CHECK).problems == ()
+    missing = work.tokens - (after.tokens - before.tokens)
+    assert 0 <= missing <= 64 + 9  # what was had since the last receipt to the first engine
+    daemon.wait_state(State.SERVING)
+    again = generate(swarm, 20)
+    assert daemon.client.call(earnings.SUMMARY).total.tokens == after.tokens + again.tokens
+
+
+def test_killing_the_engine_loses_nothing_that_it_took(daemon: DaemonProcess, swarm: LocalSwarm) -> None:
+    daemon.wait_state(State.SERVING)
+    before = daemon.client.call(earnings.SUMMARY).total
+
+    def kill() -> None:
+        pid = daemon.status().engine.pid
+        assert pid is not None
+        psutil.Process(pid).send_signal(signal.SIGKILL)
+
+    with giving_up_after(240, daemon._process):  # type: ignore[arg-type]
+        work = generate(swarm, 150, streamer=At(100, kill), config=ClientConfig(no_route_timeout_s=120.0))
+    after = daemon.client.call(earnings.SUMMARY).total
+    assert 0 <= work.tokens - (after.tokens - before.tokens) <= 64 + 9
+    assert list((daemon.state_folder / "receipts").iterdir()) != []  # the living engine's own
+    assert daemon.client.call(earnings.CHECK).problems == ()
