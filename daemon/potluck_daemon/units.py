@@ -20,6 +20,7 @@ _COMMAND = "@POTLUCK@"
 _GROUPS = "@GPU_GROUPS@"
 _GPU_GROUPS = ("render", "video")  # who may use a GPU; a unit that names one this machine lacks does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
+_PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
 _SYSTEM_FILES = {  # of `resources/systemd/`, which what systemd makes of them: the user and its folders
     "potluck.sysusers": (Path("/etc/sysusers.d/potluck.conf"), ("systemd-sysusers",)),
     "potluck.tmpfiles": (Path("/etc/tmpfiles.d/potluck.conf"), ("systemd-tmpfiles", "--create")),
@@ -38,10 +39,11 @@ def start_service(unit: Path) -> None:
 
 
 def unit_path(*, is_system: bool) -> Path:
-    if is_system:
-        return _SYSTEM_FOLDER / UNIT
-    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(config) / "systemd" / "user" / UNIT
+    """The unit that counts: the one that was written here, else that of a package, else where one would be written."""
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    own = (_SYSTEM_FOLDER if is_system else config / "systemd" / "user") / UNIT
+    packaged = _packaged(is_system=is_system)
+    return packaged if packaged.exists() and not own.exists() else own
 
 
 def unit_text(*, is_system: bool) -> str:
@@ -55,21 +57,24 @@ def unit_text(*, is_system: bool) -> str:
 
 def install(*, is_system: bool) -> None:
     """Write the unit, have it start by itself, and start it now. Raises PotluckError."""
-    for name, (path, command) in _SYSTEM_FILES.items() if is_system else ():
-        _write(path, (resource("systemd") / name).read_text())
-        _run(*command, str(path))
-    _write(unit_path(is_system=is_system), unit_text(is_system=is_system))
+    if unit_path(is_system=is_system) != _packaged(is_system=is_system):
+        for name, (path, command) in _SYSTEM_FILES.items() if is_system else ():
+            _write(path, (resource("systemd") / name).read_text())
+            _run(*command, str(path))
+        _write(unit_path(is_system=is_system), unit_text(is_system=is_system))
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", UNIT)
     _systemctl(is_system, "restart", UNIT)  # also after an update: the old program still runs
 
 
 def remove(*, is_system: bool) -> None:
-    """Stop it and delete the unit. Raises PotluckError."""
+    """Stop it and delete the unit; a package's own unit is only switched off. Raises PotluckError."""
     path = unit_path(is_system=is_system)
     if not path.exists():
         raise UsageError(f"there is no {path}")
     _systemctl(is_system, "disable", "--now", UNIT)
+    if path == _packaged(is_system=is_system):
+        return
     path.unlink()
     for file, _ in _SYSTEM_FILES.values() if is_system else ():
         file.unlink(missing_ok=True)
@@ -93,11 +98,16 @@ def set_start_at_login(is_wanted: bool) -> None:
     """For this user's daemon; what runs now goes on, and nothing is started. Raises PotluckError."""
     path = unit_path(is_system=False)
     if is_wanted:
-        _write(path, unit_text(is_system=False))
+        if path != _packaged(is_system=False):
+            _write(path, unit_text(is_system=False))
         _systemctl(False, "daemon-reload")
         _systemctl(False, "enable", UNIT)
     elif path.exists():
         _systemctl(False, "disable", UNIT)
+
+
+def _packaged(*, is_system: bool) -> Path:
+    return _PACKAGED / ("system" if is_system else "user") / UNIT
 
 
 def _write(path: Path, text: str) -> None:

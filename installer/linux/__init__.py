@@ -1,0 +1,1 @@
+"""Debian packages, and an installer for every other Linux."""

@@ -1,0 +1,124 @@
+"""Debian packages: `potluck` for a desktop, `potluck-headless` for a server; one or the other, each complete.
+
+Good for Debian 12 and 13 and Ubuntu 24.04, whose Python (3.11 to 3.13) runs it. torch is not in them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from installer.linux import shared_files
+from installer.tree import SOURCE, Tree, build_epoch, make_tree, product_version, settle
+
+_HERE = Path(__file__).parent / "debian"
+_BASE_DEPENDS = ("python3 (>= 3.11)", "python3 (<< 3.14)", "libc6 (>= 2.34)", "ca-certificates")
+_QT_DEPENDS = (
+    *("libdbus-1-3", "libegl1", "libfontconfig1", "libgl1", "libxcb-cursor0", "libxcb-icccm4", "libxcb-image0"),
+    *("libxcb-keysyms1", "libxcb-randr0", "libxcb-render-util0", "libxcb-shape0", "libxcb-xinerama0"),
+    *("libxkbcommon-x11-0", "fonts-dejavu-core | fonts-freefont-ttf | fonts-noto-core"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    name: str
+    other: str  # which it cannot be installed beside
+    summary: str
+    has_app: bool
+    depends: tuple[str, ...]
+
+
+PACKAGES = (
+    Package(
+        "potluck",
+        "potluck-headless",
+        "lend your GPU to run large language models together",
+        has_app=True,
+        depends=(*_BASE_DEPENDS, *_QT_DEPENDS),
+    ),
+    Package(
+        "potluck-headless",
+        "potluck",
+        "serve large language models together with others",
+        has_app=False,
+        depends=(*_BASE_DEPENDS, "systemd", "passwd"),
+    ),
+)
+
+
+def build_deb(package: Package, out: Path, *, wheels: Path | None = None) -> Path:
+    """Make the package file in `out`; returns it. `wheels`: where the dependencies are, instead of a network."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "root"
+        make_tree(root / "usr/lib/potluck", Tree(has_app=package.has_app), wheels=wheels)
+        _link_programs(root / "usr", has_app=package.has_app)
+        shared_files.write_all(root / "usr", _files(package))
+        _document(root / "usr/share/doc" / package.name)
+        control = root / "DEBIAN"
+        control.mkdir()
+        _control_files(package, root, control)
+        epoch = build_epoch()
+        settle(root, epoch)
+        made = out / f"{package.name}_{product_version()}_amd64.deb"
+        subprocess.run(
+            ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(made)],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
+        )
+    return made
+
+
+def _files(package: Package) -> dict[str, bytes]:
+    both = shared_files.manuals() | shared_files.completions()
+    if package.has_app:
+        return both | shared_files.desktop() | shared_files.user_unit()
+    return both | shared_files.system_unit()
+
+
+def _link_programs(usr: Path, *, has_app: bool) -> None:
+    (usr / "bin").mkdir()
+    for name in ("potluck", "potluckd", *(("potluck-app",) if has_app else ())):
+        (usr / "bin" / name).symlink_to(f"../lib/potluck/bin/{name}")
+
+
+def _document(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "copyright").write_bytes((SOURCE / "LICENSE").read_bytes())
+    (folder / "changelog").write_bytes((SOURCE / "CHANGELOG.md").read_bytes())
+
+
+def _control_files(package: Package, root: Path, control: Path) -> None:
+    size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    text = (_HERE / "control").read_text()
+    for place, value in {
+        "@PACKAGE@": package.name,
+        "@VERSION@": product_version(),
+        "@SIZE_KB@": str(size // 1024),
+        "@DEPENDS@": ", ".join(package.depends),
+        "@OTHER@": package.other,
+        "@SUMMARY@": package.summary,
+    }.items():
+        text = text.replace(place, value)
+    (control / "control").write_text(text)
+    (control / "md5sums").write_text("".join(_sums(root)))
+    for script in ("postinst", "prerm", "postrm", "templates"):
+        source = _HERE / f"{package.name}.{script}"
+        if source.exists():
+            target = control / script
+            target.write_bytes(source.read_bytes())
+            target.chmod(0o644 if script == "templates" else 0o755)
+
+
+def _sums(root: Path) -> list[str]:
+    lines = []
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and not path.is_symlink() and "DEBIAN" not in path.parts:
+            digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+            lines.append(f"{digest}  {path.relative_to(root)}\n")
+    return lines

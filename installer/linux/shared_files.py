@@ -1,0 +1,82 @@
+"""What an installation puts into the system's own folders: manual, completions, icon, menu entry, units.
+
+Paths are relative to a root such as /usr or ~/.local, which have the same folders.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from potluck_daemon.cli.command_tree import potluck
+from potluck_daemon.cli.completions import bash, fish, zsh
+
+from installer.tree import SOURCE, build_epoch, product_version
+
+_SHARE = Path(__file__).parent / "share"
+_MANUALS = {"potluck.1": "man1", "potluckd.8": "man8"}
+
+
+def manuals() -> dict[str, bytes]:
+    """Compressed without a time, as `gzip -9n`."""
+    found = {}
+    for name, section in _MANUALS.items():
+        out = io.BytesIO()
+        with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=9, mtime=0, filename="") as file:
+            file.write((SOURCE / "resources" / "man" / name).read_bytes())
+        found[f"share/man/{section}/{name}.gz"] = out.getvalue()
+    return found
+
+
+def completions() -> dict[str, bytes]:
+    top = potluck()
+    return {
+        "share/bash-completion/completions/potluck": bash(top).encode(),
+        "share/zsh/vendor-completions/_potluck": zsh(top).encode(),
+        "share/fish/vendor_completions.d/potluck.fish": fish(top).encode(),
+    }
+
+
+def desktop() -> dict[str, bytes]:
+    """Menu entry, icon and the description for software centres."""
+    date = time.strftime("%Y-%m-%d", time.gmtime(build_epoch()))
+    about = (_SHARE / "potluck.metainfo.xml").read_text()
+    about = about.replace("@VERSION@", product_version()).replace("@DATE@", date)
+    return {
+        "share/applications/potluck.desktop": (_SHARE / "potluck.desktop").read_bytes(),
+        "share/icons/hicolor/scalable/apps/potluck.svg": (SOURCE / "resources/icons/serving.svg").read_bytes(),
+        "share/metainfo/potluck.metainfo.xml": about.encode(),
+    }
+
+
+def user_unit() -> dict[str, bytes]:
+    text = (SOURCE / "resources/systemd/potluckd.service").read_text()
+    return {"lib/systemd/user/potluckd.service": text.replace("@POTLUCKD@", "/usr/bin/potluckd").encode()}
+
+
+def system_unit() -> dict[str, bytes]:
+    """The unit and what systemd makes for it: a user in the GPU's groups, which are made where they are missing."""
+    folder = SOURCE / "resources" / "systemd"
+    unit = (folder / "potluckd-system.service").read_text()
+    for place, value in (
+        ("@POTLUCKD@", "/usr/bin/potluckd"),
+        ("@POTLUCK@", "/usr/bin/potluck"),
+        ("@GPU_GROUPS@", "video render"),
+    ):
+        unit = unit.replace(place, value)
+    users = (folder / "potluck.sysusers").read_text() + "g video -\ng render -\n"
+    return {
+        "lib/systemd/system/potluckd.service": unit.encode(),
+        "lib/sysusers.d/potluck.conf": users.encode(),
+        "lib/tmpfiles.d/potluck.conf": (folder / "potluck.tmpfiles").read_bytes(),
+    }
+
+
+def write_all(root: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

@@ -1,0 +1,177 @@
+"""The files of an installation: Potluck, what it needs, and uv, as an environment that a system's own Python runs.
+
+    PREFIX/bin/python3 -> the system's, PREFIX/pyvenv.cfg    together they make PREFIX an environment, as venv does
+    PREFIX/bin/potluck, potluckd, potluck-app, uv
+    PREFIX/lib/python3/site-packages                         for all supported Pythons: 3.11 to 3.13 are links to it
+
+One tree serves all of them: extension modules have the version in their name, or are made for all. torch is not in it; the engine's
+environment is made on the machine (`potluck setup`). The same inputs give the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from potluck_daemon.environment.uv import find_uv
+
+SOURCE = Path(__file__).parents[1]
+REQUIREMENTS = Path(__file__).parent / "requirements"
+PYTHONS = ("3.11", "3.12", "3.13")
+_PLATFORM = "x86_64-manylinux_2_36"  # Debian 12's C library, the oldest of those that packages are made for
+_PROGRAMS = {
+    "potluck": ("potluck_daemon.cli.main", "program"),
+    "potluckd": ("potluck_daemon.cli.daemon", "main"),
+}
+_APP = {"potluck-app": ("potluck_app.main", "main")}
+_SCRIPT = """\
+#!{python}
+import sys
+from {module} import {function}
+sys.exit({function}())
+"""
+# Of Qt's wheel: modules, plug-ins and tools that no line of the app uses, most of its size.
+_QT_KEPT = ("Core", "DBus", "Gui", "Network", "OpenGL", "Svg", "WaylandClient", "Widgets", "XcbQpa")
+_QT_PLUGINS = ("iconengines", "imageformats", "platforms", "platformthemes", "platforminputcontexts", "styles", "tls")
+_QT_PLUGINS_WAYLAND = ("wayland-decoration-client", "wayland-graphics-integration-client", "wayland-shell-integration")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """`python`: the interpreter that the scripts name; an installer without a fixed place fills it in."""
+
+    prefix: str = "/usr/lib/potluck"
+    system_python: str = "/usr/bin/python3"
+    has_app: bool = False
+
+    @property
+    def python(self) -> str:
+        return f"{self.prefix}/bin/python3"
+
+
+def product_version() -> str:
+    return version("potluck")
+
+
+def build_epoch() -> int:
+    """The time that all files of a build have: that of the last commit, or what SOURCE_DATE_EPOCH says."""
+    named = os.environ.get("SOURCE_DATE_EPOCH")
+    if named:
+        return int(named)
+    done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=SOURCE, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def make_tree(folder: Path, tree: Tree, *, wheels: Path | None = None) -> None:
+    """Fill `folder`, which stands for the prefix. `wheels`: take the dependencies from there, without a network."""
+    packages = folder / "lib" / "python3" / "site-packages"
+    packages.mkdir(parents=True)
+    for python in PYTHONS:
+        (folder / "lib" / f"python{python}").symlink_to("python3")
+        _install("base", packages, python, wheels)
+    if tree.has_app:
+        _install("app", packages, PYTHONS[0], wheels)
+        _trim_qt(packages / "PySide6")
+    shutil.rmtree(packages / "bin", ignore_errors=True)  # tools of the dependencies
+    _add_potluck(packages, has_app=tree.has_app)
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "python3").symlink_to(tree.system_python)
+    home = os.path.dirname(tree.system_python)
+    (folder / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
+    _add_uv(programs, wheels)
+    for name, (module, function) in (_PROGRAMS | (_APP if tree.has_app else {})).items():
+        script = programs / name
+        script.write_text(_SCRIPT.format(python=tree.python, module=module, function=function))
+        script.chmod(0o755)
+
+
+def settle(folder: Path, epoch: int) -> None:
+    """One time and plain permissions for all files, so that two builds are equal."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if not path.is_symlink():
+            is_program = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if is_program else 0o644)
+        os.utime(path, (epoch, epoch), follow_symlinks=False)
+    folder.chmod(0o755)
+    os.utime(folder, (epoch, epoch))
+
+
+def make_wheel(out: Path) -> Path:
+    """Potluck's own wheel."""
+    command = [str(find_uv()), "build", "--quiet", "--wheel", "--out-dir", str(out), str(SOURCE)]
+    subprocess.run(command, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": str(build_epoch())})
+    (made,) = out.glob("potluck-*.whl")
+    return made
+
+
+def _install(name: str, packages: Path, python: str, wheels: Path | None) -> None:
+    """The locked packages of one list for one Python, beside those of the others."""
+    source = ["--no-index", "--find-links", str(wheels)] if wheels is not None else []
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [
+                *(str(find_uv()), "pip", "install", "--quiet", "--target", folder, "--python-version", python),
+                *("--python-platform", _PLATFORM, "--only-binary=:all:", "--no-deps", "--require-hashes", *source),
+                *("--link-mode=copy", "-r", str(REQUIREMENTS / f"{name}.txt")),
+            ],
+            check=True,
+            env={**os.environ, "UV_PYTHON_DOWNLOADS": "never"},
+        )
+        (Path(folder) / ".lock").unlink(missing_ok=True)
+        shutil.copytree(folder, packages, dirs_exist_ok=True, symlinks=True)
+    for info in packages.glob("*.dist-info"):  # written by uv on each installation, and never the same
+        for note in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"):
+            (info / note).unlink(missing_ok=True)
+
+
+def _add_potluck(packages: Path, *, has_app: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(make_wheel(Path(folder))) as archive:
+        archive.extractall(packages)
+    for extra in packages.glob("potluck-*.data"):  # manual pages, which packages put elsewhere
+        shutil.rmtree(extra)
+    if not has_app:
+        shutil.rmtree(packages / "potluck_app")
+
+
+def _add_uv(programs: Path, wheels: Path | None) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _install("uv", Path(folder), PYTHONS[0], wheels)
+        shutil.copy(Path(folder) / "bin" / "uv", programs / "uv")
+    (programs / "uv").chmod(0o755)
+
+
+def _trim_qt(qt: Path) -> None:
+    """Leave what the app loads: a few modules, their libraries, the plug-ins of screens and pictures."""
+    for path in qt.iterdir():
+        name = path.name
+        if name.startswith("Qt") and path.suffix in (".so", ".pyi"):
+            if not (path.suffix == ".so" and name.split(".")[0].removeprefix("Qt") in _QT_KEPT):
+                path.unlink()
+        elif name in ("Qt", "__init__.py", "_config.py", "_git_pyside_version.py", "support") or name.startswith(
+            "libpyside6.abi3.so"
+        ):
+            continue
+        else:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for folder in (qt / "Qt").iterdir():
+        if folder.name not in ("lib", "plugins"):
+            shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
+    for library in (qt / "Qt" / "lib").iterdir():
+        name = library.name.removeprefix("libQt6").split(".")[0]
+        if library.name.startswith("libQt6") and not name.startswith(_QT_KEPT):
+            library.unlink()
+    for plugins in (qt / "Qt" / "plugins").iterdir():
+        if plugins.name not in (*_QT_PLUGINS, *_QT_PLUGINS_WAYLAND):
+            shutil.rmtree(plugins)
+
+
+if __name__ == "__main__":
+    sys.exit("use `make installer`")
