@@ -4,8 +4,8 @@
     PREFIX/bin/potluck, potluckd, potluck-app, uv
     PREFIX/lib/python3/site-packages                         for all supported Pythons: 3.11 to 3.13 are links to it
 
-One tree serves all of them: extension modules have the version in their name, or are made for all. torch is not in it; the engine's
-environment is made on the machine (`potluck setup`). The same inputs give the same bytes.
+One tree serves all of them: extension modules have the version in their name, or are made for all. torch is not in it;
+the engine's environment is made on the machine (`potluck setup`). The same inputs give the same bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
 from dataclasses import dataclass
@@ -33,14 +32,15 @@ _PROGRAMS = {
 _APP = {"potluck-app": ("potluck_app.main", "main")}
 _SCRIPT = """\
 #!{python}
-import sys
 from {module} import {function}
 sys.exit({function}())
 """
 # Of Qt's wheel: modules, plug-ins and tools that no line of the app uses, most of its size.
 _QT_KEPT = ("Core", "DBus", "Gui", "Network", "OpenGL", "Svg", "WaylandClient", "Widgets", "XcbQpa")
-_QT_PLUGINS = ("iconengines", "imageformats", "platforms", "platformthemes", "platforminputcontexts", "styles", "tls")
-_QT_PLUGINS_WAYLAND = ("wayland-decoration-client", "wayland-graphics-integration-client", "wayland-shell-integration")
+_QT_PLUGINS = (
+    *("iconengines", "imageformats", "platforms", "platformthemes", "platforminputcontexts", "styles", "tls"),
+    *("wayland-decoration-client", "wayland-graphics-integration-client", "wayland-shell-integration"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,27 +151,25 @@ def _add_uv(programs: Path, wheels: Path | None) -> None:
 def _trim_qt(qt: Path) -> None:
     """Leave what the app loads: a few modules, their libraries, the plug-ins of screens and pictures."""
     for path in qt.iterdir():
-        name = path.name
-        if name.startswith("Qt") and path.suffix in (".so", ".pyi"):
-            if not (path.suffix == ".so" and name.split(".")[0].removeprefix("Qt") in _QT_KEPT):
-                path.unlink()
-        elif name in ("Qt", "__init__.py", "_config.py", "_git_pyside_version.py", "support") or name.startswith(
-            "libpyside6.abi3.so"
-        ):
-            continue
-        else:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for folder in (qt / "Qt").iterdir():
-        if folder.name not in ("lib", "plugins"):
-            shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
-    for library in (qt / "Qt" / "lib").iterdir():
-        name = library.name.removeprefix("libQt6").split(".")[0]
-        if library.name.startswith("libQt6") and not name.startswith(_QT_KEPT):
+        if not _is_kept_of_qt(path):
+            _remove(path)
+    for path in (qt / "Qt").iterdir():
+        if path.name not in ("lib", "plugins"):
+            _remove(path)
+    for library in (qt / "Qt" / "lib").glob("libQt6*"):
+        if not library.name.removeprefix("libQt6").startswith(_QT_KEPT):
             library.unlink()
     for plugins in (qt / "Qt" / "plugins").iterdir():
-        if plugins.name not in (*_QT_PLUGINS, *_QT_PLUGINS_WAYLAND):
+        if plugins.name not in _QT_PLUGINS:
             shutil.rmtree(plugins)
 
 
-if __name__ == "__main__":
-    sys.exit("use `make installer`")
+def _is_kept_of_qt(path: Path) -> bool:
+    name = path.name
+    if name.startswith("Qt") and path.suffix == ".so":
+        return name.split(".")[0].removeprefix("Qt") in _QT_KEPT
+    return name in ("Qt", "support") or path.suffix == ".py" or name.startswith("libpyside6.abi3.so")
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
