@@ -22,6 +22,7 @@ from potluck.errors import NetworkError
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.identity import base58_decode, base58_encode
 from potluck.p2p.network import StreamHandler, UnaryHandler
+from potluck.p2p.pacing import Pacer
 from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
 from potluck.p2p.varint import decode_varint, encode_varint
 from potluck.protocol.blocks import PeerId
@@ -37,9 +38,15 @@ _LAST_WORDS_S = 1.0  # for an error frame to reach a caller that does not hang u
 
 
 class ControlClient:
-    """A node's connection to its p2pd. Create, `await start()`, finally `await close()`."""
+    """A node's connection to its p2pd. Create, `await start()`, finally `await close()`.
 
-    def __init__(self, control_path: Path, listen_path: Path) -> None:
+    All bytes of calls and streams pass `uploads` or `downloads`.
+    """
+
+    def __init__(
+        self, control_path: Path, listen_path: Path, uploads: Pacer | None = None, downloads: Pacer | None = None
+    ) -> None:
+        self._uploads, self._downloads = uploads or Pacer(), downloads or Pacer()
         self._control_path = str(control_path)
         self._listen_path = str(listen_path)
         self._unary: UnaryConnection | None = None
@@ -52,7 +59,9 @@ class ControlClient:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(timeout_s):
             self._listener = await loop.create_unix_server(self._accept, self._listen_path, backlog=_MAX_UNACCEPTED)
-            _, connection = await loop.create_unix_connection(UnaryConnection, self._control_path)
+            _, connection = await loop.create_unix_connection(
+                lambda: UnaryConnection(self._uploads), self._control_path
+            )
             connection.upgrade()
             await connection.ready
         self._unary = connection
@@ -149,7 +158,7 @@ class ControlClient:
         timeout_s: float,
     ) -> FrameStream:
         """Send `message` on a connection of its own and wait until its answer is there."""
-        stream = FrameStream(on_prologue, is_caller=True)
+        stream = FrameStream(on_prologue, self._uploads, self._downloads, is_caller=True)
         try:
             async with asyncio.timeout(timeout_s):
                 await asyncio.get_running_loop().create_unix_connection(lambda: stream, self._control_path)
@@ -169,7 +178,7 @@ class ControlClient:
         return stream
 
     def _accept(self) -> FrameStream:
-        return FrameStream(self._on_stream, is_caller=False)
+        return FrameStream(self._on_stream, self._uploads, self._downloads, is_caller=False)
 
     def _on_stream(self, stream: FrameStream, prologue: bytes) -> None:
         info = pb.StreamInfo.FromString(prologue)
@@ -193,7 +202,8 @@ class ControlClient:
 class UnaryConnection(asyncio.Protocol):
     """The lasting connection over which unary calls of both directions run."""
 
-    def __init__(self) -> None:
+    def __init__(self, uploads: Pacer) -> None:
+        self._uploads = uploads
         loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = loop.create_future()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -212,6 +222,7 @@ class UnaryConnection(asyncio.Protocol):
         if len(body) > MAX_UNARY_BODY_BYTES:
             raise RemoteError(Code.TOO_LONG, f"a call of {len(body)} bytes is above the limit of 4 MiB")
         request = pb.PersistentConnectionRequest(callUnary=pb.CallUnaryRequest(peer=peer, proto=protocol, data=body))
+        await self._uploads.wait(len(body))
         try:
             return await self._ask(request, timeout_s)
         except TimeoutError as error:
@@ -312,6 +323,7 @@ class UnaryConnection(asyncio.Protocol):
             body = await handler(request.data, _peer_id(request.peer))
             if len(body) > MAX_UNARY_BODY_BYTES:
                 raise RemoteError(Code.TOO_LONG, "the answer is above the limit of 4 MiB; use the stream call")
+            await self._uploads.wait(len(body))
             response = pb.CallUnaryResponse(response=body)
         except RemoteError as error:
             response = pb.CallUnaryResponse(error=error.to_text().encode())

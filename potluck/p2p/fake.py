@@ -22,6 +22,7 @@ from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.identity import Identity
 from potluck.p2p.network import DhtKey, DhtSubkey, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.pacing import Pacer
 from potluck.p2p.rules import MAX_RECORD_BYTES, MAX_UNARY_BODY_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
@@ -85,6 +86,8 @@ class FakeHost:
         self, network: FakeNetwork, identity: Identity, addr: str, checks: Mapping[DhtKey, RecordCheck]
     ) -> None:
         self.identity = identity
+        self.uploads = Pacer()  # nothing passes them here
+        self.downloads = Pacer()
         self.is_dead = False
         self.unary_handlers: dict[str, UnaryHandler] = {}
         self.stream_handlers: dict[str, tuple[StreamHandler, int]] = {}

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
+from potluck.p2p.pacing import Pacer
 from potluck.p2p.varint import decode_varint, encode_varint
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
@@ -34,10 +35,19 @@ class FrameStream(asyncio.Protocol):
     callee that sees the stream closed without that frame knows that the caller is gone.
     """
 
-    def __init__(self, on_prologue: Prologue, *, is_caller: bool) -> None:
+    def __init__(
+        self,
+        on_prologue: Prologue,
+        uploads: Pacer | None = None,
+        downloads: Pacer | None = None,
+        *,
+        is_caller: bool,
+    ) -> None:
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.max_frame_bytes = 0  # set by the prologue's reader
         self._on_prologue: Prologue | None = on_prologue
+        self._uploads, self._downloads = uploads or Pacer(), downloads or Pacer()
+        self._is_held = False  # nothing is read for a moment, because of the cap on downloads
         self._is_caller = is_caller
         self._transport: asyncio.Transport | None = None
         self._chunks: deque[bytes] = deque()
@@ -53,11 +63,12 @@ class FrameStream(asyncio.Protocol):
 
     async def send(self, *pieces: Buffer, timeout_s: float | None = None) -> None:
         size = _size_of(pieces)
+        await self._uploads.wait(size)
         await self._write(_message_header(size), pieces, size, timeout_s)
 
     def send_now(self, *pieces: Buffer) -> bool:
         transport, size = self._open_transport(), _size_of(pieces)
-        if self._writable is not None or size > JOIN_BELOW_BYTES:
+        if self._writable is not None or size > JOIN_BELOW_BYTES or not self._uploads.passes(size):
             return False
         transport.write(b"".join((_message_header(size), *pieces)))
         return True
@@ -72,7 +83,7 @@ class FrameStream(asyncio.Protocol):
             await self._wait_for_frame(timeout_s)
         if self._frames:
             frame = self._frames.popleft()
-            if not self._reading and len(self._frames) < _MAX_QUEUED_FRAMES // 2:
+            if not self._reading and not self._is_held and len(self._frames) < _MAX_QUEUED_FRAMES // 2:
                 self._resume_reading()
         else:
             frame = self._last  # type: ignore[assignment]  # not False any more
@@ -113,9 +124,9 @@ class FrameStream(asyncio.Protocol):
         if rest:
             self._chunks.append(rest)
         self._chunk_bytes = len(rest)
-        if len(self._frames) >= _MAX_QUEUED_FRAMES and self._reading and self._transport is not None:
-            self._reading = False
-            self._transport.pause_reading()
+        self._hold(self._downloads.owe(len(data)))
+        if len(self._frames) >= _MAX_QUEUED_FRAMES:
+            self._pause_reading()
 
     def eof_received(self) -> bool:
         return False  # p2pd has no half-closed streams
@@ -232,6 +243,22 @@ class FrameStream(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             raise _gone("the connection is closed")
         return self._transport
+
+    def _hold(self, seconds: float) -> None:
+        if seconds > 0 and not self._is_held:
+            self._is_held = True
+            self._pause_reading()
+            asyncio.get_running_loop().call_later(seconds, self._let_go)
+
+    def _let_go(self) -> None:
+        self._is_held = False
+        if not self._reading and len(self._frames) < _MAX_QUEUED_FRAMES:
+            self._resume_reading()
+
+    def _pause_reading(self) -> None:
+        if self._reading and self._transport is not None and not self._transport.is_closing():
+            self._reading = False
+            self._transport.pause_reading()
 
     def _resume_reading(self) -> None:
         self._reading = True

@@ -23,6 +23,7 @@ from potluck.p2p.dht_node import DhtNode, StoredValue
 from potluck.p2p.identity import Identity, write_private
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.network import DhtKey, DhtSubkey, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
@@ -46,7 +47,12 @@ _RELAY_LIMITS = {  # of one relayed connection; the defaults end it after 4 GiB 
 
 
 class Libp2pHost:
-    """Implements `potluck.p2p.network.Host`; made by `start`."""
+    """Implements `potluck.p2p.network.Host`; made by `start`.
+
+    Attributes:
+        uploads, downloads: caps on what calls and streams carry, to be set at any time. What p2pd relays for others
+            does not pass them.
+    """
 
     def __init__(self, config: HostConfig, identity: Identity) -> None:
         self.identity = identity
@@ -58,6 +64,8 @@ class Libp2pHost:
         self._control: ControlClient | None = None
         self._dht: DhtNode | None = None
         self._rejoining: asyncio.Task[None] | None = None
+        self.uploads = Pacer()
+        self.downloads = Pacer()
         self._strangers = itertools.count()
         self._closing = False
 
@@ -212,7 +220,7 @@ class Libp2pHost:
         control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
         arguments = _p2pd_arguments(self._config, identity_path, control_path)
         self._process = await DaemonProcess.start(arguments, timeout_s=self._config.start_timeout_s)
-        self._control = ControlClient(control_path, listen_path)
+        self._control = ControlClient(control_path, listen_path, self.uploads, self.downloads)
         await self._control.start(timeout_s=_CONTROL_TIMEOUT_S)
 
     async def _join(self) -> None:

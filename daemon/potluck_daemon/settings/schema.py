@@ -81,6 +81,12 @@ class ServeSettings:
     listen: tuple[str, ...] = _engine_setting(
         (), "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept"
     )
+    link_mbps: float = _engine_setting(
+        0.0, "what this computer's link carries, until it is measured; 0: 100", unit="Mbit/s", low=0, high=1e6
+    )
+    relay_for_others: bool = _engine_setting(
+        True, "carry the traffic of members that nobody can dial, if others can dial this computer"
+    )
     python: str = _engine_setting("", "interpreter of the engine; empty: the one that runs the daemon")
 
 
@@ -155,6 +161,10 @@ class LimitSettings:
         4096, "do not start to download when less disk space is free", unit="MiB", low=0, high=1 << 30
     )
     disk_mb: int = _setting(0, "disk space that downloaded checkpoints may take", unit="MiB", low=0, high=1 << 30)
+    upload_mbps: float = _setting(0.0, "data to send in a second, serving included", unit="Mbit/s", low=0, high=1e6)
+    download_mbps: float = _setting(
+        0.0, "data to receive in a second, serving and downloads of models each", unit="Mbit/s", low=0, high=1e6
+    )
     upload_mb_day: int = _setting(0, "data to send in a day", unit="MiB", low=0, high=1 << 40)
     download_mb_day: int = _setting(0, "data to receive in a day", unit="MiB", low=0, high=1 << 40)
     cost_day: float = _setting(
