@@ -458,5 +458,31 @@ FIGURES = {
             "routing.throughput:over_oracle",
             "1000 simulated decode sessions on 300 servers, heartbeats up to 30 s old: throughput over an oracle",
         ),
+        Figure(
+            "state_n10000",
+            "KB/s",
+            "lower",
+            3,
+            "directory:state_10000",
+            "10,000 servers that come, go and change: what a client fetches after the first reading of at most 2 MB",
+        ),
+        Figure(
+            "refresh_n10",
+            "KB",
+            "lower",
+            5,
+            "directory:refresh_10",
+            "one reading of the directory, 15 s after the one before, both directions, 10 servers",
+        ),
+        Figure("refresh_n100", "KB", "lower", 30, "directory:refresh_100", "the same with 100 servers"),
+        Figure("refresh_n1000", "KB", "lower", 60, "directory:refresh_1000", "the same with 1000 servers"),
+        Figure(
+            "refresh_nodes",
+            "ms",
+            "lower",
+            100,
+            "directory_nodes:refresh_nodes",
+            "one reading of the directory of 50 real nodes on loopback, while they beat",
+        ),
     )
 }

@@ -13,7 +13,7 @@ from potluck.directory.table import Table
 from potluck.protocol.records import ServerRecord
 
 _MAX_NEWS_BYTES = 2 << 20
-_MAX_RECORDS_BYTES = 1 << 20  # an answer takes at least one bucket, and ends after the one that passes this
+_MAX_RECORDS_BYTES = 1 << 18  # an answer takes at least one bucket, and ends after the one that passes this
 
 
 class Answers:
@@ -23,9 +23,7 @@ class Answers:
         self._table = table
         self._num_blocks = num_blocks
         self._records = {
-            server.peer_id: record
-            for server in table.live(now)
-            if (record := table.get(Kind.RECORD, server.peer_id)) is not None
+            peer: record for peer in table.live_peers(now) if (record := table.get(Kind.RECORD, peer)) is not None
         }
         self._peers = {tag_of(peer): peer for peer in table.all(Kind.HEARTBEAT)}  # a goodbye is news too
         self._listing = Listing((peer, record.sequence) for peer, record in self._records.items())

@@ -204,11 +204,9 @@ class Directory:
         """Learn what changed from one server, drawn at random each time; whether one answered."""
         now = self._clock()
         live = [
-            server.peer_id
-            for server in self.table.live(now)
-            if server.peer_id != self._host.peer_id
-            and server.peer_id not in self._reported
-            and self._deaf_until.get(server.peer_id, 0.0) <= now
+            peer
+            for peer in self.table.live_peers(now)
+            if peer != self._host.peer_id and peer not in self._reported and self._deaf_until.get(peer, 0.0) <= now
         ]
         for source in random.sample(live, min(_SOURCES, len(live))):
             try:

@@ -121,9 +121,9 @@ class Gossip:
         """Live servers that know these calls, as far as is known."""
         now = self._loop_s()
         return [
-            server.peer_id
-            for server in self._table.live(self._clock())
-            if server.peer_id != self._host.peer_id and self._deaf_until_s.get(server.peer_id, 0.0) <= now
+            peer
+            for peer in self._table.live_peers(self._clock())
+            if peer != self._host.peer_id and self._deaf_until_s.get(peer, 0.0) <= now
         ]
 
     # -- what others ask -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Final
 from potluck.directory.links import tag_of
 from potluck.protocol.blocks import PeerId
 
-ENTRY_BYTES: Final = 8
+ENTRY_BYTES: Final = 6
 DIGEST_BYTES: Final = 4
 MIN_BUCKETS: Final = 16
 MAX_BUCKETS: Final = 4096

@@ -33,7 +33,8 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.membership import call_proof
 from potluck.protocol.swarm import Swarm
 
-CALL_TIMEOUT_S = 3.0
+CALL_TIMEOUT_S = 5.0
+_FETCH_TIMEOUT_S = 20.0  # a quarter of a megabyte from a slow link
 _MAX_FETCHES = 64  # answers of one reading: 20,000 servers take five
 _MAX_LINKS = 16  # of servers, a reading: they are large, and change rarely
 _IN_THREAD = 50  # announcements: checking so many signatures takes 10 ms
@@ -83,7 +84,8 @@ class Reader:
             news += await self.take([sealed for _, sealed in answer.news])
             records = await self._fetch(source, listing, num_buckets, answer.differing)
             news += records
-            if not records:
+            beats, wanted = self._table.all(Kind.HEARTBEAT), self.wanted() if records else []
+            if 2 * sum(peer in beats for peer in wanted) >= len(wanted):
                 break
         return news
 
@@ -112,7 +114,7 @@ class Reader:
                 break
             mine = {entry: peer for number in buckets for entry, peer in listing.bucket(number, num_buckets).items()}
             fetch = Fetch(self._proof(source), num_buckets, buckets, tuple(mine))
-            answer = decode_fetched(await self._call(source, FETCH, encode_fetch(fetch)), fetch)
+            answer = decode_fetched(await self._call(source, FETCH, encode_fetch(fetch), _FETCH_TIMEOUT_S), fetch)
             cache: dict[tuple[object, ...], bytes] = {}
             records = [_with_digests(record, answer.tables, cache) for record in answer.records]
             news += await self.take(records)
@@ -164,9 +166,9 @@ class Reader:
     def _proof(self, source: PeerId) -> bytes | None:
         return call_proof(self._swarm, caller=self._host.peer_id, callee=source)
 
-    async def _call(self, source: PeerId, protocol: str, body: bytes) -> bytes:
+    async def _call(self, source: PeerId, protocol: str, body: bytes, timeout_s: float = CALL_TIMEOUT_S) -> bytes:
         self.traffic.sent += len(body)
-        answer = await self._host.call(source, protocol, body, timeout_s=CALL_TIMEOUT_S)
+        answer = await self._host.call(source, protocol, body, timeout_s=timeout_s)
         self.traffic.received += len(answer)
         return answer
 

@@ -63,22 +63,26 @@ class Table:
 
     def live(self, now: float) -> tuple[LiveServer, ...]:
         """JOINING and ONLINE, by peer id."""
+        live = self.live_peers(now)
+        peers = {tag_of(peer): peer for peer in live} if self._of[Kind.LINKS] else {}
+        return tuple(self._live(peer, peers) for peer in sorted(live))
+
+    def live_peers(self, now: float) -> list[PeerId]:
+        """Who is live, without what is known of them."""
         records, beats = self._of[Kind.RECORD], self._of[Kind.HEARTBEAT]
         suspected = self.suspected(now)
-        live = [
+        return [
             peer
             for peer, beat in beats.items()
             if is_up(beat, now) and peer in records and beat.record <= records[peer].sequence and peer not in suspected
         ]
-        peers = {tag_of(peer): peer for peer in live} if self._of[Kind.LINKS] else {}
-        return tuple(self._live(peer, peers) for peer in sorted(live))
 
     def suspected(self, now: float) -> frozenset[PeerId]:
         """Whom at least `SUSPECTING` others suspect since it was last heard of."""
         beats = self._of[Kind.HEARTBEAT]
         words: Counter[PeerId] = Counter()
         for beat in beats.values():
-            if beat.expiration <= now or not isinstance(beat.value, Heartbeat):
+            if not isinstance(beat.value, Heartbeat) or not beat.value.suspects or beat.expiration <= now:
                 continue
             for suspect in set(beat.value.suspects) - {beat.peer_id}:
                 if suspect in beats and beat.sequence > beats[suspect].sequence:
