@@ -16,7 +16,7 @@ TESTS ?= tests --ignore=tests/system
 PYTEST := $(PY) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system check bench gpu soak screenshots manual setup clean system-packages
+.PHONY: help demo test test-system check bench gpu soak screenshots manual installer setup clean system-packages
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ screenshots: $(VENV)/.dev system-packages ## make the pictures of docs/screensho
 
 manual: $(VENV)/.dev ## write the manual pages and docs/commands.md anew, from the commands themselves
 	$(PY) -m potluck_daemon.cli.manual .
+
+installer: $(VENV)/.dev ## packages for people, into dist/
+	@$(PY) -m installer
 
 setup: ## everything for development, system packages included (asks for root where needed)
 	@.ci/system-packages --install

@@ -19,6 +19,7 @@ from enum import StrEnum
 from importlib.metadata import distribution
 from pathlib import Path
 
+import potluck
 from potluck.errors import PotluckError
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Machine
@@ -173,8 +174,15 @@ def _fetch_all(wheels: tuple[Wheel, ...], folder: Path, on_progress: OnProgress)
 def _add_potluck(folder: Path) -> None:
     """The engine runs the same code as the daemon, from the same files: one version, and an update changes both."""
     (packages,) = (folder / "lib").glob("python*/site-packages")
-    here = Path(__file__).resolve()
-    places = dict.fromkeys((str(here.parents[2]), str(here.parents[3]), str(distribution("potluck").locate_file(""))))
+    # Not resolved: in an installation with several versions a link in the path leads to the one in use.
+    places = dict.fromkeys(
+        str(place)
+        for place in (
+            Path(potluck.__file__).parents[1],
+            Path(__file__).parents[2],
+            distribution("potluck").locate_file(""),
+        )
+    )
     (packages / "potluck.pth").write_text("".join(f"{place}\n" for place in places))
 
 
