@@ -61,11 +61,13 @@ class Errand:
     Attributes:
         tokens: of each row, that will be sent at first.
         beginning: fingerprints of these, to go where they are known.
+        may_stay: it has servers already; even a single other route is asked for its price.
     """
 
     rows: int
     tokens: int
     beginning: Sequence[bytes] = ()
+    may_stay: bool = False
 
 
 class Servers:
@@ -145,7 +147,7 @@ class Servers:
         known = self._known_route(span, needs, errand, unwanted)
         if known is not None:
             routes.insert(0, known)
-        if len({each.parts for each in routes}) == 1:
+        if len({each.parts for each in routes}) == 1 and not errand.may_stay:
             return routes[0]
         asked = shortlist(routes, MOST_ASKED)
         quotes = await self._quoting.ask(asked, span, rows=errand.rows, tokens=errand.tokens)

@@ -220,7 +220,8 @@ class InferenceSession:
             self._servers.note_pace(leaver.peer_id, leaver.pace.ratio)
             if not self._servers.has_route(leaver.span, needs, unwanted=unwanted):
                 return None
-        errand = Errand(given.shape[0], min(given.shape[1] + _SOON_TOKENS, self.max_length))
+        tokens = min(given.shape[1] + _SOON_TOKENS, self.max_length)
+        errand = Errand(given.shape[0], tokens, may_stay=not must_go)
         route = await self._servers.compare_routes(leaver.span, needs, errand, unwanted=unwanted)
         if not must_go and not leaver.pace.is_worth(route.cost_s):
             return None

@@ -25,6 +25,8 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import (
     BackwardRequest,
     ForwardRequest,
+    Quote,
+    QuoteRequest,
     SessionOpening,
     StepReply,
     StepRequest,
@@ -57,6 +59,8 @@ class BlockServer:
     on_call: Callable[[BlockServer, object], None] = lambda server, request: None
     delay_s: Callable[[BlockServer], float] = lambda server: 0.0  # of the present step
     is_leaving: bool = False  # what it tells its clients
+    quotes: list[QuoteRequest] = field(default_factory=list)  # that were asked for
+    on_quote: Callable[[BlockServer], Quote] = lambda server: Quote(0, 0.0, 0.0, 100_000)  # may raise
     digests: tuple[str, ...] | None = None  # announced instead of the true ones
     tamper: Callable[[Tensor], Tensor] = lambda output: output
     parked: dict[str | None, KvCache] = field(default_factory=dict)  # of sessions that ended with DRAINING
@@ -69,6 +73,7 @@ class BlockServer:
         await server.host.serve_stream(wire.INFERENCE, server._session, max_frame_bytes=_MAX_FRAME_BYTES)
         await server.host.serve_unary(wire.FORWARD, server._forward)
         await server.host.serve_unary(wire.BACKWARD, server._backward)
+        await server.host.serve_unary(wire.QUOTE, server._quote)
         await server.host.serve_stream(wire.FORWARD_STREAM, server._forward_stream, max_frame_bytes=_MAX_FRAME_BYTES)
         await server.host.serve_stream(wire.BACKWARD_STREAM, server._backward_stream, max_frame_bytes=_MAX_FRAME_BYTES)
         await server.announce()
@@ -153,6 +158,10 @@ class BlockServer:
                 output = blocks.forward(request.hidden, cache, request.prompts)
             timing = Timing(compute_ms=0.5, is_leaving=self.is_leaving)
             await stream.send(*wire.encode_step_reply(StepReply(self.tamper(output), timing)))
+
+    async def _quote(self, body: bytes, peer: PeerId) -> bytes:
+        self.quotes.append(wire.decode_quote_request(body, limits=self._limits))
+        return wire.encode_quote(self.on_quote(self))
 
     async def _forward(self, body: bytes, peer: PeerId) -> bytes:
         return wire.encode_tensor_reply(await self._run_forward(wire.decode_forward(body, limits=self._limits)))

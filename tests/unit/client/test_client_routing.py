@@ -1,0 +1,167 @@
+"""Which servers a client goes to, with what they quote, what it remembers, and how they keep their pace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from helpers.block_server import BlockServer
+from helpers.client_world import World, prompt, world
+from transformers import PreTrainedModel
+
+from potluck.client.beginnings import fingerprints
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Quote, StepRequest
+
+ONE = {"max_new_tokens": 1, "do_sample": False}
+SLOW_S = 0.15  # a step; 4 blocks at 100 steps a second are promised
+
+
+def greedy(tokens: int) -> dict[str, object]:
+    return {"max_new_tokens": tokens, "do_sample": False}
+
+
+def busy(server: BlockServer) -> Quote:
+    return Quote(batch=50, step_ms=400.0, queue_ms=200.0, free_tokens=100_000)
+
+
+def refusing(server: BlockServer) -> Quote:
+    raise RemoteError(Code.BUSY, "too much to do", retry_after_s=60.0)
+
+
+def serving(there: World) -> BlockServer:
+    (server,) = there.serving()
+    return server
+
+
+@pytest.mark.parametrize("on_quote", [busy, refusing])
+def test_who_quotes_less_gets_the_session_whatever_the_records_say(on_quote: Any, local: PreTrainedModel) -> None:
+    for loaded in (0, 1):
+        with world("0:4", "0:4") as there:
+            there.servers[loaded].on_quote = on_quote
+            assert torch.equal(there.model.generate(prompt(), **greedy(3)), local.generate(prompt(), **greedy(3)))
+            assert serving(there) is there.servers[1 - loaded]
+
+
+def test_a_quote_is_about_the_sessions_own_rows_and_tokens_and_proves_membership() -> None:
+    with world("0:4", "2:4", "0:2") as there:
+        there.model.generate(prompt(batch=2), **ONE)
+        asked = {str(server.blocks.span): server.quotes for server in there.servers}
+    for span, (quote,) in asked.items():
+        assert (str(quote.span), quote.rows, quote.tokens) == (span, 2, 8)
+        assert quote.caller.membership is not None
+        assert quote.caller.revision_digest is not None
+
+
+def test_where_there_is_no_choice_nobody_is_asked() -> None:
+    with world("0:2", "2:4") as there:
+        there.model.generate(prompt(), **ONE)
+        assert [server.quotes for server in there.servers] == [[], []]
+
+
+def test_servers_that_cannot_answer_are_used_if_there_are_no_others(local: PreTrainedModel) -> None:
+    def gone(server: BlockServer) -> Quote:
+        raise RemoteError(Code.UNREACHABLE, "no such call")
+
+    with world("0:4", "0:4") as there:
+        for server in there.servers:
+            server.on_quote = gone
+        assert torch.equal(there.model.generate(prompt(), **greedy(3)), local.generate(prompt(), **greedy(3)))
+
+
+def test_an_answer_that_is_no_quote_counts_against_the_server() -> None:
+    with world("0:4", "0:4") as there:
+        liar = there.servers[0]
+        liar.on_quote = lambda server: Quote(0, -1.0, 0.0, 0)
+        there.model.generate(prompt(), **ONE)
+        assert serving(there) is there.servers[1]
+
+
+def test_a_prompt_that_begins_like_an_earlier_one_goes_to_the_same_server() -> None:
+    text = prompt(tokens=40)
+    with world("0:4", "0:4", "0:4") as there:
+        there.model.generate(text, **ONE)
+        first = serving(there)
+        first.on_quote = lambda server: Quote(0, 48.0, 5.0, 100_000)  # a little worse than the others
+        for seed in range(4):
+            there.model.generate(torch.cat([text, prompt(tokens=3, seed=seed)], 1), **ONE)
+            assert serving(there) is first
+        there.model.generate(prompt(tokens=40, seed=9), **ONE)
+        assert serving(there) is not first, "another prompt goes where it is better"
+        first.on_quote = busy
+        there.model.generate(text, **ONE)
+        assert serving(there) is not first, "and a known one too if that is much better"
+
+
+def test_fingerprints_are_one_a_full_page_and_tell_texts_apart() -> None:
+    hidden = torch.arange(2 * 40 * 64, dtype=torch.float32).view(2, 40, 64)
+    chain = fingerprints(hidden)
+    assert len(chain) == len(set(chain)) == 2
+    assert fingerprints(hidden[:, :39]) == chain
+    assert fingerprints(hidden[:, :15]) == ()
+    other = hidden.clone()
+    other[1, 20, 0] += 1
+    assert fingerprints(other)[0] == chain[0]
+    assert fingerprints(other)[1] != chain[1]
+
+
+def test_a_server_that_becomes_slow_is_left_in_mid_session_with_the_same_tokens(local: PreTrainedModel) -> None:
+    with world("0:4", "0:4") as there, there.model.session(max_length=120) as session:
+        text = there.model.generate(prompt(), session=session, **greedy(10))
+        slow = serving(there)
+        slow.delay_s = lambda server: SLOW_S
+        for _ in range(60):
+            text = there.model.generate(text, session=session, **ONE)
+            if serving(there) is not slow:
+                break
+        assert serving(there) is not slow
+        text = there.model.generate(text, session=session, **greedy(10))
+        (left,) = there.model.last_route()[0].replaced
+        assert (left.peer_id, left.replaced_because is not None) == (slow.peer_id, True)
+        assert "slow" in str(left.replaced_because)
+        assert there.client.run(is_idle(slow))
+        starts = [step.start_from_position for step in serving(there).steps]
+        assert starts == sorted(set(starts)), "nothing was given twice, nobody waited for a replay"
+    assert torch.equal(text, local.generate(prompt(), **greedy(text.shape[1] - 7)))
+
+
+async def is_idle(server: BlockServer) -> bool:
+    await server.wait_idle()
+    return True
+
+
+def test_where_all_are_slow_nobody_moves() -> None:
+    with world("0:4", "0:4") as there, there.model.session(max_length=80) as session:
+        text = there.model.generate(prompt(), session=session, **ONE)
+        first = serving(there)
+        for server in there.servers:
+            server.delay_s = lambda server: SLOW_S
+            server.on_quote = lambda server: Quote(1, 1000 * SLOW_S, 0.0, 100_000)
+        there.model.generate(text, session=session, **greedy(14))
+        assert serving(there) is first
+        (other,) = [server for server in there.servers if server is not first]
+        assert len(other.quotes) > len(first.quotes), "it was asked again"
+
+
+def test_a_session_without_replicas_stays_where_it_is_however_slow() -> None:
+    with world("0:4") as there, there.model.session(max_length=80) as session:
+        there.servers[0].delay_s = lambda server: SLOW_S
+        there.model.generate(prompt(), session=session, **greedy(12))
+        assert there.model.last_route()[0].replaced == []
+
+
+def test_a_block_that_is_not_served_any_more_moves_alone(local: PreTrainedModel) -> None:
+    def not_served(server: BlockServer, request: StepRequest) -> None:
+        raise RemoteError(Code.NOT_SERVED, "these blocks are served no more")
+
+    with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=80) as session:
+        text = there.model.generate(prompt(), session=session, **greedy(4))
+        first, mover = there.serving()
+        steps = len(first.steps)
+        mover.on_step = not_served
+        text = there.model.generate(text, session=session, **greedy(4))
+        stayed, _ = there.serving()
+        assert stayed is first
+        assert len(first.steps) == steps + 4
+    assert torch.equal(text, local.generate(prompt(), **greedy(8)))
