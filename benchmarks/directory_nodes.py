@@ -21,6 +21,7 @@ from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, Serv
 _SWARM = new_swarm("figures", "m", 8)
 _NUM_NODES = 50
 _PATIENCE_S = 120.0
+_AT_A_TIME = 5
 _BEAT_S = 10.0
 _READINGS = 10
 
@@ -35,8 +36,9 @@ async def _measure(readings: int) -> Measured:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pl-")))  # sockets need a short path
         nodes = [await _start_node(stack, folder)]
         bootstrap = await nodes[0][0].addresses()
-        for _ in range(_NUM_NODES - 1):
-            nodes.append(await _start_node(stack, folder, bootstrap))
+        while len(nodes) < _NUM_NODES:
+            count = min(_AT_A_TIME, _NUM_NODES - len(nodes))
+            nodes += await asyncio.gather(*(_start_node(stack, folder, bootstrap) for _ in range(count)))
         beating = asyncio.create_task(_beat(nodes))
         stack.callback(beating.cancel)
         await _until(lambda: all(len(directory.table.live_peers(time.time())) == _NUM_NODES for _, directory in nodes))

@@ -32,7 +32,8 @@ def swarm_status(
         known = replace(known, span=facts.span, peer_id=facts.peer_id)
     if facts.report.coverage:
         read_at = now - age_s - facts.report.coverage_age_s
-        known = replace(known, coverage=facts.report.coverage, coverage_at=round(read_at))
+        report = facts.report
+        known = replace(known, coverage=report.coverage, coverage_at=round(read_at), outlook=report.outlook)
     return known
 
 

@@ -13,6 +13,7 @@ import logging
 import math
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any
 
 from potluck.directory.answers import Answers
@@ -47,7 +48,8 @@ from potluck.protocol.swarm import Swarm
 log = logging.getLogger(__name__)
 
 FAN_OUT = 3  # servers that each rumour is passed on to: everybody hears of it with probability 1 - e^-3, and soon
-_SPREAD_INTERVAL_S = 0.5  # rumours of so long travel together
+_SPREAD_INTERVAL_S = 3.0  # heartbeats of so long travel together
+_MIN_SPREAD_INTERVAL_S = 0.2  # and who serves what, or is gone
 _COMPARE_INTERVAL_S = 5.0  # of a swarm of up to 500 servers; more servers compare more rarely, because it costs more
 _COMPARE_SERVERS = 500
 _LOOK_UP_INTERVAL_S = 60.0
@@ -91,6 +93,8 @@ class Gossip:
         self._on_suspects = on_suspects
         self._hot: dict[tuple[Kind, PeerId], Announcement] = {}
         self._has_news = asyncio.Event()
+        self._is_urgent = asyncio.Event()
+        self._spread_version = 0  # of the table
         self._answers: tuple[int, float, Answers] | None = None
         self._deaf_until_s: dict[PeerId, float] = {}
         self._doubted: set[PeerId] = set()
@@ -178,6 +182,9 @@ class Gossip:
                 me = self._host.peer_id in beat.suspects
                 if self.suspicion.clear(announcement.peer_id) or (me and self._is_later_than_mine(announcement)):
                     self._on_suspects()
+            if self._table.version != self._spread_version or (isinstance(beat, Heartbeat) and beat.suspects):
+                self._spread_version = self._table.version
+                self._is_urgent.set()
         if self._hot:
             self._has_news.set()
 
@@ -192,21 +199,25 @@ class Gossip:
         chosen = random.sample(partners, min(FAN_OUT, len(partners)))
         for start in range(0, len(hot), MAX_PUSHED):
             part = tuple(announcement.sealed for announcement in hot[start : start + MAX_PUSHED])
-            await asyncio.gather(*(self._tell(peer, self._push(peer, part)) for peer in chosen))
+            await asyncio.gather(*(self._tell(peer, partial(self._push, peer, part)) for peer in chosen))
 
     async def _spread(self) -> None:
         while True:
             await self._has_news.wait()
             self._has_news.clear()
             await self.pass_on()
-            await asyncio.sleep(_SPREAD_INTERVAL_S)
+            await asyncio.sleep(_MIN_SPREAD_INTERVAL_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SPREAD_INTERVAL_S):
+                    await self._is_urgent.wait()
+            self._is_urgent.clear()
 
     async def _keep_comparing(self) -> None:
         while True:
             partners = await self._find_partners()
             if partners:
                 source = random.choice(partners)
-                await self._tell(source, self._compare(source))
+                await self._tell(source, partial(self._compare, source))
             self._table.expire(self._clock())
             pause_s = _COMPARE_INTERVAL_S * max(1.0, len(partners) / _COMPARE_SERVERS)
             await asyncio.sleep(pause_s * random.uniform(0.8, 1.2))
@@ -227,10 +238,10 @@ class Gossip:
         proof = call_proof(self._swarm, caller=self._host.peer_id, callee=peer)
         await self._host.call(peer, PUSH, encode_push(Push(proof, announcements)), timeout_s=CALL_TIMEOUT_S)
 
-    async def _tell(self, peer: PeerId, work: Coroutine[Any, Any, None]) -> None:
+    async def _tell(self, peer: PeerId, work: Callable[[], Awaitable[None]]) -> None:
         """Do it, unless the peer is gone, which is looked into, or does not know how, which is remembered."""
         try:
-            await work
+            await work()
         except RemoteError as error:
             if error.code is Code.UNREACHABLE:
                 self._doubt(peer)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip, table
+from potluck_daemon.control.schema import SwarmOutlook
 
+_MAX_NAMED = 4
 _MAX_STRIP_LETTERS = 128  # longer models are shown as ranges only
 
 
@@ -34,7 +36,7 @@ class SwarmServer:
 
 @dataclass(frozen=True, slots=True)
 class SwarmOverview:
-    """`replicas`: how many servers answer for each block; `gaps`: blocks without any."""
+    """`replicas`: how many servers answer for each block; `gaps`: blocks without any; `outlook`: with servers only."""
 
     name: str
     model: str
@@ -44,6 +46,7 @@ class SwarmOverview:
     servers: tuple[SwarmServer, ...]
     replicas: tuple[int, ...]
     gaps: tuple[int, ...]
+    outlook: SwarmOutlook | None
 
 
 def replicas(swarm: Swarm, servers: Sequence[LiveServer]) -> list[int]:
@@ -64,6 +67,7 @@ def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
         servers=tuple(_server_fields(server) for server in _sorted(servers)),
         replicas=tuple(counts),
         gaps=tuple(block for block, count in enumerate(counts) if count == 0),
+        outlook=_outlook(swarm, servers),
     )
 
 
@@ -84,7 +88,26 @@ def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> lis
         lines.append(terminal.styled(f"Nobody serves {ranges(gaps)}: the model cannot run yet.", Style.YELLOW))
     else:
         lines.append(terminal.styled("Every block is served.", Style.GREEN))
-    return lines
+    seen = _outlook(swarm, servers)
+    return lines if seen is None else [*lines, *outlook_lines(seen)]
+
+
+def outlook_lines(seen: SwarmOutlook) -> list[str]:
+    """What the swarm bears, where it is thinnest, and what one more server would change."""
+    thin = ", ".join(f"{start}:{end}" for start, end in seen.bottlenecks[:_MAX_NAMED])
+    more = "" if len(seen.bottlenecks) <= _MAX_NAMED else ", ..."
+    span = f"{seen.one_more_span[0]}:{seen.one_more_span[1]}"
+    brings = f"{seen.tokens_per_s:.0f} -> {seen.one_more_tokens_per_s:.0f} tokens/s"
+    return [
+        f"The whole swarm bears about {seen.tokens_per_s:.0f} tokens/s; it is thinnest at blocks {thin}{more}.",
+        f"One more server like the usual one would take blocks {span}: {brings}.",
+    ]
+
+
+def _outlook(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOutlook | None:
+    from potluck_daemon.onlooking import swarm_outlook
+
+    return swarm_outlook(servers, swarm.num_blocks)
 
 
 async def live_servers(swarm: Swarm) -> tuple[LiveServer, ...]:

@@ -11,7 +11,9 @@ import json
 from dataclasses import dataclass, field
 
 from potluck_daemon.codec import CodecError, from_json, loads, to_json
+from potluck_daemon.control.schema import SwarmOutlook
 from potluck_daemon.engine.metrics import EngineMetrics
+from potluck_daemon.engine.network_report import NetworkCaps, NetworkReport
 
 PIPE_VERSION = 1
 REPORT_INTERVAL_S = 1.0
@@ -42,6 +44,8 @@ class Launch:
     threads: int = 0
     public_name: str = ""
     listen: tuple[str, ...] = ()
+    link_mbps: float = 0.0
+    relay_for_others: bool = True
     outbox: str = ""  # folder for receipts on their way to the ledger; empty: nothing is booked
     models_folder: str = ""  # of downloads; the process is started with it in HF_HUB_CACHE
 
@@ -51,6 +55,13 @@ class Throttle:
     """Compute in this share of the time and rest in between; 1: never rest."""
 
     duty: float
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What the network may be used for from now on."""
+
+    caps: NetworkCaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +182,16 @@ class Report:
     gpu_percent: float | None = None  # None: it computes elsewhere
     coverage: tuple[int, ...] = ()  # live replicas of each block; empty: not known yet
     coverage_age_s: float = 0.0
+    outlook: SwarmOutlook | None = None  # as old as the coverage
     metrics: EngineMetrics = field(default_factory=EngineMetrics)
     fetched_bytes: int = 0  # of the files that are being downloaded
     fetch_total_bytes: int = 0  # 0: nothing is downloaded
     accounts: tuple[str, ...] = ()  # peer ids of donors who are being served
+    network: NetworkReport = field(default_factory=NetworkReport)
     gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
 
 
-Command = Booked | Worth | Launch | Throttle | Drain | Offload | Restore | Stop
+Command = Booked | Worth | Launch | Throttle | Network | Drain | Offload | Restore | Stop
 Event = Signed | Vouched | Hello | Joining | Placed | Online | Leaving | Offloaded | Failed | Report
 Message = Command | Event
 _KINDS: dict[str, type] = {
@@ -190,6 +203,7 @@ _KINDS: dict[str, type] = {
         Vouched,
         Launch,
         Throttle,
+        Network,
         Drain,
         Offload,
         Restore,

@@ -64,6 +64,23 @@ def test_the_overview_for_scripts_never_holds_the_key() -> None:
     assert str(SWARM.membership_key) not in str(fields)
 
 
+def test_the_page_says_what_the_swarm_bears_where_it_is_thinnest_and_what_one_more_brings() -> None:
+    servers = [server(0, Span(0, 6)), server(1, Span(0, 3)), server(2, Span(0, 3))]
+    seen = overview(SWARM, servers).outlook
+    assert seen is not None
+    assert (seen.tokens_per_s, seen.bottlenecks) == (200.0, ((3, 6),))
+    assert (seen.one_more_tokens_per_s, seen.one_more_span) == (400.0, (3, 6))
+    text = "\n".join(page(SWARM, servers, Terminal(io.StringIO())))
+    assert "about 200 tokens/s; it is thinnest at blocks 3:6." in text
+    assert "would take blocks 3:6: 200 -> 400 tokens/s" in text
+
+
+def test_a_swarm_that_nobody_serves_has_no_outlook() -> None:
+    joining = [server(0, Span(0, 6), ServerState.JOINING)]
+    assert overview(SWARM, joining).outlook is None
+    assert "tokens/s" not in "\n".join(page(SWARM, joining, Terminal(io.StringIO())))
+
+
 def test_servers_without_a_name_show_the_end_of_their_id() -> None:
     assert "...WpeerXY1"[:3] == "..."
     assert any("Wpeer1" in line for line in page(SWARM, [server(1, Span(0, 1))], Terminal(io.StringIO())))

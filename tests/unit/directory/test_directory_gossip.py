@@ -37,7 +37,12 @@ from potluck.protocol.records import Heartbeat, ServerState
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in {"_COMPARE_INTERVAL_S": 0.05, "_SPREAD_INTERVAL_S": 0.02, "_PING_TIMEOUT_S": 0.2}.items():
+    for name, seconds in {
+        "_COMPARE_INTERVAL_S": 0.05,
+        "_SPREAD_INTERVAL_S": 0.02,
+        "_MIN_SPREAD_INTERVAL_S": 0.0,
+        "_PING_TIMEOUT_S": 0.2,
+    }.items():
         monkeypatch.setattr(gossip, name, seconds)
 
 
