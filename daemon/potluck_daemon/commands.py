@@ -17,6 +17,7 @@ from potluck_daemon.new_model import find_model
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.topics.contribution import ContributionTopic
 from potluck_daemon.topics.earnings import EarningsTopic
+from potluck_daemon.topics.gateway import GatewayTopic
 from potluck_daemon.topics.health import HealthTopic
 from potluck_daemon.topics.machine import MachineTopic
 from potluck_daemon.topics.models import ModelsTopic
@@ -30,7 +31,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-TOPICS = (*(SettingsTopic, ProgramsTopic, SwarmsTopic, HealthTopic, MachineTopic, ContributionTopic, ModelsTopic),)
+TOPICS = (
+    *(
+        SettingsTopic,
+        ProgramsTopic,
+        SwarmsTopic,
+        HealthTopic,
+        MachineTopic,
+        ContributionTopic,
+        ModelsTopic,
+        GatewayTopic,
+    ),
+)
 
 
 class Commands:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import pairwise
@@ -42,9 +42,6 @@ _SUMS = """
         COALESCE(SUM(sent_bytes), 0), COALESCE(SUM(received_bytes), 0)
     FROM hour WHERE start >= ? AND start < ?
 """
-
-People = Callable[[float, float], int | None]
-"""Different people who were served in [start, end), Unix seconds; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +136,18 @@ class ContributionBook:
             self._database.close()
             self._database = None
 
-    def series(self, period: Period, count: int, now: float, people: People) -> ContributionSeries:
+    def series(self, period: Period, count: int, now: float) -> ContributionSeries:
         """The last `count` periods with what was added until now."""
         self.save()
         bounds = period_starts(period, count, now)
-        return ContributionSeries(period, tuple(self._sums(start, end, people) for start, end in pairwise(bounds)))
+        return ContributionSeries(period, tuple(self._sums(start, end) for start, end in pairwise(bounds)))
 
-    def total(self, now: float, people: People) -> Contribution:
+    def total(self, now: float) -> Contribution:
         """Since the first hour that was counted."""
         self.save()
         row = self._database.execute("SELECT MIN(start) FROM hour").fetchone() if self._database else None
         start = float(row[0]) if row and row[0] is not None else now
-        return self._sums(start, max(now, start) + 1, people)
+        return self._sums(start, max(now, start) + 1)
 
     def streaks(self, today: date) -> tuple[int, int]:
         """Days in a row up to today or yesterday, and the most ever."""
@@ -161,12 +158,10 @@ class ContributionBook:
         days = [date.fromisoformat(day) for (day,) in self._database.execute(query, (STREAK_S,))]
         return streaks(days, today)
 
-    def _sums(self, start: float, end: float, people: People) -> Contribution:
+    def _sums(self, start: float, end: float) -> Contribution:
         row = self._database.execute(_SUMS, (start, end)).fetchone() if self._database else (0.0, 0, 0.0, 0, 0)
         served_s, tokens, energy_wh, sent, received = row
-        return Contribution(
-            start, end, round(served_s, 1), tokens, round(energy_wh, 4), None, sent, received, people(start, end)
-        )
+        return Contribution(start, end, round(served_s, 1), tokens, round(energy_wh, 4), None, sent, received)
 
 
 def streaks(days: Iterable[date], today: date) -> tuple[int, int]:

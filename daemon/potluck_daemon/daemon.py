@@ -59,6 +59,7 @@ from potluck_daemon.settings.store import Loaded
 from potluck_daemon.states import Reason, State
 from potluck_daemon.supervisor.messages import Signed, Vouched
 from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.terms import network_caps
 from potluck_daemon.usage import DayUse
 from potluck_daemon.wanted import Wanted, read_wanted, stamps
 
@@ -239,10 +240,6 @@ class Daemon:
         """Of serving, lately."""
         return self._budget.power
 
-    def people(self, start: float, end: float) -> int | None:
-        """How many different people signed for work in this time, Unix seconds; None: not known."""
-        return None
-
     @property
     def swarm(self) -> Swarm | None:
         """The one that is served, or would be."""
@@ -271,6 +268,7 @@ class Daemon:
             probes=self._watch.statuses(),
             notices=self._wanted.notices + tuple(filter(None, (self._state_notice, self.clerk.notice))),
             loading=download(self._supervisor.facts),
+            network=report.network,
         )
 
     def metrics(self) -> Metrics:
@@ -322,6 +320,7 @@ class Daemon:
         decision = decide(inputs, time.monotonic())
         self._supervisor.obey(decision.order, self._wanted.launch, self.engine_python, self.engine_environment())
         self._supervisor.throttle(decision.duty)
+        self._supervisor.limit_network(network_caps(self._wanted.settings, inputs.presence))
         self._tell_probes()
         self.clerk.value(self._supervisor.facts.report.accounts)
         self._watch.set_level(Level.RELAXED if inputs.is_pause_of_game else _level(decision))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import platform
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -90,12 +92,14 @@ class Measuring:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env=dict(environment),
+            start_new_session=True,
         )
+        assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
+        errors = asyncio.create_task(process.stderr.read())
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                errors = asyncio.create_task(process.stderr.read())
                 async for line in process.stdout:
                     told = from_json(Told, loads(line))
                     self._machine = replace(self._machine, progress=told.progress, step=told.step)
@@ -104,9 +108,10 @@ class Measuring:
                 said = (await errors).decode(errors="replace").strip().splitlines()
                 return "" if await process.wait() == 0 else f"measuring failed: {said[-1] if said else 'no reason'}"
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.stdin.close()
+            await asyncio.shield(asyncio.gather(process.wait(), errors))
 
 
 def find_devices() -> tuple[Device, ...]:

@@ -77,6 +77,21 @@ class Text:
             raise UsageError("the prompt is empty")
         return tokens
 
+    def encode_chat(self, messages: list[dict[str, str]]) -> torch.Tensor | None:
+        """Token ids [1, tokens], int64, by the model's chat template; None if it has none.
+
+        Raises:
+            UsageError: the template refuses these messages, e.g. two of one role after another.
+        """
+        if self._tokenizer.chat_template is None:
+            return None
+        try:
+            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        except Exception as error:  # whatever the model's authors wrote into their template
+            raise UsageError(f"the model's chat template refuses these messages: {error}") from error
+        tokens: torch.Tensor = self._tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
+        return tokens
+
     def decode(self, tokens: list[int]) -> str:
         return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
 

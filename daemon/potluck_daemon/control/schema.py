@@ -16,10 +16,21 @@ from typing import Any
 
 from potluck_daemon.control.method import Empty as Empty
 from potluck_daemon.control.method import Method as Method
-from potluck_daemon.control.methods import contribution, earnings, health, machine, models, programs, settings, swarms
+from potluck_daemon.control.methods import (
+    contribution,
+    earnings,
+    gateway,
+    health,
+    machine,
+    models,
+    programs,
+    settings,
+    swarms,
+)
 from potluck_daemon.control.methods.models import Progress
 from potluck_daemon.control.methods.programs import check_app
 from potluck_daemon.engine.metrics import EngineMetrics
+from potluck_daemon.engine.network_report import NetworkReport
 from potluck_daemon.states import Certainty, Reason, State
 
 API_VERSION = 1
@@ -42,6 +53,16 @@ class EngineStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class SwarmOutlook:
+    """What the swarm bears as a whole, and what one more server like its usual ones would add."""
+
+    tokens_per_s: float  # that pass through all blocks; 0: a block is not served
+    bottlenecks: tuple[tuple[int, int], ...]  # blocks [start, end) where it bears no more than that
+    one_more_tokens_per_s: float
+    one_more_span: tuple[int, int]  # which blocks that server would take
+
+
+@dataclass(frozen=True, slots=True)
 class SwarmStatus:
     """The swarm this machine serves, as far as the engine last told."""
 
@@ -52,6 +73,7 @@ class SwarmStatus:
     coverage: tuple[int, ...] = ()  # live replicas of each block, this machine included; empty: not known yet
     coverage_at: float | None = None  # when the coverage was read
     peer_id: str | None = None
+    outlook: SwarmOutlook | None = None  # None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +143,7 @@ class Status:
     probes: tuple[ProbeStatus, ...] = ()
     notices: tuple[str, ...] = ()  # things to know, e.g. a settings file that could not be read
     loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is being loaded
+    network: NetworkReport = field(default_factory=NetworkReport)  # as the engine last told
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +356,7 @@ _ALL: tuple[Method[Any, Any], ...] = (
     *(health.EXAMINE, health.FINDINGS, health.EXPORT),
     *(machine.GET, machine.MEASURE, machine.LOGIN, machine.SET_LOGIN),
     *(contribution.NOW, contribution.SERIES, models.LIST, models.DELETE, models.MOVE),
+    *(gateway.START, gateway.STOP, gateway.STATUS),
     *earnings.ALL,
 )
 METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from potluck.errors import PotluckError
 from potluck_daemon.control.method import Empty
 from potluck_daemon.control.methods import contribution
 from potluck_daemon.control.methods.contribution import Contribution
+from potluck_daemon.control.methods.earnings import Earned
 from potluck_daemon.control.methods.periods import Period, SeriesParams
 from potluck_daemon.control.server import Handler
+from potluck_daemon.ledger.history import History
 from potluck_daemon.topics.topic import Topic
 
 if TYPE_CHECKING:
@@ -27,29 +30,41 @@ class ContributionTopic(Topic):
         daemon, now = self._daemon, time.time()
         await daemon.count_use()
         daemon.count_given()
-        (today,) = daemon.contribution.series(Period.DAY, 1, now, daemon.people).periods
+        people = await self._people(lambda history: (history.summary(now).today, history.summary(now).total))
+        today, total = daemon.contribution.series(Period.DAY, 1, now).periods[0], daemon.contribution.total(now)
         streak, longest = daemon.contribution.streaks(datetime.fromtimestamp(now).date())
-        swarm = daemon.status().swarm
-        is_serving = swarm is not None and daemon.is_serving
+        swarm = daemon.status().swarm if daemon.is_serving else None
         return contribution.ContributionNow(
-            today=self._priced(today),
-            total=self._priced(daemon.contribution.total(now, daemon.people)),
+            *(self._told(item, number) for item, number in zip((today, total), people or (None, None), strict=True)),
             streak_days=streak,
             longest_streak_days=longest,
-            swarm_share=swarm_share(swarm.span, swarm.coverage) if swarm is not None and is_serving else None,
+            swarm_share=swarm_share(swarm.span, swarm.coverage) if swarm is not None else None,
             watts=round(daemon.power.watts, 1),
             sources=daemon.power.sources,
         )
 
     async def _series(self, params: SeriesParams) -> contribution.ContributionSeries:
-        daemon = self._daemon
+        daemon, now = self._daemon, time.time()
+        await daemon.count_use()
         daemon.count_given()
-        found = daemon.contribution.series(params.period, params.count, time.time(), daemon.people)
-        return replace(found, periods=tuple(self._priced(item) for item in found.periods))
+        found = daemon.contribution.series(params.period, params.count, now)
+        people = await self._people(lambda history: history.series(params.period, params.count, now).periods)
+        numbers = people or (None,) * len(found.periods)
+        told = tuple(self._told(item, number) for item, number in zip(found.periods, numbers, strict=True))
+        return replace(found, periods=told)
 
-    def _priced(self, item: Contribution) -> Contribution:
+    async def _people(self, question: Callable[[History], Sequence[Earned]]) -> tuple[int, ...] | None:
+        """Who signed for work, from the ledger; None while it cannot be read."""
+        try:
+            sums = await self._daemon.clerk.ask(lambda ledger: question(ledger.history))
+        except PotluckError:
+            return None
+        return tuple(item.people for item in sums)
+
+    def _told(self, item: Contribution, people: int | None) -> Contribution:
         price = self._daemon.loaded.settings.limits.price_kwh
-        return replace(item, cost=round(item.energy_wh / 1000 * price, 6)) if price else item
+        cost = round(item.energy_wh / 1000 * price, 6) if price else None
+        return replace(item, cost=cost, people=people)
 
 
 def swarm_share(span: tuple[int, int] | None, coverage: Sequence[int]) -> float | None:

@@ -27,10 +27,6 @@ from potluck_daemon.usage import DayUse
 HOUR = Amounts(served_s=3600.0, tokens=10, energy_wh=100.0, sent_bytes=5, received_bytes=7)
 
 
-def nobody(start: float, end: float) -> None:
-    return None
-
-
 def at(*moment: int) -> float:
     return datetime(*moment).timestamp()  # type: ignore[arg-type]
 
@@ -46,11 +42,11 @@ def test_days_and_months_are_sums_of_local_hours(book: ContributionBook) -> None
     for moment in ((2026, 10, 31, 23), (2026, 11, 20, 0), (2026, 11, 20, 23), (2026, 11, 21, 0)):
         book.add(at(*moment) + 1800, HOUR)
     now = at(2026, 11, 21, 12)
-    days = book.series(Period.DAY, 2, now, nobody).periods
+    days = book.series(Period.DAY, 2, now).periods
     assert [(item.tokens, item.served_s, item.energy_wh) for item in days] == [(20, 7200, 200), (10, 3600, 100)]
-    assert [item.tokens for item in book.series(Period.MONTH, 2, now, nobody).periods] == [10, 30]
-    assert [item.tokens for item in book.series(Period.HOUR, 14, now, nobody).periods] == [10, 10, *[0] * 12]
-    assert book.total(now, nobody).tokens == 40
+    assert [item.tokens for item in book.series(Period.MONTH, 2, now).periods] == [10, 30]
+    assert [item.tokens for item in book.series(Period.HOUR, 14, now).periods] == [10, 10, *[0] * 12]
+    assert book.total(now).tokens == 40
 
 
 def test_a_restart_adds_to_what_was_written(book: ContributionBook, tmp_path: Path) -> None:
@@ -60,7 +56,7 @@ def test_a_restart_adds_to_what_was_written(book: ContributionBook, tmp_path: Pa
     again = ContributionBook(tmp_path / "contribution.sqlite")
     again.open()
     again.add(now + 60, HOUR)
-    (day,) = again.series(Period.DAY, 1, now + 61, nobody).periods
+    (day,) = again.series(Period.DAY, 1, now + 61).periods
     assert (day.tokens, day.sent_bytes, day.received_bytes) == (20, 10, 14)
 
 
@@ -90,7 +86,7 @@ def test_what_was_saved_survives_a_kill_and_is_counted_once(tmp_path: Path) -> N
         writer.stdout.close()
     book = ContributionBook(path)
     book.open()
-    assert saved <= book.total(2e9, nobody).tokens <= saved + 3  # written, and killed before it could say so
+    assert saved <= book.total(2e9).tokens <= saved + 3  # written, and killed before it could say so
 
 
 @pytest.mark.parametrize("damage", [b"not a database" * 100, b"\0" * 4096])
@@ -100,7 +96,7 @@ def test_a_damaged_file_is_kept_aside(tmp_path: Path, damage: bytes) -> None:
     book = ContributionBook(path)
     book.open()
     book.add(1e9, HOUR)
-    assert book.total(2e9, nobody).tokens == 10
+    assert book.total(2e9).tokens == 10
     (aside,) = tmp_path.glob("contribution.sqlite.broken-*")
     assert aside.read_bytes() == damage
 
@@ -203,6 +199,7 @@ def test_the_time_between_two_engines_uses_nothing() -> None:
 async def test_sums_are_told_with_the_cost_at_the_users_price(ask: Ask, daemon: Daemon) -> None:
     daemon.contribution.add(time.time(), HOUR)
     now = await ask(contribution.NOW)
+    assert (now.today.people, now.total.people) == (0, 0)
     assert (now.today.tokens, now.today.cost, now.streak_days, now.swarm_share) == (10, None, 1, None)
     assert (now.watts, {source.kind for source in now.sources}) == (0.0, {"given", "nvml", "rapl", "estimate"})
     await ask(settings.SET, SetParams((Change("limits.price_kwh", 0.5),)))
@@ -215,4 +212,4 @@ async def test_what_was_given_is_written_when_the_daemon_ends(places: Places, en
     async with own_daemon(places, environment) as daemon:
         daemon.contribution.add(time.time(), HOUR)
     async with own_daemon(places, environment) as again:
-        assert again.contribution.total(time.time(), nobody).tokens == 10
+        assert again.contribution.total(time.time()).tokens == 10

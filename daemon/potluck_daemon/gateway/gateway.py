@@ -1,0 +1,121 @@
+"""The daemon's side of the gateway: starts its process, knows how it stands, ends it when nobody asks any more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from potluck.protocol.invite import decode_invite
+from potluck_daemon.codec import CodecError, dumps, from_json, loads
+from potluck_daemon.control.methods.gateway import GatewayState, GatewayStatus
+from potluck_daemon.gateway.messages import Open, Told
+
+log = logging.getLogger(__name__)
+
+START_TIMEOUT_S = 600.0  # a cold disk, and shards of the ends to download
+
+
+class Gateway:
+    """At most one process. Times are Unix seconds, because they are shown."""
+
+    def __init__(self) -> None:
+        self._status = GatewayStatus(GatewayState.STOPPED)
+        self._task: asyncio.Task[None] | None = None
+        self._end_after_s = 0.0
+
+    @property
+    def status(self) -> GatewayStatus:
+        return self._status
+
+    def start(self, python: str, environment: Mapping[str, str], wanted: Open, *, end_after_s: float) -> None:
+        """Begin; not while one runs."""
+        swarm = decode_invite(wanted.invite)
+        self._end_after_s = end_after_s
+        self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
+        command = (python, "-m", "potluck_daemon.gateway")
+        self._task = asyncio.create_task(self._life(command, environment, wanted))
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        if self._status.state is not GatewayState.FAILED:
+            self._status = GatewayStatus(GatewayState.STOPPED)
+
+    async def _life(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: Open) -> None:
+        """From its start to its end."""
+        problem = ""
+        try:
+            problem = await self._run(command, environment, wanted)
+        except OSError as error:
+            problem = f"cannot run {command[0]}: {error.strerror}"
+        except CodecError as error:
+            problem = f"the gateway is not understood: {error}"
+        finally:
+            state = GatewayState.FAILED if problem else GatewayState.STOPPED
+            self._status = GatewayStatus(state, swarm=self._status.swarm, model=self._status.model, problem=problem)
+        if problem:
+            log.warning("the chat gateway ended: %s", problem)
+
+    async def _run(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: Open) -> str:
+        """Returns why it failed; empty if it ended because nobody asked."""
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(environment),
+            start_new_session=True,  # so that what it starts ends with it
+        )
+        assert process.stdin is not None
+        assert process.stderr is not None
+        errors = asyncio.create_task(process.stderr.read())
+        try:
+            process.stdin.write(dumps(wanted) + b"\n")
+            with contextlib.suppress(ConnectionError):  # it ended at once; its last words say why
+                await process.stdin.drain()
+            if await self._follow(process, wanted.token):
+                return ""
+            said = (await errors).decode(errors="replace").strip().splitlines()
+            return self._status.problem or f"it ended: {said[-1] if said else 'without a reason'}"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.stdin.close()
+            await asyncio.shield(asyncio.gather(process.wait(), errors))
+
+    async def _follow(self, process: asyncio.subprocess.Process, token: str) -> bool:
+        """Until nobody asked for long (True), or the process ended."""
+        assert process.stdout is not None
+        wait_s = START_TIMEOUT_S
+        while True:
+            try:
+                async with asyncio.timeout(wait_s):
+                    line = await process.stdout.readline()
+            except TimeoutError:
+                is_ready = self._status.state is GatewayState.READY
+                if not is_ready:
+                    self._status = replace(self._status, problem="it did not start in time")
+                return is_ready
+            if not line:
+                return False
+            self._hear(from_json(Told, loads(line)), token)
+            if self._status.state is GatewayState.READY:
+                wait_s = self._end_after_s
+                self._status = replace(self._status, ends_at=time.time() + wait_s)
+
+    def _hear(self, told: Told, token: str) -> None:
+        if told.url:
+            ready = GatewayState.READY
+            self._status = replace(self._status, state=ready, url=told.url, token=token, step="")
+        elif told.problem:
+            self._status = replace(self._status, problem=told.problem)
+        elif told.step:
+            self._status = replace(self._status, step=told.step)

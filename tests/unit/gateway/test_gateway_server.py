@@ -1,0 +1,191 @@
+"""The gateway over real sockets, before a model that is a list of words."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from potluck_daemon.control.methods.gateway import GatewayState, GatewayStatus
+from potluck_daemon.gateway.client import ask
+from potluck_daemon.gateway.requests import BadRequestError, ChatRequest, Message, parse_request, visible
+from potluck_daemon.gateway.server import GatewayServer
+
+from potluck.errors import PotluckError, SwarmError
+
+TOKEN = "secret-token"
+HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
+
+
+class Words:
+    """Answers with `words`, one part each."""
+
+    name = "words"
+
+    def __init__(self) -> None:
+        self.words = ["Guten ", "Tag ", "ä"]
+        self.asked: list[ChatRequest] = []
+        self.failure: PotluckError | None = None
+        self.is_cut = threading.Event()
+
+    def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
+        self.asked.append(request)
+        try:
+            for word in self.words:
+                on_text(word)
+                if self.failure is not None:
+                    raise self.failure
+        except OSError:
+            self.is_cut.set()
+            raise
+        return "".join(self.words), "stop", (1, 3)
+
+
+@pytest.fixture
+def model() -> Words:
+    return Words()
+
+
+@pytest.fixture
+def asked() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def server(model: Words, asked: list[int]) -> Iterator[GatewayServer]:
+    with GatewayServer(model, TOKEN, lambda: asked.append(1), max_tokens=100) as made:
+        thread = threading.Thread(target=made.serve_forever, args=(0.01,))
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+def send(server: GatewayServer, body: object, *, path: str = "/v1/chat/completions", **headers: str) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    try:
+        given = {"Authorization": f"Bearer {TOKEN}"} | {name.replace("_", "-"): text for name, text in headers.items()}
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request("POST", path, data, given)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+def ready(server: GatewayServer, token: str = TOKEN) -> GatewayStatus:
+    return GatewayStatus(GatewayState.READY, server.url, token)
+
+
+def test_a_conversation_is_answered_with_counts(server: GatewayServer, model: Words, asked: list[int]) -> None:
+    status, answer = send(server, HELLO)
+    assert status == 200
+    assert answer["choices"][0]["message"] == {"role": "assistant", "content": "Guten Tag ä"}
+    assert answer["choices"][0]["finish_reason"] == "stop"
+    assert answer["usage"] == {"prompt_tokens": 1, "completion_tokens": 3, "total_tokens": 4}
+    assert model.asked == [ChatRequest((Message("user", "Hello"),), 100)]
+    assert asked
+
+
+def test_an_answer_is_streamed_part_by_part(server: GatewayServer) -> None:
+    assert list(ask(ready(server), [Message("user", "Hello")]))[1:4] == ["Guten ", "Tag ", "ä"]
+
+
+def test_models_are_listed(server: GatewayServer) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert json.loads(connection.getresponse().read())["data"][0]["id"] == "words"
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": ""}, 401),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Referer": "http://evil.example/x"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "evil.example:80"}, 421),
+    ],
+)
+def test_strangers_are_refused(
+    server: GatewayServer, model: Words, asked: list[int], headers: dict[str, str], status: int
+) -> None:
+    assert send(server, HELLO, **headers)[0] == status
+    assert model.asked == asked == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        ([], 400),
+        ({}, 400),
+        ({"messages": []}, 400),
+        ({"messages": [{"role": "robot", "content": "x"}]}, 400),
+        ({"messages": [{"role": "user", "content": 5}]}, 400),
+        (HELLO | {"temperature": "hot"}, 400),
+        (HELLO | {"max_tokens": -1}, 400),
+        (HELLO | {"stop": [1]}, 400),
+    ],
+)
+def test_a_request_that_is_not_understood_says_why(server: GatewayServer, body: object, status: int) -> None:
+    got, answer = send(server, body)
+    assert (got, bool(answer["error"]["message"])) == (status, True)
+    assert send(server, HELLO)[0] == 200
+
+
+def test_other_paths_and_too_much_are_refused(server: GatewayServer) -> None:
+    assert send(server, HELLO, path="/v1/files")[0] == 404
+    assert send(server, HELLO, Content_Length=str(1 << 30))[0] == 413
+
+
+def test_a_failure_of_the_swarm_is_told_before_and_in_a_stream(server: GatewayServer, model: Words) -> None:
+    model.failure = SwarmError("nobody serves block 3", hint="wait")
+    status, answer = send(server, HELLO)
+    assert (status, answer["error"]["message"]) == (503, "nobody serves block 3 (wait)")
+    with pytest.raises(PotluckError, match="nobody serves block 3"):
+        list(ask(ready(server), [Message("user", "Hello")]))
+    with pytest.raises(PotluckError, match="token"):
+        list(ask(ready(server, "wrong"), [Message("user", "Hello")]))
+
+
+def test_a_client_that_goes_away_ends_its_generation(server: GatewayServer, model: Words) -> None:
+    model.words = ["word " * 100] * 1_000_000
+    parts = ask(ready(server), [Message("user", "Hello")])
+    next(parts)
+    parts.close()  # type: ignore[attr-defined]
+    assert model.is_cut.wait(60)
+
+
+def test_a_request_is_read_as_the_reference_says() -> None:
+    asked = {
+        "messages": [
+            {"role": "developer", "content": "Be kind."},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}],
+            },
+        ],
+        "max_tokens": 1000,
+        "temperature": 0.5,
+        "stop": "END",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "seed": 7,
+        "unknown": {},
+    }
+    read = parse_request(json.dumps(asked).encode(), 100)
+    messages = (Message("system", "Be kind."), Message("user", "ab"))
+    assert read == ChatRequest(messages, 100, 0.5, 7, ("END",), is_streamed=True, with_usage=True)
+    with pytest.raises(BadRequestError):
+        parse_request(b'{"messages": 1}', 100)
+
+
+def test_a_text_ends_before_its_first_stop_text() -> None:
+    assert visible("one END two STOP", ("STOP", "END")) == ("one ", True)
+    assert visible("one", ("END",)) == ("one", False)
