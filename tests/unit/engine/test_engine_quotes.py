@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from typing import Any
+
 import pytest
+from helpers.engine_peers import PRIVATE, Client, Server, hidden_states, opening, serve
+from potluck_daemon.engine.config import Limits
 from potluck_daemon.engine.load import LoadMeter, link_wait_s
+from potluck_daemon.engine.memory import reservations
 from potluck_daemon.engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest
 from potluck_daemon.engine.memory.reservations import HELD_S, Reservations
 
-from potluck.protocol.blocks import PeerId
+from potluck import wire
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Caller, Quote, QuoteRequest, StepRequest
 
 ANNA, BOB = PeerId("anna"), PeerId("bob")
+
+
+@pytest.fixture
+def network() -> FakeNetwork:
+    return FakeNetwork()
 
 
 def test_what_is_reserved_is_not_free_for_others_until_it_expires() -> None:
@@ -74,3 +90,67 @@ def test_a_busy_link_adds_to_the_wait() -> None:
     assert meter.load(1.0, rows=1).queue_ms == pytest.approx(1000 * link_wait_s(10, 20.0))
     assert link_wait_s(10, 20.0) == pytest.approx(0.05)
     assert link_wait_s(1000, 20.0) < 1.0, "a formula for what cannot go on is cut"
+
+
+async def test_a_quote_tells_the_load_and_counts_the_sessions_quoted_before(
+    network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reservations, "HELD_S", 600.0)
+    async with serve(network, limits=Limits(cache_tokens=1600)) as server:
+        anna, bob = network.start(), network.start()
+        first = await ask(anna, server, tokens=160)
+        assert (first.batch, first.free_tokens, first.reserved_tokens) == (0, 1600, 160)
+        second = await ask(bob, server, tokens=160)
+        assert (second.batch, second.free_tokens, second.reserved_tokens) == (1, 1440, 160)
+        assert (await ask(anna, server, tokens=5000)).reserved_tokens == 800 - 160, "half of what is free in all"
+
+
+async def test_a_quote_after_decode_steps_tells_what_they_took(network: FakeNetwork) -> None:
+    async with serve(network) as server:
+        host = network.start()
+        client = await Client.open(host, server)
+        await client.step(StepRequest(hidden_states(1, 10), opening()))
+        for _ in range(30):
+            await client.step(StepRequest(hidden_states(1, 1)))
+        quote = await ask(host, server)
+        assert quote.batch == 1
+        assert quote.step_ms > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"span": Span(1, 3)}, Code.NOT_SERVED),
+        ({"caller": Caller(revision_digest="0" * 16)}, Code.NOT_SERVED),
+        ({"caller": Caller(adapter="poet")}, Code.NOT_SERVED),
+        ({"rows": 0}, Code.BAD_REQUEST),
+    ],
+)
+async def test_a_quote_is_refused_as_its_session_would_be(
+    network: FakeNetwork, changes: dict[str, Any], code: Code
+) -> None:
+    async with serve(network) as server:
+        with pytest.raises(RemoteError) as refused:
+            await ask(network.start(), server, **changes)
+        assert refused.value.code is code
+        assert server.serving.stage.paging.admission.reservations.rows(time.monotonic()) == 0
+
+
+async def test_strangers_and_those_who_come_while_it_leaves_get_no_quote(network: FakeNetwork) -> None:
+    async with serve(network, swarm=PRIVATE) as server:
+        host = network.start()
+        with pytest.raises(RemoteError) as refused:
+            await ask(host, server)
+        assert refused.value.code is Code.NOT_A_MEMBER
+        member = Caller(membership=server.proof(host))
+        assert (await ask(host, server, caller=member)).reserved_tokens
+        server.serving.admission.leaving = True
+        with pytest.raises(RemoteError) as refused:
+            await ask(host, server, caller=member)
+        assert refused.value.code is Code.DRAINING
+
+
+async def ask(host: FakeHost, server: Server, **changes: Any) -> Quote:
+    request = replace(QuoteRequest("golden", Span(0, 2), rows=1, tokens=64), **changes)
+    body = wire.encode_quote_request(request)
+    return wire.decode_quote(await host.call(server.host.peer_id, wire.QUOTE, body, timeout_s=30))
