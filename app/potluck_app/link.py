@@ -7,6 +7,7 @@ own. Signals cross into Qt's thread by themselves. The daemon may die, come back
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +26,8 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 CLIENT_NAME = "potluck-app"
+_CALM_S = 10.0  # the tray's tooltip tells a speed, which may be this old
+_NEWS = ("state", "reason", "text", "until", "ends", "app", "duty", "sessions", "notices")  # fields of a status
 _RETRY_S = 1.0  # a daemon that was started is seen within a second; asking costs one connect
 
 
@@ -44,6 +47,9 @@ class DaemonLink(QObject):
         super().__init__()
         self._socket = socket
         self._stopped = threading.Event()
+        self.is_calm = False  # nobody looks at a window
+        self._last_news: tuple[str, ...] = ()
+        self._last_at = 0.0
         self._answered.connect(lambda deliver, value: deliver(value))
 
     def start(self) -> None:
@@ -95,11 +101,21 @@ class DaemonLink(QObject):
         if not agreement.is_usable:
             raise _DisagreementError(" ".join(map(words.sentence, (agreement.text, agreement.advice))))
         self.agreed.emit(agreement)
-        for event in client.events():
+        for event in client.events(self._is_wanted):
             if self._stopped.is_set():
                 break
             self._emit(event)
         return words.closed()
+
+    def _is_wanted(self, told: object) -> bool:
+        """While nobody looks, numbers are news only now and then; everything else is at once."""
+        if not isinstance(told, dict) or not self.is_calm:
+            return True
+        news, now = tuple(str(told.get(name)) for name in _NEWS), time.monotonic()
+        if news == self._last_news and now - self._last_at < _CALM_S:
+            return False
+        self._last_news, self._last_at = news, now
+        return True
 
     def _emit(self, event: Status | Transition) -> None:
         if isinstance(event, Status):

@@ -59,6 +59,7 @@ class App(QObject):
         self.tray.start()
         self.tray.show_messages(self._preferences.notifications)
         self._earnings.start()
+        self.link.is_calm = True  # until a window is seen
         self.link.start()
         if not hidden or not self.tray.has_host:
             self.window().show()
@@ -70,6 +71,7 @@ class App(QObject):
         if self._window is None:
             self._window = window = MainWindow(self.link)
             window.has_tray = self.tray.has_host
+            window.seen_changed.connect(self._calm_down)
             window.closed_without_tray.connect(QApplication.quit)
             window.away.start_wanted.connect(self._start_daemon)
             window.restoreGeometry(self._preferences.geometry)
@@ -85,6 +87,9 @@ class App(QObject):
         self.link.stop()
         if self._window is not None:
             self._preferences.set_geometry(self._window.saveGeometry())
+
+    def _calm_down(self, is_seen: bool) -> None:
+        self.link.is_calm = not is_seen
 
     def _show_status(self, status: Status) -> None:
         self._latest, self._away = status, None

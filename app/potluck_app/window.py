@@ -6,7 +6,7 @@ from potluck_daemon.control.agreement import Agreement
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import Reason
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
@@ -46,6 +46,7 @@ class MainWindow(QStackedWidget):
         self.addWidget(self.away)
         self.addWidget(self._frame)
         self._sidebar.chosen.connect(self.open)
+        self._add_shortcuts()
         self.has_tray, self._is_hidden = False, False
         self._key = pages.SIDEBAR[0].key
         self._status: Status | None = None
@@ -181,6 +182,13 @@ class MainWindow(QStackedWidget):
         self.open("home")
         if isinstance(self.page, HomePage):
             self.page.focus_watching()
+
+    def _add_shortcuts(self) -> None:
+        """Ctrl+1 opens the first page, and so on."""
+        for number, entry in enumerate(pages.SIDEBAR, start=1):
+            shortcut = QShortcut(QKeySequence(f"Ctrl+{number}"), self)
+            shortcut.activated.connect(lambda key=entry.key: self.open(key))
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self).activated.connect(self.close)
 
     @staticmethod
     def _entry(key: str) -> Entry:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import http.client
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,8 +67,11 @@ class ControlClient:
             raise ControlError(f"the daemon speaks API {hello.api}, this program {schema.API_VERSION}", hint=hint)
         return hello
 
-    def events(self) -> Iterator[Status | Transition]:
+    def events(self, is_wanted: Callable[[object], bool] | None = None) -> Iterator[Status | Transition]:
         """Statuses and transitions as they happen, the present status first; ends when the daemon does.
+
+        Args:
+            is_wanted: told what an event says before it is made an object; one that is not wanted costs little.
 
         Raises:
             DaemonAwayError: the daemon is not there, or fell silent.
@@ -79,7 +82,7 @@ class ControlClient:
             answer = connection.getresponse()
             if answer.status != 200:
                 raise ControlError(_refusal(answer.read()))
-            yield from _read_events(answer)
+            yield from _read_events(answer, is_wanted or (lambda _: True))
         except (OSError, http.client.HTTPException) as error:
             raise _away(self._path, error) from error
         finally:
@@ -138,7 +141,9 @@ def _refusal(body: bytes) -> str:
     return f"the daemon refused the request: {text or 'no reason given'}"
 
 
-def _read_events(answer: http.client.HTTPResponse) -> Iterator[Status | Transition]:
+def _read_events(
+    answer: http.client.HTTPResponse, is_wanted: Callable[[object], bool]
+) -> Iterator[Status | Transition]:
     name = b""
     while line := answer.readline(MAX_LINE_BYTES):
         field, _, value = line.rstrip(b"\n").partition(b": ")
@@ -148,6 +153,8 @@ def _read_events(answer: http.client.HTTPResponse) -> Iterator[Status | Transiti
             kind = schema.EVENT_TYPES.get(name.decode("ascii", "replace"))
             if kind is not None:  # a newer daemon may send events that we do not know
                 try:
-                    yield from_json(kind, loads(value), "event")
+                    told = loads(value)
+                    if is_wanted(told):
+                        yield from_json(kind, told, "event")
                 except CodecError as error:
                     raise ControlError(f"the daemon's event is not understood: {error}") from error
