@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from potluck_daemon.policy import Bar
+from potluck_daemon.engine.network_report import NetworkCaps
+from potluck_daemon.policy import Bar, Presence
 from potluck_daemon.settings.hours import is_open, opens_in_s, parse_hours
-from potluck_daemon.settings.schema import LimitSettings, WhenSettings
+from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
 from potluck_daemon.states import Reason
 from potluck_daemon.usage import DayUse
 
@@ -29,6 +30,15 @@ class Disk:
 def bars(when: WhenSettings, limits: LimitSettings, use: DayUse, disk: Disk, now: datetime) -> tuple[Bar, ...]:
     """All that forbid to serve now. `now`: local time."""
     return (*_hours(when, now), *_day_caps(limits, use, now), *_disk(limits, disk))
+
+
+def network_caps(settings: Settings, presence: Presence) -> NetworkCaps:
+    """What the engine may use of the network. Nobody is measured with while anything else needs the computer.
+
+    Whoever serves over metered networks too is not asked whether this one is.
+    """
+    limits, is_free = settings.limits, not presence.evidence and not settings.when.on_metered
+    return NetworkCaps(limits.upload_mbps, limits.download_mbps, may_measure=is_free)
 
 
 def cost(limits: LimitSettings, use: DayUse) -> float:

@@ -55,6 +55,8 @@ def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Laun
         max_memory=serve.max_memory,
         threads=serve.threads,
         public_name=serve.name,
+        link_mbps=serve.link_mbps,
+        relay_for_others=serve.relay_for_others,
         listen=serve.listen or (f"/ip4/0.0.0.0/tcp/{port}",),
         models_folder=serve.models_folder,
     )

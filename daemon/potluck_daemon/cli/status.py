@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from potluck_daemon.cli.connect import daemon
 from potluck_daemon.cli.durations import clock, duration
 from potluck_daemon.cli.options import add_json, print_json
+from potluck_daemon.cli.overview import outlook_lines
 from potluck_daemon.cli.terminal import STRIP_LEGEND, Style, Terminal, strip
 from potluck_daemon.control import schema
 from potluck_daemon.control.schema import ProbeState, ProbeStatus, Status, SwarmStatus
+from potluck_daemon.engine.network_report import NetworkReport
 from potluck_daemon.states import State
 
 DESCRIPTION = """\
@@ -75,6 +77,8 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
         share = load.memory_used_bytes / ceiling
         yield "memory", f"{_bar(share)}  {_gib(load.memory_used_bytes)} of {_gib(ceiling)} GiB"
     yield "engine", _engine(status)
+    if status.engine.pid is not None and status.network.reach != "unknown":
+        yield "network", network_line(status.network)
     for index, text in enumerate(_watches(status.probes, terminal)):
         yield "watches" if index == 0 else "", text
     use = status.use
@@ -111,6 +115,16 @@ def _swarm_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[
     gaps = sum(count == 0 for count in swarm.coverage)
     if gaps:
         yield "", terminal.styled(f"{gaps} of {swarm.num_blocks} blocks are served by nobody", Style.YELLOW)
+    if swarm.outlook is not None:
+        yield from (("", line) for line in outlook_lines(swarm.outlook))
+
+
+def network_line(network: NetworkReport) -> str:
+    """How others get here, and what the way is worth."""
+    asked = f"{network.num_reached} of {network.num_asked} peers can dial this computer"
+    how = "direct" if network.reach == "direct" else "relayed, members reach this computer through another one"
+    width = "measured with peers" if network.num_links else "not measured yet"
+    return f"{how} ({asked}); {network.link_mbps:.0f} Mbit/s, {width}"
 
 
 def _engine(status: Status) -> str:

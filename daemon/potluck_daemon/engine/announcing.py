@@ -9,12 +9,14 @@ import asyncio
 import time
 from importlib.metadata import version
 
+from potluck.checkpoint.fetching import FETCHING
 from potluck.directory import Announcer, Directory
 from potluck.errors import NetworkError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.measure import Speed, combine
+from potluck_daemon.engine.measure import Speed, combine, is_news, refreshed
+from potluck_daemon.engine.network_speed import NetworkSpeed
 from potluck_daemon.engine.serving import Serving
 
 _UNKNOWN_DIGEST = "0" * 16  # of blocks that are still being loaded; nobody is sent to a server that is JOINING
@@ -31,11 +33,13 @@ class Announcements:
         stored: blocks whose files are on its disk.
     """
 
-    def __init__(self, config: EngineConfig, directory: Directory, peer_id: PeerId) -> None:
+    def __init__(self, config: EngineConfig, directory: Directory, peer_id: PeerId, network: NetworkSpeed) -> None:
         self.target: Span | None = None
         self.window = 0
         self.stored: frozenset[int] = frozenset()
         self.speed = _NOT_MEASURED
+        self.network = network
+        self._told: ServerRecord | None = None
         self.directory = directory
         self.peer_id = peer_id
         self._config = config
@@ -45,8 +49,8 @@ class Announcements:
 
     @property
     def throughput_tps(self) -> float:
-        """Of the span that is meant; 0 before it was measured."""
-        return 0.0 if self._serving is None else self._record().throughput_tps
+        """Of the span that is meant; 0 if it was never measured."""
+        return self._record().throughput_tps if self.speed.forward_tps and self.target is not None else 0.0
 
     def join(self, span: Span) -> None:
         """Say that `span` is being loaded; again, with another span, if the choice changes meanwhile."""
@@ -110,9 +114,19 @@ class Announcements:
             serving = self._serving
             if serving is None or self._announcer is None:
                 continue
-            self._announcer.update(heartbeat=self._heartbeat(serving))
+            self._announcer.update(record=self._news(serving), heartbeat=self._heartbeat(serving))
             for session in serving.parking.expire(time.monotonic()):
                 serving.compute.close(session.memory, None)
+
+    def _news(self, serving: Serving) -> ServerRecord | None:
+        """The record, if real steps or the network show it to be other than others were told."""
+        self.speed = refreshed(self.speed, serving.compute.cost, len(serving.blocks.span))
+        before, now = self._told, self._record()
+        rates = ("inference_tps", "forward_tps", "throughput_tps", "network_tps", "download_bps")
+        if before is None or any(is_news(getattr(before, rate), getattr(now, rate)) for rate in rates):
+            self._told = now
+            return now
+        return None
 
     def _heartbeat(self, serving: Serving) -> Heartbeat:
         load = serving.load(time.monotonic())
@@ -124,6 +138,8 @@ class Announcements:
             step_ms=load.step_ms,
             batch=load.batch,
             queue_ms=load.queue_ms,
+            pings_s=dict(self.network.pings_s),
+            links_mbps=self.network.links_mbps,
         )
 
     def _record(self) -> ServerRecord:
@@ -134,7 +150,9 @@ class Announcements:
         if serving is not None:
             whole, span = serving.blocks.whole, serving.admission.kept
             digests, adapters, hidden_size = whole.digests_of(span), whole.adapters.ids, whole.hidden_size
-        rates = combine(self.speed, num_blocks=len(self.target), hidden_size=hidden_size, link_mbps=config.link_mbps)
+        rates = combine(
+            self.speed, num_blocks=len(self.target), hidden_size=hidden_size, link_mbps=self.network.link_mbps
+        )
         if serving is not None:
             serving.meter.network_tps = rates.network_tps
         return ServerRecord(
@@ -152,6 +170,8 @@ class Announcements:
             version=version("potluck"),
             public_name=config.public_name,
             adapters=adapters,
+            using_relay=self.network.is_relayed,
+            download_bps=8 * FETCHING.bytes_s,
             target=self.target,
             window=self.window,
             stored=self.stored,

@@ -48,7 +48,8 @@ class EngineConfig:
     identity_path: Path | None = None  # None: a new identity each time
     public_name: str | None = None
     grows_cache: bool = True  # sessions may have more than `limits.cache_tokens` where memory is free
-    link_mbps: float = 100.0  # of the network link, until it is measured; the value stock servers assume
+    link_mbps: float = 0.0  # of the network link, until it is measured; 0: what stock servers assume
+    relay_for_others: bool = True  # carry the traffic of peers that nobody can dial
     heartbeat_s: float = 10.0
     stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves
     parent_pid: int | None = None  # end when this process, which started the engine, dies

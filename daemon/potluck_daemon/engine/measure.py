@@ -14,9 +14,11 @@ import torch
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.ragged import StepRow, plan_step
+from potluck_daemon.engine.compute.steps import StepCost
 
 _MEASURE_S = 0.05  # for each of the two measurements; at least one run each
 _FORWARD_TOKENS = 64
+_NEWS = 0.1  # of a rate: others plan with it, and each change costs a message to many
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,22 @@ def combine(speed: Speed, *, num_blocks: int, hidden_size: int, link_mbps: float
     """What a typical request gets: half the span on average, or the link with 16 bits a value."""
     network_tps = link_mbps * 1e6 / (16 * hidden_size)
     return Rates(network_tps, min(speed.forward_tps / ((num_blocks + 1) / 2), network_tps))
+
+
+def refreshed(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:
+    """The speed as real steps through `num_blocks` blocks show it; as it was where there were none.
+
+    Prefill comes in large pieces, so the largest step that is known says most of it.
+    """
+    if not cost.points:
+        return speed
+    tokens, seconds = cost.points[-1]
+    return Speed(num_blocks / cost.of(1), tokens * num_blocks / seconds, speed.steps)
+
+
+def is_news(before: float, after: float) -> bool:
+    """Whether a rate changed so much that others must know."""
+    return abs(after - before) > _NEWS * before
 
 
 def _median_s(run: Callable[[], object], device: torch.device) -> float:

@@ -17,7 +17,6 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +29,16 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.invite import decode_invite
 from potluck.protocol.records import ServerState
 from potluck_daemon.codec import CodecError
+from potluck_daemon.control.schema import SwarmOutlook
 from potluck_daemon.engine import events, fitting
-from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.loading import open_for_swarm
+from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.metrics import EngineMetrics
+from potluck_daemon.engine.network_report import NetworkCaps, NetworkReport
 from potluck_daemon.engine.ranks.devices import check_devices, num_memories, numbered, parse_max_memory, threads_each
 from potluck_daemon.engine.receipts import Tabs
 from potluck_daemon.engine.server import Engine
 from potluck_daemon.ledger.bookkeeping import Booking
+from potluck_daemon.onlooking import swarm_outlook
 from potluck_daemon.policy import MIN_DUTY
 from potluck_daemon.supervisor import messages
 
@@ -73,6 +74,8 @@ class _Child:
         self._limit_bytes = 0
         self._coverage: tuple[int, ...] = ()
         self._coverage_at = 0.0
+        self._caps = NetworkCaps()
+        self._outlook: SwarmOutlook | None = None
         self._look_now = asyncio.Event()
 
     async def run(self) -> int:
@@ -106,6 +109,7 @@ class _Child:
             self._config = await asyncio.to_thread(self._configure, launch)
             tabs = Tabs(Path(launch.outbox), self._tell_receipt, self._tell_vouchers) if launch.outbox else None
             self._engine = Engine(self._config, self._tell, tabs=tabs)
+            self._engine.limit_network(self._caps)
             await self._engine.start()
             gc.collect()
             gc.freeze()  # 400,000 objects of imports stay for good: looking at them again stops everything for 0.2 s
@@ -138,6 +142,10 @@ class _Child:
         while (message := await self._read()) is not None:
             if isinstance(message, messages.Drain | messages.Offload | messages.Restore):
                 self._orders.put_nowait(message)
+            elif isinstance(message, messages.Network):
+                self._caps = message.caps
+                if self._engine is not None:
+                    self._engine.limit_network(message.caps)
             elif isinstance(message, messages.Throttle) and self._engine is not None:
                 self._engine.throttle(min(max(message.duty, MIN_DUTY), 1.0))
             elif isinstance(message, messages.Booked | messages.Worth):
@@ -174,7 +182,7 @@ class _Child:
                 return message
 
     def _configure(self, launch: messages.Launch) -> EngineConfig:
-        """Blocks: what may be chosen needs the checkpoint. Raises PotluckError."""
+        """Raises PotluckError."""
         devices = check_devices(launch.devices)
         device = devices[0] if devices else fitting.choose_device(launch.device)
         dtype = fitting.choose_dtype(launch.dtype, device, launch.quantization)
@@ -183,7 +191,7 @@ class _Child:
             max_memory.setdefault(numbered(device), launch.memory_limit_mb << 20)
         limit_bytes = max_memory.get(numbered(device)) or fitting.memory_limit_bytes(device)
         self._limit_bytes = limit_bytes * num_memories(devices)
-        config = EngineConfig(
+        return EngineConfig(
             swarm=decode_invite(launch.invite),
             checkpoint=launch.checkpoint,
             runtime_dir=Path(launch.runtime_dir),
@@ -197,16 +205,11 @@ class _Child:
             max_memory=tuple(max_memory.items()),
             threads=threads_each(fitting.choose_threads(launch.threads), devices),
             listen=launch.listen or DEFAULT_LISTEN,
+            link_mbps=launch.link_mbps,
+            relay_for_others=launch.relay_for_others,
             identity_path=Path(launch.identity_path),
             public_name=launch.public_name or None,
         )
-        if config.span is None and config.num_blocks is None:
-            checkpoint = open_for_swarm(config)
-            fits = fitting.num_blocks_that_fit(
-                checkpoint, dtype, self._limit_bytes, Limits(), quantization=config.quantization
-            )
-            return replace(config, num_blocks=fits)
-        return config
 
     def _tell(self, event: events.EngineEvent) -> None:
         match event:
@@ -219,6 +222,11 @@ class _Child:
             case events.Online(peer_id, addresses, span, _):
                 self._look_now.set()
                 self._send(messages.Online(peer_id, (span.start, span.end), addresses))
+            case events.Moving(span, target, why):
+                self._send(messages.Moving((span.start, span.end), (target.start, target.end), why))
+            case events.Reshaped(span, _) | events.Settled(span):
+                self._look_now.set()
+                self._send(messages.Reshaped((span.start, span.end), is_settled=isinstance(event, events.Settled)))
             case events.Offline():
                 self._look_now.set()
                 self._send(messages.Leaving())
@@ -249,6 +257,8 @@ class _Child:
             fetched_bytes=fetched,
             fetch_total_bytes=fetch_total,
             coverage=self._coverage,
+            outlook=self._outlook,
+            network=self._engine.network_report() if self._engine is not None else NetworkReport(),
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
             accounts=tabs.accounts()[: messages.MAX_ACCOUNTS] if tabs is not None else (),
             gpu=_gpu_address(device) if self._config is not None and len(self._config.devices) < 2 else "",
@@ -266,6 +276,7 @@ class _Child:
                     num_blocks = self._config.swarm.num_blocks
                     self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
                     self._coverage_at = time.monotonic()
+                    self._outlook = swarm_outlook(view.servers, num_blocks)
             self._look_now.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(COVERAGE_INTERVAL_S):

@@ -144,7 +144,7 @@ async def start_reachable(
     try:
         reachability = Reachability(host, relays=config.relays_for_others)
         await reachability.serve()
-        finding = Finding() if _is_local(config) else await reachability.find_out()
+        finding = Finding() if is_local(config) else await reachability.find_out()
         if finding.reach is not Reach.RELAYED:
             return host, finding
         relays = relays_of(config, await host.neighbours())
@@ -171,7 +171,7 @@ def _moved_to(ips: set[str], addr: str) -> list[str]:
     return ["/".join(("", kind, ip, *parts[3:])) for ip, kind in kinds.items() if ip_of(addr) and kind == parts[1]]
 
 
-def _is_local(config: HostConfig) -> bool:
+def is_local(config: HostConfig) -> bool:
     """Whether it is a network within this machine."""
     return all(
         ip_of(addr).startswith("127.") or ip_of(addr) == "::1"

@@ -30,13 +30,16 @@ from potluck import wire
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
+from potluck.checkpoint.fetching import FETCHING
 from potluck.checkpoint.parameters import block_parameters
 from potluck.directory import Directory, record_checks
 from potluck.errors import PotluckError, UsageError
 from potluck.p2p.config import HostConfig
 from potluck.p2p.identity import Identity
 from potluck.p2p.network import Host
+from potluck.p2p.pacing import Pacer
 from potluck.protocol.blocks import Span
+from potluck.protocol.records import LiveServer
 from potluck_daemon.engine.announcing import Announcements
 from potluck_daemon.engine.blocks import trim_memory
 from potluck_daemon.engine.compute.threads import Threads
@@ -62,12 +65,17 @@ from potluck_daemon.engine.measure import Speed
 from potluck_daemon.engine.memory.spilling import default_folder
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.neighbours import Neighbours
+from potluck_daemon.engine.network_report import NetworkCaps, NetworkReport
+from potluck_daemon.engine.network_speed import NetworkSpeed
 from potluck_daemon.engine.ranks.processes import BACK_S, RankProcesses
 from potluck_daemon.engine.ranks.ranked import RankedSpan
+from potluck_daemon.engine.reachability import Finding, Reach, is_local, start_reachable
 from potluck_daemon.engine.rebalancing import Looking, Rebalancer, join
 from potluck_daemon.engine.receipts import Tabs
 from potluck_daemon.engine.serving import Serving
+from potluck_daemon.engine.speed_cache import SpeedCache, speed_key
 from potluck_daemon.placement.swarm_map import ModelSize
+from potluck_daemon.settings.places import user_places
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +84,7 @@ T = TypeVar("T")
 _OFFLOAD_TIMEOUT_S = 0.5  # for running steps, when somebody waits for the memory; clients go on elsewhere anyway
 _STABLE_S = 60.0  # a device that fails sooner after it came back is not worth another try
 _REASON_S = 5.0
+_BYTES_OF_MEGABIT = 125_000
 _CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be read from a slow disk
 
 
@@ -83,6 +92,8 @@ class ServingHost(Host, Protocol):
     """What an engine needs of its node; both implementations of Host have it."""
 
     identity: Identity
+    uploads: Pacer
+    downloads: Pacer
 
     async def wait_lost(self) -> None: ...
 
@@ -106,7 +117,12 @@ class Engine:
         self.tabs = tabs
         self.serving: Serving | None = None
         self._on_event = on_event
-        self._start_host = start_host or _start_libp2p
+        self._start_host = start_host or self._start_libp2p
+        self._speeds = SpeedCache(user_places().cache / "speeds.json")
+        self._reach = Finding()
+        self._caps = NetworkCaps()
+        self.network: NetworkSpeed | None = None  # None until the network is joined
+        self._measuring: asyncio.Task[None] | None = None
         self._host: ServingHost | None = None
         self._announcements: Announcements | None = None
         self._rebalancer: Rebalancer | None = None  # None: the span is pinned
@@ -148,6 +164,9 @@ class Engine:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
         await self._stop_moving()
+        if self._measuring is not None:
+            self._measuring.cancel()
+            await asyncio.gather(self._measuring, return_exceptions=True)
         if self._watching_neighbours is not None:
             self._watching_neighbours.cancel()
             await asyncio.gather(self._watching_neighbours, return_exceptions=True)
@@ -258,6 +277,21 @@ class Engine:
         """Tokens that have gone through blocks since the process started or was restored."""
         return self.metrics().done_tokens
 
+    def limit_network(self, caps: NetworkCaps) -> None:
+        """From now on, also while it is being started."""
+        self._caps = caps
+        FETCHING.cap_bytes_s = caps.download_mbps * _BYTES_OF_MEGABIT
+        if self._host is not None and self.network is not None:
+            self._host.uploads.bytes_s = caps.upload_mbps * _BYTES_OF_MEGABIT
+            self._host.downloads.bytes_s = caps.download_mbps * _BYTES_OF_MEGABIT
+            self.network.cap_mbps = caps.upload_mbps
+            self.network.may_exchange = caps.may_measure
+
+    def network_report(self) -> NetworkReport:
+        """What is known of the network."""
+        report = NetworkReport(self._reach.reach, self._reach.num_asked, self._reach.num_reached)
+        return report if self.network is None else self.network.completed(report)
+
     def throttle(self, duty: float) -> None:
         """Compute in this share of the time until the weights are freed."""
         self._threads.throttle(duty)
@@ -296,7 +330,10 @@ class Engine:
             log.info("joined the network")
             self._directory = directory = Directory(host, config.swarm, host.identity)
             await directory.start_gossip()
-            self._announcements = announcements = Announcements(config, directory, host.peer_id)
+            await self._begin_network(host)
+            assert self.network is not None
+            self._announcements = announcements = Announcements(config, directory, host.peer_id, self.network)
+            announcements.speed = self._speeds.find(speed_key(config)) or announcements.speed
             if config.span is not None:
                 announcements.window = len(config.span)
                 announcements.join(config.span)
@@ -309,6 +346,20 @@ class Engine:
         finally:
             opening.cancel()
         await self._go_online(begin)
+
+    async def _begin_network(self, host: ServingHost) -> None:
+        """Know how fast the ways to others are; measuring begins when there is something to serve."""
+        config, is_relayed = self.config, self._reach.reach is Reach.RELAYED
+        is_alone = is_local(self._host_config())  # what a machine's own memory carries is no figure
+        self.network = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
+        self.limit_network(self._caps)
+        await self.network.serve()
+
+    async def _others(self) -> tuple[Sequence[LiveServer], Span | None]:
+        """Who is there to be measured with; nobody while the device is given back."""
+        if self._directory is None or self.serving is None or self.is_offloaded:
+            return (), None
+        return (await self._directory.fetch()).servers, self.serving.blocks.span
 
     async def _choose(self, host: ServingHost, announcements: Announcements, checkpoint: Checkpoint) -> Span:
         """Decide how many and which blocks, and be ready to change them; returns those to load first."""
@@ -344,6 +395,8 @@ class Engine:
         assert self._host is not None
         assert self._announcements is not None
         self._announcements.start_beating()
+        if self.network is not None and self._measuring is None:
+            self._measuring = asyncio.create_task(self.network.run(self._others))
         if self.ranks is not None and self._watching is None:
             self._watching = asyncio.create_task(self._watch_ranks())
         span, seconds = self.serving.blocks.span, time.monotonic() - begin
@@ -464,6 +517,7 @@ class Engine:
             speed = await compute.run(lambda: check_and_measure(blocks))
         for tokens, seconds in speed.steps:
             compute.learn(tokens, seconds)
+        self._speeds.remember(speed_key(config), speed)
         if self.serving is not None and self.serving.blocks.whole is blocks:
             serving = self.serving.again(config.swarm, self._host.peer_id, self._threads)
         else:
@@ -536,10 +590,11 @@ class Engine:
             bootstrap_peers=config.swarm.bootstrap_peers,
             record_checks=record_checks(config.swarm, time.time),
             runtime_dir=config.runtime_dir,
+            relays_for_others=config.relay_for_others,
         )
 
+    async def _start_libp2p(self, config: HostConfig) -> ServingHost:
+        from potluck.p2p.libp2p import Libp2pHost
 
-async def _start_libp2p(config: HostConfig) -> ServingHost:
-    from potluck.p2p.libp2p import Libp2pHost
-
-    return await Libp2pHost.start(config)
+        host, self._reach = await start_reachable(Libp2pHost.start, config)
+        return host

@@ -136,6 +136,23 @@ class Online:
 
 
 @dataclass(frozen=True, slots=True)
+class Moving:
+    """The swarm needs other blocks, or more of them; `target` is going to be served. `why`, for people."""
+
+    span: tuple[int, int]
+    target: tuple[int, int]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reshaped:
+    """Other blocks answer than before; `is_settled`: and that is where it wanted to be."""
+
+    span: tuple[int, int]
+    is_settled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Leaving:
     """The swarm has been told that this server gives nothing more; sent when the announcement is out."""
 
@@ -192,7 +209,7 @@ class Report:
 
 
 Command = Booked | Worth | Launch | Throttle | Network | Drain | Offload | Restore | Stop
-Event = Signed | Vouched | Hello | Joining | Placed | Online | Leaving | Offloaded | Failed | Report
+Event = Signed | Vouched | Hello | Joining | Placed | Online | Moving | Reshaped | Leaving | Offloaded | Failed | Report
 Message = Command | Event
 _KINDS: dict[str, type] = {
     kind.__name__: kind
@@ -212,6 +229,8 @@ _KINDS: dict[str, type] = {
         Joining,
         Placed,
         Online,
+        Moving,
+        Reshaped,
         Leaving,
         Offloaded,
         Failed,

@@ -27,6 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from potluck_daemon.control.schema import EngineStatus
+from potluck_daemon.engine.network_report import NetworkCaps
 from potluck_daemon.policy import EngineView, Order, Phase
 from potluck_daemon.supervisor import messages
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -54,6 +55,7 @@ class EngineFacts:
     addresses: tuple[str, ...] = ()
     placed: messages.Placed | None = None  # None: nothing is loaded
     fetch_bytes_per_s: float = 0.0  # of downloads
+    moving: messages.Moving | None = None  # to other blocks, or to more of them
 
 
 class Supervisor:
@@ -86,6 +88,7 @@ class Supervisor:
         self._failure: str | None = None
         self._retry_at: float | None = None
         self._duty = 1.0
+        self._caps: NetworkCaps | None = None  # that the engine was told
         self._online_bytes = 0  # what it used when it last served
         self.facts = EngineFacts()
 
@@ -97,6 +100,8 @@ class Supervisor:
         """What the policy has to know."""
         span = self.facts.span
         serving = f"blocks {span[0]}:{span[1]} of {model}" if span else model
+        if (moving := self.facts.moving) is not None:
+            serving += f", going to {moving.target[0]}:{moving.target[1]} ({moving.why})"
         is_outdated = self._task is not None and self._launch not in (None, wanted)
         sessions = self.facts.report.sessions
         gpu = self.facts.report.gpu
@@ -126,6 +131,12 @@ class Supervisor:
         if self._engine is not None and self._phase is Phase.ONLINE and duty != self._duty:
             self._duty = duty
             self._engine.send(messages.Throttle(duty))
+
+    def limit_network(self, caps: NetworkCaps) -> None:
+        """Tell an engine that has reached its swarm what it may use; again only when that changes."""
+        if self._engine is not None and self._phase in (Phase.JOINING, Phase.ONLINE) and caps != self._caps:
+            self._caps = caps
+            self._engine.send(messages.Network(caps))
 
     def tell(self, message: messages.Booked | messages.Worth) -> None:
         """What became of receipts, if there still is somebody to hear it."""
@@ -162,6 +173,7 @@ class Supervisor:
         self._online_at = None
         self._retry_at = None
         self._duty = 1.0
+        self._caps = None
         self._task = asyncio.create_task(self._life(command, environment))
 
     async def _life(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -187,7 +199,7 @@ class Supervisor:
         self._engine = self._task = None
         self._phase = Phase.ENDED
         quiet = replace(self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0)
-        self.facts = replace(self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0)
+        self.facts = replace(self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0, moving=None)
         if was_told:
             log.info("engine ended")
         else:
@@ -221,6 +233,11 @@ class Supervisor:
                     self.facts, peer_id=message.peer_id, span=message.span, addresses=message.addresses
                 )
                 self._advance(dict.fromkeys((Phase.STARTING, Phase.JOINING, Phase.RESTORING), Phase.ONLINE))
+            case messages.Moving():
+                self.facts = replace(self.facts, moving=message)
+            case messages.Reshaped():
+                moving = None if message.is_settled else self.facts.moving
+                self.facts = replace(self.facts, span=message.span, moving=moving)
             case messages.Leaving() if self._phase is Phase.OFFLOADING:
                 log.info("the swarm has been told that this server steps aside")
             case messages.Offloaded():

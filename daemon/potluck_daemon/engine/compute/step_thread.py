@@ -139,6 +139,11 @@ class ComputeThread:
         self._meter.add(tokens, seconds)
         self._cost = self._meter.cost()
 
+    @property
+    def cost(self) -> StepCost:
+        """Of steps through the whole span, as recent ones were."""
+        return self._cost
+
     def scale_costs(self, factor: float) -> None:
         """Steps take so many times longer from now on. For the thread itself."""
         self._meter.scale(factor)
