@@ -7,6 +7,7 @@ VERSION=@VERSION@
 ROOT=${POTLUCK_HOME:-$HOME/.local/lib/potluck}
 SHARE=${XDG_DATA_HOME:-$HOME/.local/share}
 BIN=$HOME/.local/bin
+stage_only=no
 
 say() { printf '%s\n' "$*"; }
 fail() { printf 'potluck: %s\n' "$*" >&2; exit 1; }
@@ -14,6 +15,7 @@ fail() { printf 'potluck: %s\n' "$*" >&2; exit 1; }
 usage() {
     say "usage: sh potluck-$VERSION.run [--root DIR] [--extract DIR]"
     say "  --root DIR     install there instead of $ROOT"
+    say "  --stage DIR    lay the version beside the one that is used in DIR (for updates)"
     say "  --extract DIR  only unpack the files into DIR"
     say "Remove it later with: $ROOT/uninstall"
 }
@@ -43,6 +45,7 @@ case ${1:-} in
     --help | -h) usage; exit 0 ;;
     --extract) [ $# -eq 2 ] || fail "--extract needs a folder"; unpack "$2"; exit 0 ;;
     --root) [ $# -eq 2 ] || fail "--root needs a folder"; ROOT=$2 ;;
+    --stage) [ $# -eq 2 ] || fail "--stage needs a folder"; ROOT=$2; stage_only=yes ;;
     '') ;;
     *) usage >&2; exit 2 ;;
 esac
@@ -63,6 +66,7 @@ for program in potluck potluckd potluck-app; do
 done
 rm -rf "$target"
 mv "$target.new" "$target"
+[ "$stage_only" = no ] || exit 0
 old=$(readlink "$ROOT/current" 2>/dev/null || true)
 ln -sfn "versions/$VERSION" "$ROOT/current.new"
 mv -T "$ROOT/current.new" "$ROOT/current"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,11 +15,14 @@ from potluck.errors import PotluckError
 from potluck_daemon import logs
 from potluck_daemon.instance import AlreadyRunningError
 from potluck_daemon.settings.places import system_places, user_places
+from potluck_daemon.updates.versions import Versions, own_versions
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
 
 SYSTEM_GROUP = "potluck"
+
+_PROVED_S = 60.0  # a new version that ran so long has proved itself
 
 EXIT_FAILED = 1
 EXIT_ALREADY_RUNNING = 3
@@ -27,12 +31,17 @@ EXIT_ALREADY_RUNNING = 3
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until SIGTERM, SIGINT or `potluck stop`; returns the exit code."""
     args = parser().parse_args(argv)
+    versions = own_versions()
+    if versions is not None and not versions.note_start():
+        program = versions.root / "current" / "bin" / "potluckd"
+        print("potluckd: the new version did not prove itself; the one before is used again", file=sys.stderr)
+        os.execv(program, [str(program), *(sys.argv[1:] if argv is None else argv)])
     from potluck_daemon.daemon import Daemon
 
     places = system_places() if args.system else user_places()
     try:
         logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
-        asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None)))
+        asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None), versions))
     except AlreadyRunningError as error:
         print(f"potluckd: {error.message}", file=sys.stderr)
         return EXIT_ALREADY_RUNNING
@@ -52,8 +61,10 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _run(daemon: Daemon) -> None:
+async def _run(daemon: Daemon, versions: Versions | None) -> None:
     loop = asyncio.get_running_loop()
+    if versions is not None and versions.trial() is not None:
+        loop.call_later(_PROVED_S, versions.end_trial)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, daemon.end)
     loop.add_signal_handler(signal.SIGHUP, daemon.reload)

@@ -201,6 +201,14 @@ class ChatSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateSettings:
+    """Where newer versions come from; only `potluck update` asks there."""
+
+    url: str = _setting("", "address of the publisher's description of the newest version; empty: none is asked for")
+    key: str = _setting("", "the publisher's public key, Ed25519 in base64")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     serve: ServeSettings = field(default_factory=ServeSettings)
     yield_: YieldSettings = field(default_factory=YieldSettings, metadata={"name": "yield"})
@@ -208,6 +216,7 @@ class Settings:
     when: WhenSettings = field(default_factory=WhenSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     chat: ChatSettings = field(default_factory=ChatSettings)
+    updates: UpdateSettings = field(default_factory=UpdateSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,108 @@
+"""What a publisher offers: a version, what changes, and its files; signed with Ed25519.
+
+Pure. The signature covers the bytes as they are; nothing is read from them before it was checked.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from potluck.errors import PotluckError, UsageError
+
+MAX_BYTES = 1 << 16
+_PRODUCT = "potluck"
+_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MAX_CHANGES = 50
+_MAX_FILE_BYTES = 1 << 30
+
+
+class BadManifestError(PotluckError):
+    """It is not what the publisher signed, or makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedFile:
+    """`name`: beside the manifest."""
+
+    name: str
+    sha256: str
+    num_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """`issued_at`: Unix seconds; an older offer than one that was seen is a replay. `files`: by kind of installation."""
+
+    version: str
+    issued_at: int
+    changes: tuple[str, ...]
+    files: dict[str, OfferedFile]
+
+
+def parse_key(text: str) -> Ed25519PublicKey:
+    """A public key as base64. Raises UsageError."""
+    try:
+        return Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
+    except (ValueError, binascii.Error):
+        raise UsageError("updates.key is no Ed25519 key in base64", hint="copy it again from the publisher") from None
+
+
+def read_offer(content: bytes, signature: bytes, key: Ed25519PublicKey) -> Offer:
+    """Raises BadManifestError."""
+    if len(content) > MAX_BYTES:
+        raise BadManifestError("the update's description is too large")
+    try:
+        key.verify(base64.b64decode(signature.strip(), validate=True), content)
+    except (InvalidSignature, ValueError, binascii.Error):
+        raise BadManifestError("the update is not signed by the publisher you trust; nothing was changed") from None
+    try:
+        return _offer(json.loads(content))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadManifestError(f"the update's description makes no sense: {error}") from None
+
+
+def is_newer(offered: str, running: str) -> bool:
+    return _numbers(offered) > _numbers(running)
+
+
+def _offer(fields: dict[str, object]) -> Offer:
+    if fields["product"] != _PRODUCT:
+        raise ValueError("it is for another program")
+    version, issued_at, changes, files = (fields[name] for name in ("version", "issued_at", "changes", "files"))
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        raise ValueError("version")
+    if type(issued_at) is not int or issued_at < 0:
+        raise ValueError("issued_at")
+    if not isinstance(changes, list) or len(changes) > _MAX_CHANGES or not isinstance(files, dict):
+        raise ValueError("changes or files")
+    lines = tuple(" ".join(str(line).split())[:300] for line in changes)
+    return Offer(version, issued_at, lines, {str(kind): _file(file) for kind, file in files.items()})
+
+
+def _file(fields: dict[str, object]) -> OfferedFile:
+    name, sha256, num_bytes = fields["name"], fields["sha256"], fields["bytes"]
+    if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
+        raise ValueError("a file's name")
+    if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+        raise ValueError("a file's hash")
+    if type(num_bytes) is not int or not 0 < num_bytes <= _MAX_FILE_BYTES:
+        raise ValueError("a file's size")
+    return OfferedFile(name, sha256, num_bytes)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Of 0.2.0 and 0.2.0.dev3 the numbers; what follows them does not make it newer."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    parts = [int(part) for part in found[0].split(".")] if found else []
+    while parts and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)

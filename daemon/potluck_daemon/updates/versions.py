@@ -1,0 +1,126 @@
+"""Several versions of an installation side by side, and the switch from one to another that survives a power cut.
+
+    ROOT/versions/0.1.0/, ROOT/versions/0.2.0/    each complete
+    ROOT/current, ROOT/previous                   links to two of them
+    ROOT/trial.json                               a version that has to prove itself: from, to, how often it was started
+
+A trial begins before the switch and ends when the new daemon ran for a while. Whatever ends in between, the next start
+counts; too many starts lead back. Only the installer without root makes such an installation; packages are updated by
+their own tools.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from potluck.errors import PotluckError
+
+_MAX_STARTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Names of versions. `starts`: how often `new` was started without having proved itself."""
+
+    old: str
+    new: str
+    starts: int = 0
+
+
+class Versions:
+    """The versions below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def downloads(self) -> Path:
+        return self.root / "downloads"
+
+    def folder(self, version: str) -> Path:
+        return self.root / "versions" / version
+
+    def current(self) -> str:
+        return Path(os.readlink(self.root / "current")).name
+
+    def previous(self) -> str | None:
+        link = self.root / "previous"
+        name = Path(os.readlink(link)).name if link.is_symlink() else None
+        return name if name is not None and self.folder(name).is_dir() else None
+
+    def trial(self) -> Trial | None:
+        """A damaged note counts as none: the version in use stays."""
+        try:
+            return Trial(**json.loads(self._trial_file.read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def begin_trial(self, new: str) -> None:
+        """Switch to `new`, which has to prove itself. Raises PotluckError if it is not there."""
+        if not (self.folder(new) / "bin" / "potluckd").exists():
+            raise PotluckError(f"version {new} is not complete", hint="update again")
+        old = self.current()
+        self._note(Trial(old, new))
+        self._link("previous", old)
+        self._link("current", new)
+
+    def note_start(self) -> bool:
+        """A daemon of the current version starts. Returns whether it may; if not, the one before is current again."""
+        trial = self.trial()
+        if trial is None or trial.new != self.current():
+            return True
+        if trial.starts >= _MAX_STARTS:
+            self.roll_back()
+            return False
+        self._note(replace(trial, starts=trial.starts + 1))
+        return True
+
+    def end_trial(self) -> None:
+        """The current version has proved itself: forget the trial, and all versions but this and the one before."""
+        self._trial_file.unlink(missing_ok=True)
+        kept = {self.current(), self.previous()}
+        for folder in (self.root / "versions").iterdir():
+            if folder.name not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self.downloads, ignore_errors=True)
+
+    def roll_back(self) -> str:
+        """Use the version before again. Raises PotluckError if there is none."""
+        trial = self.trial()
+        old = trial.old if trial is not None else self.previous()
+        if old is None or not self.folder(old).is_dir():
+            raise PotluckError("there is no earlier version to go back to")
+        self._link("current", old)
+        self._trial_file.unlink(missing_ok=True)
+        return old
+
+    @property
+    def _trial_file(self) -> Path:
+        return self.root / "trial.json"
+
+    def _note(self, trial: Trial) -> None:
+        new = self._trial_file.with_suffix(".new")
+        with new.open("w") as file:
+            json.dump(asdict(trial), file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._trial_file)
+
+    def _link(self, name: str, version: str) -> None:
+        new = self.root / f".{name}.new"
+        new.unlink(missing_ok=True)
+        new.symlink_to(f"versions/{version}")
+        new.replace(self.root / name)
+
+
+def own_versions(prefix: str = sys.prefix) -> Versions | None:
+    """The installation that this program runs from; None if another tool looks after it."""
+    folder = Path(prefix)
+    is_ours = folder.name == "current" or folder.parent.name == "versions"
+    root = folder.parent if folder.name == "current" else folder.parent.parent
+    return Versions(root) if is_ours and (root / "current").is_symlink() else None
