@@ -20,10 +20,10 @@ from potluck_daemon.updates.update import Daemon, Source, look, stage, switch, w
 from potluck_daemon.updates.versions import Versions, own_versions
 
 DESCRIPTION = """\
-Look for a newer version where the setting updates.url points, show what changes, and change over to it: it is fetched and
-checked against the publisher's key (updates.key), laid beside the version in use, and started once open sessions ended.
-If it does not come up, the version before is used again. An installation that a package manager or pip looks after is
-updated by that; then this only tells what there is."""
+Look for a newer version where the setting updates.url points, show what changes, and change over to it: it is fetched
+and checked against the publisher's key (updates.key), laid beside the version in use, and started once open sessions
+ended. If it does not come up, the version before is used again. An installation that a package manager or pip looks
+after is updated by that; then this only tells what there is."""
 EXAMPLES = """\
   potluck update --check
   potluck update
@@ -54,10 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     terminal = None if args.json else Terminal(sys.stdout)
     versions = own_versions()
-    if args.rollback:
-        result = _roll_back(versions)
-    else:
-        result = _update(versions, terminal, check_only=args.check)
+    result = _roll_back(versions) if args.rollback else _update(versions, terminal, check_only=args.check)
     if terminal is None:
         print_json(result)
     else:
@@ -68,10 +65,7 @@ def run(args: argparse.Namespace) -> int:
 def _update(versions: Versions | None, terminal: Terminal | None, *, check_only: bool) -> Updated:
     settings = load(find_places().settings_file).settings.updates
     if not settings.url or not settings.key:
-        raise UsageError(
-            "where updates come from is not said",
-            hint="potluck config set updates.url and updates.key, or update as installed",
-        )
+        raise UsageError("where updates come from is not said", hint="set updates.url and updates.key, as published")
     source = Source(settings.url, settings.key)
     offer, running = look(source), version("potluck")
     newer = is_newer(offer.version, running)

@@ -40,7 +40,7 @@ class OfferedFile:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """`issued_at`: Unix seconds; an older offer than one that was seen is a replay. `files`: by kind of installation."""
+    """`issued_at`: Unix seconds. `files`: by kind of installation."""
 
     version: str
     issued_at: int
