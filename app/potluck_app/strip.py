@@ -1,4 +1,4 @@
-"""The whole model as a strip of blocks: how often each is served, and which are served here."""
+"""The whole model as a strip of blocks: how often each is served, which are served here, and where it is thinnest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _FULL_AT = 3  # replicas from which a block is drawn in full colour
 
 
 class BlockStrip(QWidget):
-    """A cell a block: filled the more the more servers have it, hatched if nobody has, underlined if it is ours."""
+    """A cell a block: filled the more the more servers have it, hatched if nobody has, underlined if it is ours.
+
+    What holds the whole swarm back is framed: one more server would go there.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,12 +49,23 @@ class BlockStrip(QWidget):
             cell = QRectF(block * step, 0.0, step - gap, self.height() - 8.0)
             count = swarm.coverage[block] if block < len(swarm.coverage) else None
             _paint_cell(painter, cell, count, colours)
+            if _is_bottleneck(swarm, block):
+                painter.setPen(QPen(QColor(colours.yielded), 1.5))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRoundedRect(cell, _RADIUS, _RADIUS)
         if swarm.span is not None:
             start, end = swarm.span
             mark = QRectF(start * step, self.height() - 4.0, (end - start) * step - gap, 4.0)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(colours.accent))
             painter.drawRoundedRect(mark, 2.0, 2.0)
+
+
+def _is_bottleneck(swarm: SwarmStatus, block: int) -> bool:
+    """Unless all blocks are alike."""
+    runs = swarm.outlook.bottlenecks if swarm.outlook is not None else ()
+    is_everything = sum(end - start for start, end in runs) == swarm.num_blocks
+    return not is_everything and any(start <= block < end for start, end in runs)
 
 
 def _paint_cell(painter: QPainter, cell: QRectF, count: int | None, colours: theme.Colours) -> None:

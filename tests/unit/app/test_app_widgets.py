@@ -25,6 +25,7 @@ from potluck_daemon.control.schema import (
     ProbeState,
     ProbeStatus,
     Status,
+    SwarmOutlook,
     SwarmStatus,
     UseStatus,
 )
@@ -276,6 +277,16 @@ def test_the_strip_draws_any_swarm(swarm: SwarmStatus | None) -> None:
     blank = strip.grab().toImage()
     strip.show_swarm(swarm, "")
     assert (strip.grab().toImage() == blank) is (swarm is None)
+
+
+def test_the_strip_frames_what_holds_the_swarm_back_unless_that_is_everything() -> None:
+    strip = BlockStrip()
+    strip.resize(400, 34)
+    pictures = []
+    for runs in ((), ((0, 2),), ((0, 4),)):
+        strip.show_swarm(replace(SWARM, outlook=SwarmOutlook(1.0, runs, 2.0, (0, 2))), "")
+        pictures.append(strip.grab().toImage())
+    assert pictures[0] == pictures[2] != pictures[1]
 
 
 # -- the window --------------------------------------------------------------------------------------------------------
