@@ -48,6 +48,7 @@ class MainWindow(QStackedWidget):
         self._sidebar.chosen.connect(self.open)
         self._add_shortcuts()
         self.has_tray, self._is_hidden = False, False
+        self._front: QWidget | None = None
         self._key = pages.SIDEBAR[0].key
         self._status: Status | None = None
         self._away: tuple[str, bool] = (self.tr("Looking for the daemon."), False)
@@ -60,14 +61,11 @@ class MainWindow(QStackedWidget):
     @property
     def page(self) -> Page | None:
         """The one in front; None while the daemon is away."""
-        shown = self._pages.currentWidget() if self.currentWidget() is self._frame else self.currentWidget()
-        return shown if isinstance(shown, Page) else None
+        return self._front if isinstance(self._front, Page) else None
 
     def show_status(self, status: Status) -> None:
-        is_back, self._status = self._status is None, status
+        self._status = status
         self._refresh()
-        if is_back and self.page is not None and self.isVisible():
-            self.page.refresh()
 
     def show_away(self, reason: str, *, is_running: bool = False) -> None:
         self._status, self._away = None, (reason, is_running)
@@ -118,10 +116,10 @@ class MainWindow(QStackedWidget):
             self.closed_without_tray.emit()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
-        self._is_hidden = False
+        self._is_hidden, before = False, self._front
         self._refresh()
-        if self._status is not None and self.page is not None:
-            self.page.refresh()
+        if self.page is not None and self.page is before:
+            self.page.refresh()  # what it asked for is as old as the time it was hidden
         self.seen_changed.emit(True)
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
@@ -133,7 +131,7 @@ class MainWindow(QStackedWidget):
         status = self._status
         if status is None:
             self.away.show_reason(self._away[0], is_running=self._away[1])
-            self._turn_to(self, self.away)
+            self._turn_to(self.away)
             return
         if self._is_hidden:
             return
@@ -142,19 +140,20 @@ class MainWindow(QStackedWidget):
         entry = pages.FIRST_RUN if is_first else self._entry(self._key)
         page = self._page(entry)
         page.show_status(status)
-        if is_first:
-            self._turn_to(self, page)
-            return
         self._sidebar.show_status(status)
         self._sidebar.show_page(entry.key)
-        self._turn_to(self, self._frame)
-        self._turn_to(self._pages, page)
+        self._turn_to(page)
 
-    def _turn_to(self, stack: QStackedWidget, page: QWidget) -> None:
+    def _turn_to(self, page: QWidget) -> None:
         """Show a page; the keyboard goes to what one wants there first."""
-        if stack.currentWidget() is page:
+        if page is self._front:
             return
-        stack.setCurrentWidget(page)
+        self._front = page
+        if self._pages.indexOf(page) >= 0:
+            self._pages.setCurrentWidget(page)
+            self.setCurrentWidget(self._frame)
+        else:
+            self.setCurrentWidget(page)
         page.setFocus()
         if isinstance(page, Page):
             page.refresh()

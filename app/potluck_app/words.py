@@ -195,7 +195,8 @@ def credits(microcredits: int) -> str:
     """A number of credits with as many digits as say something; the unit is written beside it."""
     value = microcredits / MICROCREDITS
     size_of = abs(value)
-    decimals = 0 if size_of >= 1000 or not microcredits else 1 if size_of >= 100 else 2 if size_of >= 1 else 4
+    steps = ((1000, 0), (100, 1), (1, 2), (0.001, 4))
+    decimals = next((digits for least, digits in steps if size_of >= least), 6) if microcredits else 0
     return number(value, decimals)
 
 

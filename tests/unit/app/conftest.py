@@ -15,7 +15,8 @@ from PySide6.QtWidgets import QApplication
 
 @pytest.fixture(scope="session", autouse=True)
 def application() -> QApplication:
-    made = QApplication([])
+    made = QApplication.instance() or QApplication([])
+    assert isinstance(made, QApplication)
     language.install(made, QLocale("en_GB"))
     theme.choose("light")
     return made

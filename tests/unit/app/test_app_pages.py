@@ -1,0 +1,303 @@
+"""What the pages beside Home show and do, with a daemon that answers as the test says."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.fake_link import FakeLink
+from potluck_app.activity import ActivityPage
+from potluck_app.diagnostics import DiagnosticsPage
+from potluck_app.earnings import EarningsPage
+from potluck_app.export import Export
+from potluck_app.pages import SIDEBAR
+from potluck_app.segments import Segments
+from potluck_app.stretch import Stretch
+from potluck_app.system_info import describe
+from potluck_app.table import Table
+from potluck_app.window import MainWindow
+from potluck_daemon.control.agreement import Agreement, Difference
+from potluck_daemon.control.methods.contribution import Contribution, ContributionNow, ContributionSeries, EnergySource
+from potluck_daemon.control.methods.earnings import (
+    Earned,
+    Earnings,
+    EarningsGroups,
+    EarningsSeries,
+    Entries,
+    Entry,
+    ExportParams,
+    Group,
+    GroupParams,
+)
+from potluck_daemon.control.methods.health import Bundle, Examination, Finding, Severity
+from potluck_daemon.control.methods.periods import Period
+from potluck_daemon.control.methods.programs import Place, Placed, PlaceParams, Programs
+from potluck_daemon.control.schema import (
+    EngineStatus,
+    History,
+    Logs,
+    ProbeState,
+    ProbeStatus,
+    Status,
+    SwarmStatus,
+    Transition,
+)
+from potluck_daemon.states import Reason, State
+from PySide6.QtGui import QAccessible, QGuiApplication
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTableWidget, QWidget
+
+from potluck.errors import PotluckError
+
+SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(1, 1, 0, 1))
+SERVING = Status(State.SERVING, Reason.NONE, "Serving", since=5.0, version="1", engine=EngineStatus(pid=1), swarm=SWARM)
+WEEK = Earned(0.0, 0.0, earned=2_500_000, spent=500_000, tokens=1234, people=3)
+EARNINGS = Earnings(Earned(0, 0), WEEK, WEEK, WEEK, balance=2_000_000)
+DAYS = EarningsSeries(Period.DAY, tuple(Earned(86400.0 * day, 86400.0 * (day + 1), earned=day) for day in range(7)))
+GAVE = ContributionSeries(Period.DAY, (Contribution(0, 0, 3600.0, 5, 1500.0, 0.3),))
+METERS = (EnergySource("nvml", "RTX 3090", True, 140.0), EnergySource("rapl", "processor", False, 0.0, "root only"))
+NOW = ContributionNow(GAVE.periods[0], GAVE.periods[0], 4, 9, 0.5, 140.0, METERS)
+ANSWERS: dict[str, object] = {
+    "earnings.summary": EARNINGS,
+    "earnings.series": DAYS,
+    "earnings.by_model": EarningsGroups((Group("demo", WEEK),)),
+    "contribution.series": GAVE,
+    "contribution.now": NOW,
+    "history": History(
+        (Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom"),)
+    ),
+    "programs.running": Programs((), (), ()),
+    "doctor.findings": Examination(),
+    "logs": Logs("/x/potluckd.log", ("one", "two")),
+}
+ENTRY = Entry(1, 0.0, "payer", "payee", "demo", "ab", 7, 3)
+
+
+def shown(page: QWidget) -> list[str]:
+    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
+
+
+def press(page: QWidget, text: str) -> None:
+    buttons = [item for item in page.findChildren(QPushButton) if item.text() == text and item.isVisibleTo(page)]
+    assert len(buttons) == 1, text
+    buttons[0].click()
+
+
+def cells(table: QTableWidget) -> list[list[str]]:
+    return [
+        [table.item(row, column).text() for column in range(table.columnCount())] for row in range(table.rowCount())
+    ]
+
+
+# -- earnings ----------------------------------------------------------------------------------------------------------
+
+
+def test_earnings_show_a_week_with_its_energy_and_cost() -> None:
+    page = EarningsPage(FakeLink(ANSWERS))
+    page.refresh()
+    assert {"2.50", "0.5000", "1,234", "3", "1.5 kWh", "0.30", "1 h 0 min", "4"} <= set(shown(page))
+    assert "Measured by RTX 3090: 140 W lately. Processor: root only." in shown(page)
+
+
+def test_earnings_are_added_up_before_anything_is_shown() -> None:
+    page = EarningsPage(FakeLink())
+    page.refresh()
+    assert shown(page) == ["Earnings", "Adding up…"]
+
+
+def test_every_number_of_the_chart_is_in_the_table() -> None:
+    page = EarningsPage(FakeLink(ANSWERS))
+    page.refresh()
+    press(page, "Show as table")
+    by_time, by_model = page.findChildren(Table)
+    assert [row[-1] for row in cells(by_time)] == [f"0.00000{day}" for day in range(6, 0, -1)] + ["0"]
+    assert cells(by_model) == [["demo", "3", "1,234", "0.5000", "2.50"]]
+
+
+def test_an_answer_about_another_stretch_than_the_chosen_one_is_not_shown() -> None:
+    link = FakeLink(ANSWERS)
+    del link.answers["earnings.summary"]
+    page = EarningsPage(link)
+    page.refresh()
+    late, _ = link._waiting["earnings.summary"]
+    page.findChild(Segments).choose(Stretch.DAY)
+    link.answer("earnings.summary", EARNINGS)
+    assert late is not None
+    late(EARNINGS)
+    assert "2.50" not in shown(page)
+    assert link.named("earnings.by_model") == [GroupParams(7), GroupParams(1)]
+
+
+def test_what_fails_is_said_with_a_way_to_try_again() -> None:
+    link = FakeLink({name: answer for name, answer in ANSWERS.items() if name != "earnings.summary"})
+    page = EarningsPage(link)
+    page.refresh()
+    link.fail("earnings.summary", PotluckError("the ledger is locked", hint="wait a moment"))
+    assert "The ledger is locked. Wait a moment." in shown(page)
+    link.answers = dict(ANSWERS)
+    press(page, "Try again")
+    assert "2.50" in shown(page)
+    assert page.notice.isHidden()
+
+
+@pytest.mark.parametrize("name", ["all.csv", "all.json"])
+def test_an_export_takes_all_pages(name: str, tmp_path: Path) -> None:
+    link, done = FakeLink(), []
+    export = Export(link, QWidget())
+    export.finished.connect(done.append)
+    export.write(tmp_path / name)
+    link.answer("earnings.export", Entries((ENTRY,), 1))
+    link.answer("earnings.export", Entries((replace(ENTRY, number=2),), None))
+    assert link.named("earnings.export") == [ExportParams(0, 1000), ExportParams(1, 1000)]
+    assert done == [f"2 entries written to {tmp_path / name}."]
+    with (tmp_path / name).open() as file:
+        rows = list(csv.DictReader(file)) if name.endswith("csv") else json.load(file)
+    assert [int(row["number"]) for row in rows] == [1, 2]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_an_export_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    link, failures = FakeLink({"earnings.export": Entries((), None)}), []
+    export = Export(link, QWidget())
+    export.failed.connect(failures.append)
+    export.write(tmp_path / "nowhere" / "all.csv")
+    assert len(failures) == 1
+    assert "No such file" in failures[0]
+
+
+# -- activity ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_program_is_never_stepped_aside_for_and_that_can_be_undone() -> None:
+    link = FakeLink(ANSWERS)
+    page = ActivityPage(link)
+    page.refresh()
+    assert "Giving way to Doom" in shown(page)
+    press(page, "Never for this app")
+    assert link.named("programs.place") == [PlaceParams("doom", Place.NEVER)]
+    link.answers["programs.running"] = Programs((), (), ("doom",))
+    link.answer("programs.place", Placed("doom", Place.NEVER, Place.ALWAYS))
+    assert "Potluck goes on serving while doom runs." in shown(page)
+    assert "Never stepped aside for" in shown(page)
+    assert not [item for item in page.findChildren(QPushButton) if item.text() == "Never for this app"]
+    press(page, "Undo")
+    assert link.named("programs.place")[-1] == PlaceParams("doom", Place.ALWAYS)
+
+
+def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
+    link = FakeLink(ANSWERS)
+    page = ActivityPage(link)
+    page.show_status(SERVING)
+    page.show_status(replace(SERVING, tokens_today=5))
+    assert len(link.named("history")) == 1
+    page.show_status(replace(SERVING, since=6.0))
+    assert len(link.named("history")) == 2
+
+
+def test_an_empty_history_says_so() -> None:
+    page = ActivityPage(FakeLink(ANSWERS | {"history": History(())}))
+    page.refresh()
+    assert "Nothing of this kind has happened yet." in shown(page)
+
+
+# -- diagnostics -------------------------------------------------------------------------------------------------------
+
+
+def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
+    fine, bad = Finding("Packages", Severity.OK, "fine"), Finding("Disk", Severity.ERROR, "The disk is full", "free it")
+    note = Finding("GPU", Severity.NOTE, "No GPU")
+    link = FakeLink(ANSWERS)
+    page = DiagnosticsPage(link)
+    page.refresh()
+    assert "Not checked yet" in shown(page)
+    press(page, "Check now")
+    link.answer("doctor.run", Examination((fine, note, bad), 3, 3, False, 10.0))
+    texts = shown(page)
+    order = [texts.index(said) for said in ("The disk is full", "No GPU", "1 check found nothing wrong")]
+    assert order == sorted(order)
+    assert "Free it." in texts
+    (label,) = [label for label in page.findChildren(QLabel) if label.text() == "The disk is full"]
+    assert label.accessibleName() == "Problem: The disk is full"
+
+
+def test_a_running_check_up_shows_how_far_it_is() -> None:
+    page = DiagnosticsPage(FakeLink(ANSWERS | {"doctor.findings": Examination((), 2, 9, True, 10.0)}))
+    page.refresh()
+    assert "Checked 2 of 9…" in shown(page)
+
+
+def test_a_saved_report_is_named_with_its_parts() -> None:
+    page = DiagnosticsPage(FakeLink(ANSWERS))
+    page._tell_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
+    assert "Saved /home/me/report.zip (2 KiB): status.json, log.txt." in shown(page)
+
+
+def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
+    failure = f"cannot read {Path.home()}/models"
+    status = replace(SERVING, engine=EngineStatus(None, 0, 2, failure), probes=(ProbeStatus("Steam", ProbeState.SEEN),))
+    said = describe(status)
+    assert "daemon 1" in said
+    assert "cannot read ~/models" in said
+    assert "Steam: seen" in said
+    page = DiagnosticsPage(FakeLink(ANSWERS))
+    page.show_status(status)
+    press(page, "Copy system info")
+    assert QGuiApplication.clipboard().text() == said
+
+
+# -- the window --------------------------------------------------------------------------------------------------------
+
+
+def test_a_daemon_of_another_version_is_told_of_above_every_page() -> None:
+    window = MainWindow(FakeLink(ANSWERS))
+    window.show_status(SERVING)
+    window.show_agreement(Agreement(Difference.OLDER_DAEMON, "The daemon runs version 1, this is 2", "restart it"))
+    for entry in SIDEBAR:
+        window.open(entry.key)
+        assert "The daemon runs version 1, this is 2. Restart it." in shown(window), entry.key
+    window.show_agreement(Agreement(Difference.NONE))
+    assert not any("version 1" in text for text in shown(window))
+
+
+def test_a_daemon_that_cannot_be_spoken_to_is_not_called_stopped() -> None:
+    window = MainWindow(FakeLink())
+    window.show_away("The daemon runs version 9, this program is 1.", is_running=True)
+    assert "Potluck was updated" in shown(window)
+    assert not any(item.text() == "Start it" and item.isVisibleTo(window) for item in window.findChildren(QPushButton))
+
+
+def test_a_page_asks_anew_when_the_daemon_is_back() -> None:
+    link = FakeLink(ANSWERS)
+    window = MainWindow(link)
+    window.show_status(SERVING)
+    window.open("earnings")
+    window.show()
+    before = len(link.named("earnings.series"))
+    window.show_away("gone")
+    window.show_status(SERVING)
+    assert len(link.named("earnings.series")) > before
+    window.hide()
+
+
+@pytest.mark.parametrize("key", [entry.key for entry in SIDEBAR])
+def test_the_keyboard_reaches_everything_and_everything_has_a_name(key: str) -> None:
+    window = MainWindow(FakeLink(ANSWERS))
+    window.show_status(SERVING)
+    window.open(key)
+    window.show()
+    QApplication.processEvents()
+    assert window.page is not None
+    reached: list[QWidget] = []
+    while (widget := window.focusWidget()) not in reached:
+        assert widget is not None
+        reached.append(widget)
+        window.focusNextChild()
+    for widget in reached:
+        interface = QAccessible.queryAccessibleInterface(widget)
+        assert interface.text(QAccessible.Text.Name), widget
+    buttons = [item for item in window.page.findChildren(QPushButton) if item.isVisible() and item.isEnabled()]
+    missed = [item.text() for item in buttons if item not in reached and item.objectName() != "segment"]
+    assert missed == []
+    window.hide()
