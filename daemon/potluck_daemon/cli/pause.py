@@ -19,18 +19,24 @@ EXAMPLES = """\
   potluck pause                         for an hour
   potluck pause for 2h30m
   potluck pause until 18:00
+  potluck pause until tomorrow          08:00 in the morning
   potluck pause until the game ends     the game that runs now
   potluck pause forever                 until `potluck resume`"""
 RESULT = schema.Status
 
 _DEFAULT = "1h"
 _GAME = ("until the game ends", "until game ends")
+_TOMORROW = ("until tomorrow", "until the morning", "until morning")
+_MORNING = "08:00"
 _FOREVER = ("forever", "until resumed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "time", metavar="TIME", nargs="*", help="30m, for 2h, until 18:00, until the game ends, forever (default: 1h)"
+        "time",
+        metavar="TIME",
+        nargs="*",
+        help="30m, for 2h, until 18:00, until tomorrow, until the game ends, forever (default: 1h)",
     )
     add_json(parser, "the status")
 
@@ -52,6 +58,8 @@ def pause_params(text: str, now: float) -> schema.PauseParams:
         return schema.PauseParams(until_game_ends=True)
     if words in _FOREVER:
         return schema.PauseParams()
+    if words in _TOMORROW:
+        words = f"until {_MORNING}"
     clock_time = words.removeprefix("until ")
     seconds = seconds_until(clock_time, now) if clock_time != words else parse_duration(words.removeprefix("for "))
     try:
