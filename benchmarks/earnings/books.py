@@ -1,0 +1,148 @@
+"""How fast receipts are booked, and whether anything is lost or doubled by kill -9: `ledger_rate`, `ledger_kills`."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from potluck_daemon.ledger.bookkeeping import Booking
+from potluck_daemon.ledger.ledger import Ledger
+from potluck_daemon.ledger.outbox import Outbox, left_behind
+
+from benchmarks.figures import Measured
+from potluck.p2p.identity import Identity
+from tests.helpers.receipts import Session
+
+_SEED = 7
+_BATCH = 50  # receipts in one transaction: a busy second of the daemon
+_NUM_SESSIONS = 64
+_KILL_SESSIONS = 8
+_STEPS = 40  # transactions of one process, which is killed before it is through
+_CREDIT = 1000  # microcredits that each receipt adds
+
+
+def rate(soak: bool) -> Measured:
+    """By CPU time of this process, which the disk does not count in: it is waited for beside other work."""
+    owner = Identity.generate()
+    count = 40_000 if soak else 8_000
+    donors = [Identity.generate() for _ in range(8)]
+    now = time.time()
+    sessions = [Session(owner, owner=donors[i % len(donors)], opened=now) for i in range(_NUM_SESSIONS)]
+    bookings = [sessions[i % len(sessions)].booking(_CREDIT * (1 + i)) for i in range(count)]
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(Path(folder) / "ledger.sqlite", owner)
+        began, began_wall = time.process_time(), time.monotonic()
+        for start in range(0, count, _BATCH):
+            ledger.book(bookings[start : start + _BATCH], now)
+        cpu_s, wall_s = time.process_time() - began, time.monotonic() - began_wall
+        found = ledger.check()
+        ledger.close()
+    detail = {"receipts": count, "in_a_transaction": _BATCH, "wall_rate": round(count / wall_s)}
+    return Measured(count / cpu_s, detail, holds=not found.problems)
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Receipts made beforehand, in the order they are booked: the child must do nothing but write."""
+
+    sessions: list[Session]
+    steps: list[list[Booking]]
+
+    @classmethod
+    def make(cls, owner: Identity, rng: random.Random) -> _Plan:
+        sessions = [Session(owner, opened=time.time()) for _ in range(_KILL_SESSIONS)]
+        sums = [0] * _KILL_SESSIONS
+        steps = []
+        for _ in range(_STEPS):
+            step = []
+            for index in rng.sample(range(_KILL_SESSIONS), 3):
+                sums[index] += _CREDIT
+                step.append(sessions[index].booking(sums[index], tokens=sums[index]))
+            steps.append(step)
+        return cls(sessions, steps)
+
+
+def kills(soak: bool) -> Measured:
+    """Outbox and ledger, as engine and daemon write them, killed in the middle of a write; then all is counted."""
+    rng, wanted = random.Random(_SEED), 10_000 if soak else 500
+    owner = Identity.generate()
+    wrong = 0
+    struck: list[float] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder, expected = Path(name), 0
+        for number in range(wanted):
+            if number % 50 == 0:  # a fresh one now and then: what is checked after each kill stays small
+                folder, expected = Path(name) / str(number), 0
+            plan = _Plan.make(owner, rng)
+            done, step_s = _strike(folder, owner, plan, rng, statistics.median(struck) if struck else 0.002)
+            struck.append(step_s)
+            lost_or_doubled, expected = _count(folder, owner, plan, done, expected)
+            wrong += lost_or_doubled
+    return Measured(
+        wrong, {"kills": wanted, "seed": _SEED, "typical_write_ms": round(1e3 * statistics.median(struck), 2)}
+    )
+
+
+def _strike(folder: Path, owner: Identity, plan: _Plan, rng: random.Random, step_s: float) -> tuple[int, float]:
+    """Fork, let it write, kill it; how many receipts it said were safe, and how long one of its steps took."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _write(folder, owner, plan.steps, writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb", buffering=0) as reports:
+        reports.read(1)  # it has begun
+        began = time.monotonic()
+        skipped = rng.randrange(_STEPS // 2)
+        said = b""
+        while len(said) < skipped and (more := reports.read(1)):
+            said += more
+        took_s = (time.monotonic() - began) / max(skipped, 1)
+        time.sleep(rng.uniform(0, 1.5 * step_s))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        said += reports.read()
+    return len(said), took_s if skipped else step_s
+
+
+def _write(folder: Path, owner: Identity, steps: Sequence[Sequence[Booking]], writing: int) -> NoReturn:
+    """Into the outbox, then "safe" (one byte), then into the ledger, then out of the outbox."""
+    try:
+        ledger, outbox = Ledger(folder / "ledger.sqlite", owner), Outbox(folder / "outbox")
+        os.write(writing, b"b")
+        for step in steps:
+            for booking in step:
+                outbox.append(booking)
+            os.write(writing, b"s")
+            ledger.book(step, time.time())
+            outbox.keep_only([])
+    finally:
+        os._exit(0)
+
+
+def _count(folder: Path, owner: Identity, plan: _Plan, done: int, before: int) -> tuple[int, int]:
+    """Microcredits that are missing or too many, as the next daemon finds them; and what there is now."""
+    ledger = Ledger(folder / "ledger.sqlite", owner)
+    with left_behind(folder / "outbox") as found:
+        ledger.book(found, time.time())
+    total = ledger.history.summary(time.time() + 1).total.earned
+    problems = len(ledger.check().problems)
+    ledger.close()
+    safe = _sum(plan.steps[:done])
+    begun = _sum(plan.steps[: done + 1])  # the step that was struck may be there, or a part of it in the outbox
+    missing, too_many = max(before + safe - total, 0), max(total - before - begun, 0)
+    return missing + too_many + problems, total
+
+
+def _sum(steps: Sequence[Sequence[Booking]]) -> int:
+    """Only the last receipt of each session counts."""
+    last = {booking.receipt.tab: booking.receipt.work.microcredits for step in steps for booking in step}
+    return sum(last.values())

@@ -1,0 +1,73 @@
+"""What receipts cost a session: `receipt_overhead`.
+
+A daemon's engine keeps tabs; one client signs, the other has no key to sign with, as stock ones. They take turns on the
+same engine, so that both share its mood. What the tab itself costs a step is measured beside and added.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_daemon.control import schema
+from potluck_daemon.control.methods import earnings
+from potluck_daemon.engine.receipts import Tabs
+from potluck_daemon.states import State
+
+from benchmarks.figures import Measured
+from benchmarks.loops import interleaved, median_ratio, rounded, swarm_model
+from benchmarks.models import checkpoint
+from potluck.p2p.identity import Identity
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.messages import Caller, Timing
+from potluck.protocol.swarm import Swarm
+from potluck.wire.metadata import pack_timing
+from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
+
+_NUM_BLOCKS = 8
+
+
+def decode_512(soak: bool) -> Measured:
+    rounds, num_tokens = (40, 256) if soak else (15, 128)
+    folder = checkpoint(512, _NUM_BLOCKS)
+    settings = f'{LOOPBACK}checkpoint = "{folder}"\nblocks = "0:{_NUM_BLOCKS}"\n'
+    with ExitStack() as stack:
+        swarm = stack.enter_context(LocalSwarm(folder, ()))
+        daemon = stack.enter_context(DaemonProcess(settings))
+        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        daemon.wait_state(State.SERVING)
+        signing = stack.enter_context(swarm_model(swarm, folder))
+        silent = stack.enter_context(swarm_model(swarm, folder))
+        silent._client.calls.signer = None
+        times = interleaved({"with": signing, "without": silent}, rounds=rounds, num_tokens=num_tokens)
+        tokens = daemon.client.call(earnings.SUMMARY).total.tokens
+    tab_us = _tab_us()
+    ratio = median_ratio(times["with"], times["without"])
+    without_us = 1000 * statistics.median(times["without"])
+    detail = {"ms_per_token": rounded(times), "ratio_of_clients": round(ratio, 4), "tab_us": round(tab_us, 1)}
+    return Measured(ratio + tab_us / without_us, {**detail, "signed_tokens": tokens}, holds=tokens > 0)
+
+
+def _tab_us() -> float:
+    """CPU time a step of keeping a tab for a client that does not sign."""
+    swarm = Swarm(name="x", model="x", num_blocks=_NUM_BLOCKS, prefix="x")
+    with tempfile.TemporaryDirectory() as folder:
+        tabs = Tabs(Path(folder), lambda _: None, lambda _: None)
+        tabs.begin(Identity.generate(), swarm, (1_000_000,) * _NUM_BLOCKS)
+        tab = tabs.open(PeerId(Identity.generate().peer_id), Span(0, _NUM_BLOCKS), Caller())
+        timing, count = Timing(0.1, 5.0, 1000), 5000
+        began = time.process_time()
+        for _ in range(count):
+            pack_timing(timing)
+        plain_s = time.process_time() - began
+        began = time.process_time()
+        for position in range(count):
+            tabs.note(tab, 1, held_tokens=position)
+            pack_timing(tabs.say(tab, timing))
+        kept_s = time.process_time() - began
+        tabs.close()
+    return max(kept_s - plain_s, 0.0) / count * 1e6
