@@ -1,4 +1,4 @@
-"""The tray app beside a running daemon: `app_start` and `app_memory`. A real tray host waits for the icon."""
+"""The tray app beside a running daemon and a real tray host: `app_start`, `app_memory`, `app_cpu`, `app_cpu_hidden`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from potluck_app.pages import SIDEBAR
 from potluck_daemon.control import schema
 from potluck_daemon.states import State
 
 from benchmarks.figures import Measured
-from benchmarks.machine import pss_bytes, rss_bytes
+from benchmarks.machine import pss_bytes
+from benchmarks.paused import cpu_seconds
+from tests.helpers.asking import somebody_asking
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
-from tests.helpers.desktop import desktop, ended
+from tests.helpers.desktop import Desktop, desktop, ended
 from tests.helpers.tray_host import TrayHost, TrayItem
 
 _SETTLE_S = 5.0
+_PAGE_S = 3.0
+_CALM_S = 65.0  # in its first minute it looks for a tray host every second
 
 
 def start(soak: bool) -> Measured:
@@ -28,6 +33,14 @@ def start(soak: bool) -> Measured:
 
 def memory(soak: bool) -> Measured:
     return asyncio.run(_memory())
+
+
+def cpu_shown(soak: bool) -> Measured:
+    return asyncio.run(_cpu(600.0 if soak else 60.0, is_shown=True))
+
+
+def cpu_hidden(soak: bool) -> Measured:
+    return asyncio.run(_cpu(600.0 if soak else 100.0, is_shown=False))
 
 
 async def _start(rounds: int) -> Measured:
@@ -42,18 +55,48 @@ async def _start(rounds: int) -> Measured:
 
 
 async def _memory() -> Measured:
-    """In the tray as it is most of the time, and with its window open."""
+    """In the tray as it is most of the time, then with every page opened once."""
+    async with _serving() as (screen, pid, item):
+        detail = {"tray_mb": round(pss_bytes(pid) / 1e6, 1)}
+        await item.activate()
+        await asyncio.sleep(_SETTLE_S)
+        detail["home_mb"] = round(pss_bytes(pid) / 1e6, 1)
+        for number, entry in enumerate(SIDEBAR, start=1):
+            await asyncio.to_thread(_press, screen, f"ctrl+{number}")
+            await asyncio.sleep(_PAGE_S)
+            detail[f"{entry.key}_mb"] = round(pss_bytes(pid) / 1e6, 1)
+    return Measured(detail[f"{SIDEBAR[-1].key}_mb"], detail)
+
+
+async def _cpu(seconds: float, *, is_shown: bool) -> Measured:
+    """Share of a core, while somebody generates, so that the numbers change all the time."""
+    async with _serving() as (_, pid, item):
+        if is_shown:
+            await item.activate()
+        await asyncio.sleep(_SETTLE_S if is_shown else _CALM_S)
+        used, began = cpu_seconds(pid), time.monotonic()
+        await asyncio.sleep(seconds)
+        percent = 100 * (cpu_seconds(pid) - used) / (time.monotonic() - began)
+    return Measured(percent, {"over_s": seconds})
+
+
+@asynccontextmanager
+async def _serving() -> AsyncIterator[tuple[Desktop, int, TrayItem]]:
+    """The app in the tray beside a daemon that serves somebody; yields its process and its icon."""
     with desktop(window_manager=True) as screen, DaemonProcess(LOOPBACK, environment=screen.environment) as daemon:
         daemon.client.call(schema.CREATE)
         daemon.wait_state(State.SERVING)
-        async with _tray(screen.bus_address) as tray, _app(daemon, tray) as (pid, item, _):
-            await item.wait_tooltip("Serving")
-            await asyncio.sleep(_SETTLE_S)
-            in_tray, rss = pss_bytes(pid), rss_bytes(pid)
-            await item.activate()
-            await asyncio.sleep(_SETTLE_S)
-            detail = {"rss_mb": round(rss / 1e6, 1), "window_open_mb": round(pss_bytes(pid) / 1e6, 1)}
-    return Measured(in_tray / 1e6, detail)
+        with somebody_asking(daemon.client.call(schema.INVITE).invite):
+            async with _tray(screen.bus_address) as tray, _app(daemon, tray) as (pid, item, _):
+                await item.wait_tooltip("serving")
+                await asyncio.sleep(_SETTLE_S)
+                yield screen, pid, item
+
+
+def _press(screen: Desktop, key: str) -> None:
+    find = ["xdotool", "search", "--sync", "--onlyvisible", "--name", "^Potluck$"]
+    command = [*find, "windowactivate", "--sync", "key", key]
+    subprocess.run(command, env=screen.environment, check=True, stderr=subprocess.DEVNULL)
 
 
 @asynccontextmanager

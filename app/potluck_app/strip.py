@@ -23,7 +23,7 @@ class BlockStrip(QWidget):
         super().__init__()
         self._swarm: SwarmStatus | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Blocks of the model")
+        self.setAccessibleName(self.tr("Blocks of the model"))
 
     def show_swarm(self, swarm: SwarmStatus | None, text: str) -> None:
         """`text` says the same in words."""
