@@ -1,0 +1,89 @@
+"""A real daemon with a real swarm: chat through its gateway, what that adds up to, and the way back to nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from helpers.daemon_process import LOOPBACK, DaemonProcess
+from potluck_daemon.control import schema
+from potluck_daemon.control.methods import contribution, gateway, models, settings, swarms
+from potluck_daemon.control.methods.gateway import GatewayState
+from potluck_daemon.control.methods.settings import Change, SetParams
+from potluck_daemon.gateway.client import ask
+from potluck_daemon.gateway.requests import Message
+from potluck_daemon.states import State
+
+PROMPT = "The quick brown fox"
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[DaemonProcess]:
+    with DaemonProcess(LOOPBACK) as made:
+        made.client.call(schema.CREATE)
+        made.wait_for(lambda status: status.state == State.SERVING and 0 not in _coverage(status))
+        yield made
+
+
+def _coverage(status: schema.Status) -> tuple[int, ...]:
+    return status.swarm.coverage if status.swarm is not None and status.swarm.coverage else (0,)
+
+
+def test_chat_answers_and_is_counted(daemon: DaemonProcess) -> None:
+    before = daemon.client.call(contribution.NOW).total
+    done = daemon.command("chat", "--json", "--max-tokens", "8", PROMPT)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["message"] == PROMPT
+    status = daemon.client.call(gateway.STATUS)
+    assert (status.state, status.model) == (GatewayState.READY, "demo-model")
+    assert "".join(ask(status, [Message("user", PROMPT)], max_tokens=4)) is not None
+    daemon.wait_for(lambda now: now.sessions == 0)
+    after = daemon.client.call(contribution.NOW).total
+    assert after.tokens > before.tokens
+    assert after.served_s > 0
+    served = daemon.client.call(models.LIST).served
+    assert served is not None
+    assert (served.device, served.streamed_blocks) == ("cpu", 0)
+
+
+def test_nothing_of_it_is_in_the_log(daemon: DaemonProcess) -> None:
+    status = daemon.client.call(gateway.STATUS)
+    log = daemon.log()
+    assert PROMPT not in log
+    assert status.token
+    assert status.token not in log
+    arguments = " ".join(word for process in daemon.processes() for word in _words(process))
+    assert status.token not in arguments
+
+
+def _words(process: psutil.Process) -> list[str]:
+    """What others can read of a process."""
+    try:
+        return [*process.cmdline(), *process.environ().values()]
+    except psutil.Error:
+        return []
+
+
+def test_a_setting_is_live_and_memory_is_freed_at_once(daemon: DaemonProcess) -> None:
+    changed = daemon.client.call(settings.SET, SetParams((Change("limits.price_kwh", 1.0),)))
+    assert daemon.client.call(contribution.NOW).total.cost is not None
+    daemon.client.call(settings.SET, SetParams(changed.undo))
+    assert daemon.client.call(contribution.NOW).total.cost is None
+    daemon.client.call(schema.OFFLOAD, schema.OffloadParams(600))
+    daemon.wait_for(lambda status: status.state == State.PAUSED and status.engine.pid is None)
+    reasons = [
+        item.text for item in daemon.client.call(schema.HISTORY, schema.HistoryParams(words="memory")).transitions
+    ]
+    assert reasons[-1] == "Memory freed by you"
+
+
+def test_the_gateway_ends_with_the_daemon(daemon: DaemonProcess) -> None:
+    daemon.client.call(swarms.LEAVE, swarms.LeaveParams("home"))
+    assert daemon.client.call(swarms.LIST).swarms == ()
+    assert daemon.client.call(gateway.STATUS).state is GatewayState.READY
+    daemon.kill()
+    assert daemon.wait_all_gone() == []
+    daemon.start()
+    assert daemon.client.call(contribution.NOW).total.tokens > 0
