@@ -37,7 +37,7 @@ _VERDICTS = {
     Code.ROLLBACK: Verdict(Action.REOPEN),
     Code.BUSY: Verdict(Action.REPLACE, away_s=_BUSY_S),
     Code.NO_MEMORY: Verdict(Action.REPLACE, away_s=_BUSY_S),
-    Code.NOT_SERVED: Verdict(Action.REPLACE, away_s=_LEAVING_S),
+    Code.NOT_SERVED: Verdict(Action.REPLACE, away_s=_BUSY_S, for_this_session=True),
     Code.DRAINING: Verdict(Action.REPLACE, away_s=_LEAVING_S, has_left=True),
     Code.UNREACHABLE: Verdict(Action.REPLACE, is_fault=True),
     Code.BAD_REPLY: Verdict(Action.REPLACE, is_fault=True),

@@ -142,7 +142,7 @@ class Servers:
 
         A route that was given the same beginning is taken if it costs little more.
         """
-        route = await self.find_route(span, needs, unwanted=unwanted)
+        await self.find_route(span, needs, unwanted=unwanted)  # or wait until there is one
         routes = self._draw(span, needs, unwanted, draws=DRAWS)
         known = self._known_route(span, needs, errand, unwanted)
         if known is not None:
@@ -154,7 +154,8 @@ class Servers:
         for peer, error in quotes.refused.items():
             self.note_failure(peer, judge(error))
         self._ping_soon(peer for peer in quotes.rtts_s if peer not in self._rtts)
-        return self._best_of(quotes, span, needs, unwanted, known) or route
+        best = self._best_of(quotes, span, needs, unwanted, known)
+        return best or await self.find_route(span, needs, unwanted=unwanted)
 
     def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
         """A session that begins so was served by `parts`."""
@@ -164,13 +165,12 @@ class Servers:
         """Steps take `ratio` times what was promised."""
         self._slowness.note(peer, ratio, time.monotonic())
 
-    def has_route(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> bool:
-        """Whether somebody serves `span` now, without the `unwanted` ones."""
+    def best_known(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> Route | None:
+        """The cheapest route by what is known now, without the `unwanted` servers; None if there is none."""
         try:
-            find_route(self._roster, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
+            return find_route(self._roster, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
-            return False
-        return True
+            return None
 
     def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
         self._bans.record(peer, verdict, time.monotonic())

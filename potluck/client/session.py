@@ -159,10 +159,10 @@ class InferenceSession:
         if hop.parked is not None:
             self._parked[hop.peer_id, hop.span] = hop.parked
         if verdict.action is Action.GIVE_UP:  # a second server is asked before one is believed
-            objected = self._objected or not self._servers.has_route(
+            other = self._servers.best_known(
                 hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted | {hop.peer_id}
             )
-            if objected:
+            if self._objected or other is None:
                 raise error
             self._objected = True
         if is_last_try:
@@ -218,7 +218,8 @@ class InferenceSession:
         must_go = leaver.is_leaving
         if not must_go:
             self._servers.note_pace(leaver.peer_id, leaver.pace.ratio)
-            if not self._servers.has_route(leaver.span, needs, unwanted=unwanted):
+            known = self._servers.best_known(leaver.span, needs, unwanted=unwanted)
+            if known is None or not leaver.pace.is_worth(known.cost_s):
                 return None
         tokens = min(given.shape[1] + _SOON_TOKENS, self.max_length)
         errand = Errand(given.shape[0], tokens, may_stay=not must_go)
