@@ -1,0 +1,225 @@
+"""What an engine takes from those it computes for, and whom that lets come first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from potluck_daemon.engine import receipts as module
+from potluck_daemon.engine.receipts import Tab, Tabs
+from potluck_daemon.ledger.bookkeeping import Booking
+from potluck_daemon.ledger.outbox import left_behind
+
+from potluck.p2p.identity import Identity
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Caller, Timing
+from potluck.protocol.receipts import (
+    MICROCREDIT,
+    Receipt,
+    Work,
+    delegate,
+    read_countersigned,
+    sign_receipt,
+    swarm_id,
+)
+from potluck.protocol.swarm import Swarm
+
+SWARM = Swarm(name="s", model="m", num_blocks=4, prefix="s")
+SPAN = Span(1, 3)
+EACH = MICROCREDIT  # parameters of a block
+
+
+class Bench:
+    """An engine's tabs, a client, and what the daemon is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.server, self.client, self.owner = (Identity.generate() for _ in range(3))
+        self.told: list[Booking] = []
+        self.shown: list[Sequence[bytes]] = []
+        self.tabs = Tabs(folder, self.told.append, self.shown.append)
+        self.tabs.begin(self.server, SWARM, (EACH,) * 4)
+
+    def caller(self, **changes: object) -> Caller:
+        paper = delegate(self.owner.public_key, self.client.public_key, 1 << 40, self.owner.sign)
+        return replace(Caller(delegation=paper), **changes)  # type: ignore[arg-type]
+
+    def open(self, caller: Caller | None = None) -> Tab:
+        return self.tabs.open(self.client.peer_id, SPAN, caller or self.caller())
+
+    def receipt(self, tab: Tab, seq: int, tokens: int) -> Receipt:
+        keys = (swarm_id(SWARM), self.client.public_key, self.server.public_key, tab.name)
+        return Receipt(*keys, seq, SPAN, Work(forward=2 * EACH * tokens, tokens=tokens))
+
+    def sign(self, receipt: Receipt) -> bytes:
+        return sign_receipt(receipt, self.client.sign).data
+
+    def book_all(self) -> None:
+        self.tabs.booked([(booking.receipt.tab, booking.receipt.seq) for booking in self.told])
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path)
+    yield made
+    made.tabs.close()
+
+
+def test_a_receipt_for_what_was_had_is_passed_on_and_countersigned_once_booked(bench: Bench) -> None:
+    tab = bench.open()
+    assert bench.tabs.say(tab, Timing()).tab == tab.name
+    bench.tabs.note(tab, 10)
+    assert bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 10)))
+    assert bench.tabs.say(tab, Timing()) == Timing()  # not on disk yet
+    bench.book_all()
+    said = bench.tabs.say(tab, Timing(queue_ms=3.0))
+    assert said.queue_ms == 3.0
+    assert said.countersigned is not None
+    assert read_countersigned(said.countersigned).receipt.work.tokens == 10
+    assert bench.tabs.say(tab, Timing()) == Timing()
+    assert bench.told[0].delegation == bench.caller().delegation
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda receipt: replace(receipt, work=replace(receipt.work, forward=receipt.work.forward + 1)),
+        lambda receipt: replace(receipt, work=replace(receipt.work, backward=1)),
+        lambda receipt: replace(receipt, work=replace(receipt.work, tokens=receipt.work.tokens + 1)),
+        lambda receipt: replace(receipt, work=replace(receipt.work, kv_token_s=1 << 40)),
+        lambda receipt: replace(receipt, seq=1),
+        lambda receipt: replace(receipt, span=Span(0, 2)),
+        lambda receipt: replace(receipt, swarm=bytes(16)),
+        lambda receipt: replace(receipt, server=bytes(32)),
+        lambda receipt: replace(receipt, tab=bytes(16)),
+        lambda receipt: replace(receipt, client=Identity.generate().public_key),
+    ],
+    ids=["forward", "backward", "tokens", "memory", "replayed", "span", "swarm", "server", "tab", "client"],
+)
+def test_what_is_not_so_is_not_taken_and_changes_nothing(bench: Bench, change: Callable[[Receipt], Receipt]) -> None:
+    tab = bench.open()
+    bench.tabs.note(tab, 10)
+    assert bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 5)))
+    assert not bench.tabs.take(tab, bench.sign(change(bench.receipt(tab, 2, 10))))
+    assert len(bench.told) == 1
+    assert bench.tabs.take(tab, bench.sign(bench.receipt(tab, 2, 10)))
+
+
+def test_a_receipt_for_less_than_before_is_not_taken(bench: Bench) -> None:
+    tab = bench.open()
+    bench.tabs.note(tab, 10)
+    assert bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 8)))
+    assert not bench.tabs.take(tab, bench.sign(bench.receipt(tab, 2, 7)))
+
+
+async def test_the_last_receipt_is_settled_after_the_session_and_waits_for_the_disk(bench: Bench) -> None:
+    tab = bench.open()
+    bench.tabs.note(tab, 10)
+    bench.tabs.close_tab(tab)
+    data = bench.sign(bench.receipt(tab, 1, 10))
+    settling = asyncio.create_task(bench.tabs.settle(bench.client.peer_id, data))
+    await asyncio.sleep(0)  # it takes the receipt and waits
+    assert len(bench.told) == 1
+    assert not settling.done()
+    bench.book_all()
+    assert read_countersigned(await settling).receipt.seq == 1
+
+
+async def test_nobody_settles_for_another_or_without_a_tab(bench: Bench) -> None:
+    tab = bench.open()
+    bench.tabs.note(tab, 10)
+    for peer, receipt in (
+        (Identity.generate().peer_id, bench.receipt(tab, 1, 10)),
+        (bench.client.peer_id, replace(bench.receipt(tab, 1, 10), tab=bytes(16))),
+        (bench.client.peer_id, bench.receipt(tab, 1, 11)),
+    ):
+        with pytest.raises(RemoteError, match="not taken"):
+            await bench.tabs.settle(peer, bench.sign(receipt))
+    with pytest.raises(RemoteError):
+        await bench.tabs.settle(bench.client.peer_id, b"nonsense")
+    assert bench.told == []
+
+
+async def test_a_ledger_that_does_not_answer_is_not_waited_for_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BOOKED_TIMEOUT_S", 0.0)
+    tab = bench.open()
+    bench.tabs.note(tab, 10)
+    with pytest.raises(RemoteError) as refused:
+        await bench.tabs.settle(bench.client.peer_id, bench.sign(bench.receipt(tab, 1, 10)))
+    assert refused.value.code is Code.BUSY
+
+
+def test_what_was_taken_is_in_the_outbox_until_it_is_booked(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    tab = bench.open()
+    bench.tabs.note(tab, 10)
+    bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 10)))
+    bench.tabs.close()
+    with left_behind(tmp_path) as found:
+        assert found == bench.told
+
+
+def test_calls_of_one_client_through_one_span_share_a_tab(bench: Bench) -> None:
+    first = bench.tabs.tab_of_calls(bench.client.peer_id, SPAN, bench.caller())
+    bench.tabs.note(first, 10)
+    paid = bench.caller(receipt=bench.sign(bench.receipt(first, 1, 10)))
+    assert bench.tabs.tab_of_calls(bench.client.peer_id, SPAN, paid) is first
+    assert len(bench.told) == 1
+    assert bench.tabs.tab_of_calls(bench.client.peer_id, Span(0, 1), bench.caller()) is not first
+
+
+def test_credit_comes_first_until_more_is_owed_than_it_is_worth(bench: Bench) -> None:
+    tab, stranger = bench.open(), PeerId("stranger")
+    both = [bench.client.peer_id, stranger]
+    assert bench.tabs.accounts() == (bench.owner.peer_id,)
+    bench.tabs.value({bench.owner.peer_id: 100})
+    shares = bench.tabs.shares(both)
+    assert shares[bench.client.peer_id] > 10 * shares[stranger] > 0
+    bench.tabs.note(tab, 50)  # 100 microcredits that nobody has signed for
+    bench.tabs.refresh()
+    assert len(set(bench.tabs.shares(both).values())) == 1
+    bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 50)))
+    bench.tabs.refresh()
+    assert bench.tabs.shares(both)[bench.client.peer_id] > bench.tabs.shares(both)[stranger]
+
+
+def test_who_is_late_with_receipts_waits_with_the_others_however_rich(bench: Bench) -> None:
+    tab = bench.open()
+    bench.tabs.value({bench.owner.peer_id: 1 << 50})
+    for _ in range(1000):
+        bench.tabs.note(tab, 1)
+    bench.tabs.refresh()
+    assert len(set(bench.tabs.shares([bench.client.peer_id, PeerId("stranger")]).values())) == 1
+
+
+def test_two_programs_of_a_donor_share_its_credit(bench: Bench) -> None:
+    bench.open()
+    second = Identity.generate()
+    paper = delegate(bench.owner.public_key, second.public_key, 1 << 40, bench.owner.sign)
+    bench.tabs.open(second.peer_id, SPAN, Caller(delegation=paper))
+    bench.tabs.value({bench.owner.peer_id: 100})
+    shares = bench.tabs.shares([bench.client.peer_id, second.peer_id, PeerId("stranger")])
+    assert shares[bench.client.peer_id] == shares[second.peer_id]
+
+
+def test_a_delegation_that_is_forged_expired_or_anothers_is_no_credit(bench: Bench) -> None:
+    key, owner = bench.client.public_key, bench.owner
+    for paper in (
+        delegate(owner.public_key, key, 1 << 40, Identity.generate().sign),
+        delegate(owner.public_key, key, 1, owner.sign),
+        delegate(owner.public_key, Identity.generate().public_key, 1 << 40, owner.sign),
+    ):
+        assert bench.open(Caller(delegation=paper)).account == bench.client.peer_id
+
+
+def test_vouchers_of_a_donor_are_looked_at_once_in_a_while(bench: Bench) -> None:
+    for _ in range(3):
+        bench.open(bench.caller(vouchers=(b"voucher",)))
+    bench.open(Caller(vouchers=(b"of nobody",)))
+    assert bench.shown == [(b"voucher",)]
