@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import tracemalloc
 from collections.abc import Callable
@@ -9,7 +10,9 @@ from collections.abc import Callable
 import petals_recordings as recordings
 from petals_recordings import LIMITS, Message
 
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
+from potluck.protocol.messages import Caller, Quote, QuoteRequest
 from potluck.wire import (
     backward_joiner,
     decode_backward,
@@ -19,9 +22,13 @@ from potluck.wire import (
     decode_info,
     decode_info_request,
     decode_push,
+    decode_quote,
+    decode_quote_request,
     decode_step,
     decode_step_reply,
     decode_tensor_reply,
+    encode_quote,
+    encode_quote_request,
     forward_joiner,
     reply_joiner,
 )
@@ -118,3 +125,16 @@ def test_damaged_messages_raise_nothing_but_remote_errors_within_bounded_memory(
         tracemalloc.stop()
     assert NUM_MESSAGES * 0.3 < num_refused < NUM_MESSAGES
     assert peak_bytes < 8 << 20
+
+
+def test_damaged_quotes_are_refused_and_nothing_else() -> None:
+    rng = random.Random(5)
+    request = encode_quote_request(QuoteRequest("golden", Span(0, 2), rows=1, tokens=64, caller=Caller(b"proof")))
+    answer = encode_quote(Quote(3, 10.0, 1.0, 1000, 100))
+    for body, decode in ((request, lambda body: decode_quote_request(body, limits=LIMITS)), (answer, decode_quote)):
+        for _ in range(2000):
+            damaged = bytearray(body)
+            for _ in range(rng.randrange(1, 4)):
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+            with contextlib.suppress(RemoteError):
+                decode(bytes(damaged[: rng.randrange(len(damaged) + 1)] if rng.random() < 0.3 else damaged))
