@@ -9,12 +9,14 @@ from __future__ import annotations
 import http.client
 import socket
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 from potluck.errors import PotluckError
 from potluck_daemon.codec import CodecError, dumps, from_json, loads, to_json
 from potluck_daemon.control import schema
+from potluck_daemon.control.agreement import agree
 from potluck_daemon.control.schema import Empty, Method, Status, Transition
 
 P = TypeVar("P")
@@ -61,10 +63,11 @@ class ControlClient:
         Raises:
             ControlError: the daemon speaks another version.
         """
-        hello = self.call(schema.HELLO, schema.HelloParams(client=client))
-        if hello.api != schema.API_VERSION:
-            hint = "restart the daemon after an update: potluck stop, then potluck start"
-            raise ControlError(f"the daemon speaks API {hello.api}, this program {schema.API_VERSION}", hint=hint)
+        ours = version("potluck")
+        hello = self.call(schema.HELLO, schema.HelloParams(client=client, version=ours))
+        agreement = agree(hello, ours)
+        if not agreement.is_usable:
+            raise ControlError(agreement.text, hint=agreement.advice)
         return hello
 
     def events(self, is_wanted: Callable[[object], bool] | None = None) -> Iterator[Status | Transition]:
@@ -127,6 +130,9 @@ def _result(method: Method[Any, R], status: int, body: bytes) -> R:
 def _control_error(error: object) -> ControlError:
     if not isinstance(error, dict) or not isinstance(error.get("message"), str):
         return ControlError("the daemon failed without saying why")
+    if error.get("code") == schema.METHOD_NOT_FOUND:
+        hint = "an older version of it still runs: potluck drain, then potluck start"
+        return ControlError(f"the daemon does not know this yet ({error['message']})", hint=hint)
     data = error.get("data")
     hint = data.get("hint") if isinstance(data, dict) else None
     return ControlError(error["message"], hint=hint if isinstance(hint, str) else None)

@@ -276,5 +276,13 @@ async def test_hello_of_another_api_version_says_what_to_do(path: Path, monkeypa
     client = ControlClient(path)
     assert (await asyncio.to_thread(client.hello, "test")).pid == os.getpid()
     monkeypatch.setattr(client, "call", lambda *_: schema.Hello(schema.API_VERSION + 1, "newer", 1, 0.0))
-    with pytest.raises(ControlError, match=f"speaks API {schema.API_VERSION + 1}"):
+    with pytest.raises(ControlError, match="The daemon runs version newer, this program is") as refused:
         client.hello("test")
+    assert refused.value.hint == "start this program again"
+
+
+async def test_a_method_that_an_older_daemon_lacks_is_explained(path: Path) -> None:
+    newer = schema.Method("settings.dream", schema.Empty, schema.Empty)
+    with pytest.raises(ControlError, match=r"does not know this yet \(no method 'settings.dream'\)") as refused:
+        await asyncio.to_thread(ControlClient(path).call, newer)
+    assert "older version" in (refused.value.hint or "")
