@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from potluck.directory.exchange import REPORT, Report, encode_report
+from potluck.directory.coding import encode_report
+from potluck.directory.exchange import REPORT, Report
 from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields
 from potluck.directory.gossip import Gossip
 from potluck.directory.links import tag_of

@@ -17,13 +17,7 @@ from functools import partial
 from typing import Any
 
 from potluck.directory.answers import Answers
-from potluck.directory.exchange import (
-    COMPARE,
-    FETCH,
-    MAX_PUSHED,
-    PUSH,
-    REPORT,
-    Push,
+from potluck.directory.coding import (
     decode_compare,
     decode_fetch,
     decode_push,
@@ -32,6 +26,7 @@ from potluck.directory.exchange import (
     encode_fetched,
     encode_push,
 )
+from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, PUSH, REPORT, Push
 from potluck.directory.rates import Rates
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
 from potluck.directory.seal import Announcement, Kind, Sealed

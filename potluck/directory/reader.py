@@ -11,25 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from potluck.directory.candidates import choose_candidates
+from potluck.directory.coding import decode_compared, decode_fetched, encode_compare, encode_fetch
 from potluck.directory.digest_tables import find_digests
-from potluck.directory.exchange import (
-    COMPARE,
-    FETCH,
-    Compare,
-    Fetch,
-    Wanted,
-    decode_compared,
-    decode_fetched,
-    encode_compare,
-    encode_fetch,
-    short,
-)
+from potluck.directory.exchange import COMPARE, FETCH, Compare, Fetch, Wanted, short
 from potluck.directory.links import tag_of
 from potluck.directory.listing import Listing, num_buckets_for
 from potluck.directory.seal import Announcement, BadAnnouncementError, Kind, Sealed, unseal
 from potluck.directory.table import Table, is_up
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import call_proof
 from potluck.protocol.swarm import Swarm
 
@@ -37,6 +28,7 @@ CALL_TIMEOUT_S = 5.0
 _FETCH_TIMEOUT_S = 20.0  # a quarter of a megabyte from a slow link
 _MAX_FETCHES = 64  # answers of one reading: 20,000 servers take five
 _MAX_LINKS = 16  # of servers, a reading: they are large, and change rarely
+_MAX_BAD = 10  # records of an answer, besides a tenth of them: whoever passes them on has checked them
 _IN_THREAD = 50  # announcements: checking so many signatures takes 10 ms
 
 
@@ -117,7 +109,10 @@ class Reader:
             answer = decode_fetched(await self._call(source, FETCH, encode_fetch(fetch), _FETCH_TIMEOUT_S), fetch)
             cache: dict[tuple[object, ...], bytes] = {}
             records = [_with_digests(record, answer.tables, cache) for record in answer.records]
+            dropped_before = self.num_dropped
             news += await self.take(records)
+            if self.num_dropped - dropped_before > _MAX_BAD + len(records) // 10:
+                raise RemoteError(Code.BAD_REPLY, "a peer passes on records that are none")
             listed = {record.peer_id for record in records}
             missing = [tuple(mine.values())[place] for place in answer.absent]
             self._note(source, listed, [peer for peer in missing if peer not in listed])

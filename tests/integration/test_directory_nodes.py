@@ -16,7 +16,8 @@ from helpers.directory_swarm import SWARM, until
 from helpers.server_records import beat_of, record_of
 
 from potluck.directory import Directory, record_checks
-from potluck.directory.exchange import PUSH, Push, encode_push
+from potluck.directory.coding import encode_push
+from potluck.directory.exchange import PUSH, Push
 from potluck.directory.seal import Kind
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost

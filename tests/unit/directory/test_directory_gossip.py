@@ -7,17 +7,14 @@ import time
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from helpers.directory_swarm import SWARM, Member, start_members, until
 from helpers.server_records import beat_of, record_of
 
-from potluck.directory import Directory, exchange, gossip
-from potluck.directory.exchange import (
-    Compare,
-    Fetch,
-    Push,
-    Report,
+from potluck.directory import Directory, coding, exchange, gossip
+from potluck.directory.coding import (
     decode_compared,
     decode_fetched,
     encode_compare,
@@ -25,6 +22,7 @@ from potluck.directory.exchange import (
     encode_push,
     encode_report,
 )
+from potluck.directory.exchange import Compare, Fetch, Push, Report
 from potluck.directory.fields import heartbeat_to_fields, record_to_fields
 from potluck.directory.seal import Kind, Sealed, seal
 from potluck.p2p.fake import FakeHost, FakeNetwork
@@ -140,7 +138,7 @@ async def test_one_server_that_lists_nobody_hides_nobody() -> None:
         liar = servers[0]
 
         async def nothing(body: bytes, peer: PeerId) -> bytes:
-            return exchange.encode_fetched(exchange.Fetched(len(exchange.decode_fetch(body).buckets), (), (), (0, 1)))
+            return coding.encode_fetched(exchange.Fetched(len(coding.decode_fetch(body).buckets), (), (), (0, 1)))
 
         liar.host.unary_handlers[exchange.FETCH] = nothing
         for _ in range(3):
@@ -298,13 +296,32 @@ async def test_a_flood_of_announcements_is_refused() -> None:
 def test_answers_that_are_too_long_or_broken_are_refused_before_they_are_unpacked() -> None:
     fetch, compare = Fetch(None, 16, (0, 1)), Compare(None, (bytes(4),) * 16)
     bomb = zlib.compress(bytes(64 << 20))
-    good = exchange.encode_fetched(exchange.Fetched(1, (sealed_record(Identity.generate()),), (bytes(64),)))
+    good = coding.encode_fetched(exchange.Fetched(1, (sealed_record(Identity.generate()),), (bytes(64),)))
     for body in (b"", bomb, good[:-4], zlib.compress(b"\xc1"), zlib.compress(b"\x93\x01\x02\x03")):
         with pytest.raises(RemoteError, match="understood"):
             decode_fetched(body, fetch)
         with pytest.raises(RemoteError, match="understood"):
             decode_compared(body, compare, [])
     assert len(decode_fetched(good, fetch).records) == 1
+
+
+async def test_whoever_passes_on_records_that_are_none_is_asked_no_further() -> None:
+    async with members(1) as (network, (server,)):
+        reader = Directory(network.start(), SWARM)
+        await reader.fetch()
+        forged = [replace(sealed_record(Identity.generate()), signature=bytes(64)) for _ in range(12)]
+        asked = []
+
+        async def lie(body: bytes, peer: PeerId) -> bytes:
+            asked.append(peer)
+            return coding.encode_fetched(exchange.Fetched(1, tuple(forged), ()))
+
+        server.host.unary_handlers[exchange.FETCH] = lie
+        await reader.reader.take([sealed_record(Identity.generate())])  # so that there is something to ask for
+        with pytest.raises(RemoteError) as refusal:
+            await reader.reader.ask(server.peer_id)
+        assert refusal.value.code is Code.BAD_REPLY
+        assert len(asked) == 1
 
 
 async def test_a_server_that_is_offline_is_not_brought_back_by_an_older_heartbeat() -> None:

@@ -1,0 +1,269 @@
+"""Messages of the directory <-> bytes: msgpack lists, bounded and checked before anything is built of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+import msgpack
+
+from potluck.directory.exchange import MAX_PUSHED, SHORT_BYTES, Compare, Compared, Fetch, Fetched, Push, Report, Wanted
+from potluck.directory.links import TAG_BYTES
+from potluck.directory.listing import DIGEST_BYTES, ENTRY_BYTES, MAX_BUCKETS
+from potluck.directory.seal import MAX_ANNOUNCEMENT_BYTES, Kind, Sealed
+from potluck.p2p.identity import SIGNATURE_BYTES, peer_id_of, public_key_of
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.membership import RECORD_PROOF_BYTES
+
+MAX_REQUEST_BYTES: Final = 1 << 20
+MAX_ANSWER_BYTES: Final = 4 << 20
+_MAX_WANTED: Final = 20_000
+_MAX_ENTRIES: Final = 40_000
+_MAX_TABLES: Final = 64
+_MAX_RECORDS: Final = 20_000
+_KEY_BYTES: Final = 32
+_WANTED_BYTES: Final = TAG_BYTES + 2 * SHORT_BYTES
+_KINDS: Final = tuple(Kind)
+
+T = TypeVar("T")
+
+
+def encode_compare(message: Compare) -> bytes:
+    wanted = b"".join(
+        item.tag + item.beat.to_bytes(SHORT_BYTES, "big") + item.links.to_bytes(SHORT_BYTES, "big")
+        for item in message.wanted
+    )
+    return _pack([message.proof, b"".join(message.digests), wanted, message.max_links])
+
+
+def decode_compare(body: bytes) -> Compare:
+    """Raises RemoteError BAD_REQUEST."""
+
+    def read(values: list[object]) -> Compare:
+        proof, digests, wanted, max_links = values[:4]
+        parts = _parts(digests, DIGEST_BYTES, MAX_BUCKETS)
+        if not parts or MAX_BUCKETS % len(parts):
+            raise ValueError("digests of a power of two of buckets")
+        return Compare(
+            _proof(proof), parts, tuple(map(_wanted, _parts(wanted, _WANTED_BYTES, _MAX_WANTED))), _count(max_links)
+        )
+
+    return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
+
+
+def encode_compared(answer: Compared) -> bytes:
+    news = [
+        [place, _KINDS.index(sealed.kind), sealed.body, sealed.signature, sealed.membership]
+        for place, sealed in answer.news
+    ]
+    return zlib.compress(_pack([_numbers(answer.differing), news]), 6)
+
+
+def decode_compared(body: bytes, message: Compare, peers: Sequence[PeerId]) -> Compared:
+    """Read the answer to `message`; `peers` are those that it wants news of. Raises RemoteError BAD_REPLY."""
+
+    def read(values: list[object]) -> Compared:
+        differing, news = values[:2]
+        if not isinstance(news, list) or len(news) > 2 * len(peers):
+            raise ValueError("more news than wanted")
+        return Compared(_places(differing, len(message.digests)), tuple(_news(item, peers) for item in news))
+
+    return _decode(_inflate(body), MAX_ANSWER_BYTES, read, Code.BAD_REPLY)
+
+
+def encode_fetch(message: Fetch) -> bytes:
+    return _pack([message.proof, message.num_buckets, _numbers(message.buckets), b"".join(message.entries)])
+
+
+def decode_fetch(body: bytes) -> Fetch:
+    """Raises RemoteError BAD_REQUEST."""
+
+    def read(values: list[object]) -> Fetch:
+        proof, num_buckets, buckets, entries = values[:4]
+        num = _count(num_buckets)
+        if not 0 < num <= MAX_BUCKETS or MAX_BUCKETS % num:
+            raise ValueError("a power of two of buckets")
+        return Fetch(_proof(proof), num, _places(buckets, num), _parts(entries, ENTRY_BYTES, _MAX_ENTRIES))
+
+    return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
+
+
+def encode_fetched(answer: Fetched) -> bytes:
+    """What cannot be compressed stands together, and so does what can: the bodies are alike.
+
+    Digests of a record that stand in a table are not written.
+    """
+    keys = b"".join(public_key_of(record.peer_id) or b"" for record in answer.records)
+    values = [
+        answer.num_done,
+        keys,
+        b"".join(record.signature for record in answer.records),
+        b"".join(record.membership for record in answer.records),
+        [record.body for record in answer.records],
+        list(answer.tables),
+        {place: record.digests for place, record in enumerate(answer.records) if record.digests},
+        _numbers(answer.absent),
+    ]
+    return zlib.compress(_pack(values), 6)
+
+
+def decode_fetched(body: bytes, message: Fetch) -> Fetched:
+    """Read the answer to `message`. Raises RemoteError BAD_REPLY."""
+
+    def read(values: list[object]) -> Fetched:
+        num_done, keys, signatures, proofs, bodies, tables, digests, absent = values[:8]
+        if not isinstance(bodies, list) or not isinstance(tables, list) or not isinstance(digests, dict):
+            raise ValueError("no records")
+        if len(tables) > _MAX_TABLES or not all(isinstance(table, bytes) for table in tables):
+            raise ValueError("no tables")
+        peers = [peer_id_of(key) for key in _parts(keys, _KEY_BYTES, _MAX_RECORDS)]
+        signed = _parts(signatures, SIGNATURE_BYTES, _MAX_RECORDS)
+        proved = _parts(proofs, RECORD_PROOF_BYTES, _MAX_RECORDS) or (b"",) * len(peers)
+        records = tuple(
+            Sealed(Kind.RECORD, peer, _bytes(text), signature, proof, _bytes(digests.get(place, b"")))
+            for place, (peer, text, signature, proof) in enumerate(zip(peers, bodies, signed, proved, strict=True))
+        )
+        done = _count(num_done)
+        if not 0 < done <= max(len(message.buckets), 1):
+            raise ValueError("no progress")
+        return Fetched(done, records, tuple(tables), _places(absent, len(message.entries)))
+
+    return _decode(_inflate(body), MAX_ANSWER_BYTES, read, Code.BAD_REPLY)
+
+
+def encode_push(message: Push) -> bytes:
+    announcements = [
+        [
+            _KINDS.index(sealed.kind),
+            public_key_of(sealed.peer_id),
+            sealed.body,
+            sealed.signature,
+            sealed.membership,
+            sealed.digests,
+        ]
+        for sealed in message.announcements
+    ]
+    return _pack([message.proof, announcements])
+
+
+def decode_push(body: bytes) -> Push:
+    """Raises RemoteError BAD_REQUEST."""
+
+    def read(values: list[object]) -> Push:
+        proof, announcements = values[:2]
+        if not isinstance(announcements, list) or len(announcements) > MAX_PUSHED:
+            raise ValueError("too many announcements")
+        return Push(_proof(proof), tuple(_sealed(item) for item in announcements))
+
+    return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
+
+
+def encode_report(message: Report) -> bytes:
+    return _pack([message.proof, public_key_of(message.suspect)])
+
+
+def decode_report(body: bytes) -> Report:
+    """Raises RemoteError BAD_REQUEST."""
+
+    def read(values: list[object]) -> Report:
+        proof, key = values[:2]
+        return Report(_proof(proof), _peer(key))
+
+    return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
+
+
+def _sealed(item: object) -> Sealed:
+    if not isinstance(item, list) or len(item) < 6:
+        raise ValueError("no announcement")
+    kind, key, text, signature, proof, digests = item[:6]
+    return Sealed(
+        _KINDS[_place(kind, len(_KINDS))], _peer(key), _bytes(text), _bytes(signature), _bytes(proof), _bytes(digests)
+    )
+
+
+def _news(item: object, peers: Sequence[PeerId]) -> tuple[int, Sealed]:
+    if not isinstance(item, list) or len(item) < 5:
+        raise ValueError("no announcement")
+    place = _place(item[0], len(peers))
+    kind = _KINDS[_place(item[1], len(_KINDS))]
+    return place, Sealed(kind, peers[place], _bytes(item[2]), _bytes(item[3]), _bytes(item[4]))
+
+
+def _wanted(part: bytes) -> Wanted:
+    beat, links = part[TAG_BYTES : TAG_BYTES + SHORT_BYTES], part[TAG_BYTES + SHORT_BYTES :]
+    return Wanted(part[:TAG_BYTES], int.from_bytes(beat, "big"), int.from_bytes(links, "big"))
+
+
+def _peer(key: object) -> PeerId:
+    if not isinstance(key, bytes) or len(key) != _KEY_BYTES:
+        raise ValueError("no key of a peer")
+    return peer_id_of(key)
+
+
+def _proof(value: object) -> bytes | None:
+    return None if value is None else _bytes(value)
+
+
+def _bytes(value: object) -> bytes:
+    if not isinstance(value, bytes) or len(value) > MAX_ANNOUNCEMENT_BYTES:
+        raise ValueError("no bytes")
+    return value
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 32:
+        raise ValueError("no count")
+    return value
+
+
+def _place(value: object, length: int) -> int:
+    if type(value) is not int or not 0 <= value < length:
+        raise ValueError("no place in a list")
+    return value
+
+
+def _parts(data: object, size: int, most: int) -> tuple[bytes, ...]:
+    if not isinstance(data, bytes) or len(data) % size or len(data) > size * most:
+        raise ValueError(f"not up to {most} parts of {size} bytes")
+    return tuple(data[start : start + size] for start in range(0, len(data), size))
+
+
+def _numbers(values: Sequence[int]) -> bytes:
+    return b"".join(value.to_bytes(2, "big") for value in values)
+
+
+def _places(data: object, length: int) -> tuple[int, ...]:
+    places = tuple(int.from_bytes(part, "big") for part in _parts(data, 2, 1 << 16))
+    if any(place >= length for place in places):
+        raise ValueError("a place behind the end")
+    return places
+
+
+def _pack(values: list[object]) -> bytes:
+    return bytes(msgpack.packb(values))
+
+
+def _inflate(body: bytes) -> bytes:
+    """Raises RemoteError BAD_REPLY, before more than the limit is unpacked."""
+    inflater = zlib.decompressobj()
+    try:
+        data = inflater.decompress(body, MAX_ANSWER_BYTES)
+    except zlib.error as error:
+        raise RemoteError(Code.BAD_REPLY, "the directory of a peer is not understood: not compressed") from error
+    if inflater.unconsumed_tail or not inflater.eof:
+        raise RemoteError(Code.BAD_REPLY, "the directory of a peer is not understood: too long, or cut off")
+    return data
+
+
+def _decode(body: bytes, most: int, read: Callable[[list[object]], T], code: Code) -> T:
+    try:
+        if len(body) > most:
+            raise ValueError("too long")
+        values = msgpack.unpackb(body, strict_map_key=False)
+        if not isinstance(values, list):
+            raise ValueError("not a list")
+        return read(values)
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise RemoteError(code, f"the directory of a peer is not understood: {error}") from error
