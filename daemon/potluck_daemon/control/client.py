@@ -131,8 +131,8 @@ def _control_error(error: object) -> ControlError:
     if not isinstance(error, dict) or not isinstance(error.get("message"), str):
         return ControlError("the daemon failed without saying why")
     if error.get("code") == schema.METHOD_NOT_FOUND:
-        hint = "an older version of it still runs: potluck drain, then potluck start"
-        return ControlError(f"the daemon does not know this yet ({error['message']})", hint=hint)
+        text = f"the daemon does not know this yet ({error['message']})"
+        return ControlError(text, hint="an older version of it still runs: potluck drain, then potluck start")
     data = error.get("data")
     hint = data.get("hint") if isinstance(data, dict) else None
     return ControlError(error["message"], hint=hint if isinstance(hint, str) else None)
