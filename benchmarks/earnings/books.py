@@ -25,7 +25,7 @@ _SEED = 7
 _BATCH = 50  # receipts in one transaction: a busy second of the daemon
 _NUM_SESSIONS = 64
 _KILL_SESSIONS = 8
-_STEPS = 40  # transactions of one process, which is killed before it is through
+_STEPS = 20  # transactions of one process, which is killed before it is through
 _CREDIT = 1000  # microcredits that each receipt adds
 
 

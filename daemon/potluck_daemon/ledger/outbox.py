@@ -51,9 +51,12 @@ class Outbox:
         os.close(self._file)
 
     def _open(self) -> tuple[Path, int]:
+        """A file that is locked before it has the name by which others find it."""
         path = self._folder / f"{os.urandom(8).hex()}{_SUFFIX}"
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        hidden = path.with_suffix(".new")
+        file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX)
+        hidden.rename(path)
         return path, file
 
 

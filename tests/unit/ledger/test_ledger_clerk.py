@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -124,6 +125,24 @@ def test_an_outbox_keeps_what_is_not_booked_and_a_cut_record_is_left_out(tmp_pat
     with left_behind(tmp_path) as found:
         assert found == [booking]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_takes_away_an_outbox_that_is_just_being_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = fcntl.flock
+
+    def look_first(file: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        with left_behind(tmp_path) as found:
+            assert found == []
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", look_first)
+    outbox = Outbox(tmp_path)
+    booking = Session(Identity.generate()).booking(3)
+    outbox.append(booking)
+    outbox.close()
+    with left_behind(tmp_path) as found:
+        assert found == [booking]
 
 
 def test_an_outbox_forgets_what_is_booked(tmp_path: Path) -> None:
