@@ -34,8 +34,10 @@ class ContributionTopic(Topic):
         today, total = daemon.contribution.series(Period.DAY, 1, now).periods[0], daemon.contribution.total(now)
         streak, longest = daemon.contribution.streaks(datetime.fromtimestamp(now).date())
         swarm = daemon.status().swarm if daemon.is_serving else None
+        people_today, people_ever = people or (None, None)
         return contribution.ContributionNow(
-            *(self._told(item, number) for item, number in zip((today, total), people or (None, None), strict=True)),
+            today=self._told(today, people_today),
+            total=self._told(total, people_ever),
             streak_days=streak,
             longest_streak_days=longest,
             swarm_share=swarm_share(swarm.span, swarm.coverage) if swarm is not None else None,
