@@ -9,6 +9,7 @@ Knows nothing of networks, sessions or scheduling.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -299,7 +300,7 @@ def _build_empty(
 
     Returns it, the layers, what it calls them, and its configuration for all blocks.
     """
-    config = checkpoint.text_config
+    config = copy.deepcopy(checkpoint.text_config)  # threads switch the attention of their own layers in it
     model_class = decoder_class(config)
     with torch.device("meta"):
         model = model_class._from_config(config, dtype=dtype, attn_implementation=attention_of(model_class, attention))

@@ -1,4 +1,4 @@
-"""Engines that choose their blocks themselves, on the fake network: they share the model out, and move while serving."""
+"""Engines that choose their blocks themselves, on the fake network: they share a model out, and move while serving."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.engine_peers import CHECKPOINT, SWARM
-from potluck_daemon.engine import rebalancing
+import torch
+from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, is_close, load, opening
+from potluck_daemon.engine import neighbours, rebalancing
 from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.events import EngineEvent, Online, Reshaped, Settled
+from potluck_daemon.engine.events import EngineEvent, Moving, Online, Reshaped, Settled
 from potluck_daemon.engine.neighbours import following
 from potluck_daemon.engine.rebalancing import Anew, Grow, Shrink, next_step
 from potluck_daemon.engine.server import Engine
 
+from potluck import wire
 from potluck.directory import Directory
 from potluck.p2p.config import HostConfig
 from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState
 
 CONFIG = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=Path("unused"), num_blocks=2, heartbeat_s=0.2)
@@ -117,6 +120,7 @@ class Told:
 @pytest.fixture
 def swarm(monkeypatch: pytest.MonkeyPatch) -> Swarm:
     monkeypatch.setattr(rebalancing, "CHECK_S", 0.2)
+    monkeypatch.setattr(neighbours, "_EVERY_S", 0.05)
     monkeypatch.setattr(rebalancing, "_JOIN_PAUSE_S", (0.0, 0.01))
     return Swarm()
 
@@ -135,3 +139,56 @@ async def test_engines_without_orders_share_the_model_out(swarm: Swarm) -> None:
     async with AsyncExitStack() as stack:
         await asyncio.gather(*(stack.enter_async_context(swarm.engine()) for _ in range(2)))
         await swarm.until_covered(1)
+
+
+async def test_when_a_server_dies_another_slides_there_and_sessions_over_what_stays_never_notice(swarm: Swarm) -> None:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(0, 1))))
+        dying = await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(3, 4))))
+        mover = await stack.enter_async_context(swarm.engine())
+        await mover.until(lambda event: isinstance(event, Settled))
+        assert mover.span == Span(1, 3)
+        await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(0, 2))))
+        stream = await swarm.network.start().open_stream(
+            mover.host.peer_id, wire.INFERENCE, timeout_s=60, max_frame_bytes=1 << 26
+        )
+        session, kept, x = Client(stream), Span(2, 3), hidden_states(1, 300)
+        replies = [await session.step(StepRequest(x[:, :1], opening(kept, max_length=300)))]
+        dying.host.kill()
+        while mover.span != Span(2, 4):
+            at = len(replies)
+            replies.append(await session.step(StepRequest(x[:, at : at + 1])))
+            async with asyncio.timeout(60):
+                await swarm.told.get()
+        at = len(replies)
+        replies.append(await session.step(StepRequest(x[:, at : at + 1])))
+        (why,) = {event.why for event in mover.events if isinstance(event, Moving) and event.target == Span(2, 4)}
+    assert why == "blocks 3:4 were served by nobody"
+    assert not any(reply.timing.is_leaving for reply in replies)
+    with torch.inference_mode():
+        blocks = load(kept)
+        expected = blocks.forward(x[:, : len(replies)], blocks.new_cache())
+    assert is_close(torch.cat([reply.hidden for reply in replies], 1), expected)
+
+
+async def test_what_cannot_be_changed_while_it_serves_is_loaded_anew(swarm: Swarm) -> None:
+    """None of the blocks stays; who was a client goes on elsewhere or comes back."""
+    async with AsyncExitStack() as stack:
+        dying = await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(2, 4))))
+        mover = await stack.enter_async_context(swarm.engine())
+        await mover.until(lambda event: isinstance(event, Settled))
+        assert mover.span == Span(0, 2)
+        await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(0, 2))))
+        dying.host.kill()
+        await mover.until(lambda event: isinstance(event, Settled) and event.span == Span(2, 4))
+        await swarm.until_covered(1)
+
+
+async def test_a_move_is_broken_off_when_the_device_is_wanted_and_gone_on_with_afterwards(swarm: Swarm) -> None:
+    async with swarm.engine(replace(CONFIG, num_blocks=4)) as told:
+        await told.until(lambda event: isinstance(event, Moving))
+        await told.engine.offload()
+        told.events.clear()
+        await told.engine.restore()
+        await told.until(lambda event: isinstance(event, Settled))
+        assert told.span == Span(0, 4)

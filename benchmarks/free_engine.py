@@ -1,0 +1,57 @@
+"""An engine that is told its swarm, its memory and its link, and nothing else: `python -m benchmarks.free_engine JSON`.
+
+Imports what an engine needs, says so, and starts when it reads a line: importing torch in six processes on two cores is
+not what is measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from potluck_daemon.engine.config import EngineConfig, Limits
+from potluck_daemon.engine.events import EngineEvent
+from potluck_daemon.engine.main import run_engine
+
+from benchmarks.server import engine_modules
+from potluck.errors import PotluckError
+from potluck.protocol.invite import decode_invite
+
+
+def main(options: dict[str, Any]) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    config = EngineConfig(
+        swarm=decode_invite(options["invite"]),
+        checkpoint=Path(options["checkpoint"]),
+        runtime_dir=Path(options["runtime_dir"]),
+        num_blocks=options["num_blocks"],
+        link_mbps=options["link_mbps"],
+        listen=("/ip4/127.0.0.1/tcp/0",),
+        parent_pid=os.getppid(),
+        limits=Limits(cache_tokens=4096),
+        grows_cache=False,
+    )
+    for name in engine_modules():
+        import_module(name)
+    print(json.dumps({"event": "Imported"}), flush=True)
+    sys.stdin.readline()
+    try:
+        run_engine(config, report)
+    except PotluckError:  # reported
+        os._exit(1)
+    os._exit(0)  # as the real commands do: a thread that still loads would abort the interpreter's own way out
+
+
+def report(event: EngineEvent) -> None:
+    fields = {field.name: str(getattr(event, field.name)) for field in dataclasses.fields(event)}
+    print(json.dumps({"event": type(event).__name__, **fields}), flush=True)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
