@@ -94,7 +94,7 @@ class HomePage(Page):
         else:
             said = self.tr("{model}, swarm “{swarm}”")
             self._model.setText(said.format(model=swarm.model, swarm=swarm.name))
-        self._blocks.setText(described)
+        self._blocks.setText("\n".join(filter(None, (described, "" if swarm is None else words.outlook(swarm)))))
         self._invite.setVisible(swarm is not None)
 
     def _build(self) -> None:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import Agreement
@@ -27,7 +27,9 @@ from potluck_app.notifier import Message, Notifier
 from potluck_app.pauses import donating
 from potluck_app.preferences import Preferences
 from potluck_app.tray import Tray
-from potluck_app.window import MainWindow
+
+if TYPE_CHECKING:
+    from potluck_app.window import MainWindow
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -69,6 +71,8 @@ class App(QObject):
 
     def window(self) -> MainWindow:
         if self._window is None:
+            from potluck_app.window import MainWindow  # an app that starts in the tray is there sooner without it
+
             self._window = window = MainWindow(self.link)
             window.has_tray = self.tray.has_host
             window.seen_changed.connect(self._calm_down)

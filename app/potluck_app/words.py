@@ -279,6 +279,18 @@ def blocks(swarm: SwarmStatus, *, is_live: bool = True) -> str:
     return f"{count}; {own}; {seen}"
 
 
+def outlook(swarm: SwarmStatus) -> str:
+    """What the whole swarm bears and what holds it back, as a sentence; empty while that is not known."""
+    known = swarm.outlook
+    if known is None or known.tokens_per_s <= 0.0:
+        return ""
+    said = tr("All together bear about {rate}.").format(rate=rate(known.tokens_per_s))
+    if sum(end - start for start, end in known.bottlenecks) == swarm.num_blocks:
+        return said
+    framed = ", ".join(_range(start, end) for start, end in known.bottlenecks)
+    return f"{said} " + tr("Blocks {blocks} hold them back (framed).").format(blocks=framed)
+
+
 def coverage(counts: Sequence[int]) -> str:
     if not counts:
         return tr("coverage not known yet")

@@ -9,7 +9,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,8 @@ import pytest
 import pytest_asyncio
 from helpers.asking import somebody_asking
 from helpers.daemon_process import GAME, DaemonProcess, scripted_game
-from helpers.desktop import Desktop, desktop, ended
+from helpers.desk import AT_FULL_SPEED, SETTINGS
+from helpers.desktop import Desktop, ended
 from helpers.games import steam_game
 from helpers.tray_host import TrayHost, TrayItem
 from potluck_daemon.control import schema
@@ -29,29 +30,11 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed"),
     pytest.mark.skipif(shutil.which("xdotool") is None, reason="xdotool is not installed"),
 ]
-SETTINGS = {
-    "POTLUCK_SERVE_LISTEN": "/ip4/127.0.0.1/tcp/0",
-    "POTLUCK_SERVE_THREADS": "1",
-    "POTLUCK_YIELD_ALWAYS": GAME,
-    "POTLUCK_YIELD_FULL_SCREEN": "off",
-    "POTLUCK_YIELD_QUIET_CERTAIN_S": "0.5",
-}
-AT_FULL_SPEED = "[when]\nactive_percent = 100\n"  # although these tests use the keyboard
 
 
 @pytest.fixture(scope="module")
-def screen() -> Iterator[Desktop]:
-    with desktop(window_manager=True) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def daemon(screen: Desktop) -> Iterator[DaemonProcess]:
-    """One that serves the demo model in a swarm of its own."""
-    with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as made:
-        made.client.call(schema.CREATE)
-        made.wait_state(State.SERVING)
-        yield made
+def screen(full_screen: Desktop) -> Desktop:
+    return full_screen
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

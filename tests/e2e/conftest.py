@@ -1,0 +1,34 @@
+"""One screen and one daemon that serves, for all tests of the app beside it: starting costs more than most tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from helpers.daemon_process import DaemonProcess
+from helpers.desk import AT_FULL_SPEED, SETTINGS
+from helpers.desktop import Desktop, desktop
+from potluck_daemon.control import schema
+from potluck_daemon.control.schema import Status
+from potluck_daemon.states import State
+
+
+@pytest.fixture(scope="session")
+def full_screen() -> Iterator[Desktop]:
+    """With a window manager."""
+    with desktop(window_manager=True) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def daemon(full_screen: Desktop) -> Iterator[DaemonProcess]:
+    """One that serves the demo model in a swarm of its own; each test leaves it serving."""
+    with DaemonProcess(AT_FULL_SPEED, environment=full_screen.environment | SETTINGS) as made:
+        made.client.call(schema.CREATE)
+        made.wait_for(_serves_everything)
+        yield made
+
+
+def _serves_everything(status: Status) -> bool:
+    swarm = status.swarm
+    return status.state is State.SERVING and swarm is not None and swarm.span == (0, swarm.num_blocks)

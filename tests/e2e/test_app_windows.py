@@ -1,0 +1,140 @@
+"""Every page of the window with a real daemon and a real client: what is shown is what the daemon knows.
+
+The window lives in this process, without a screen; `test_app_with_daemon.py` has the app as a whole on a real one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before Qt is imported
+
+from helpers.asking import somebody_asking
+from helpers.daemon_process import DaemonProcess
+from potluck_app import language, words
+from potluck_app.earnings import EarningsPage
+from potluck_app.link import DaemonLink
+from potluck_app.page import Page
+from potluck_app.window import MainWindow
+from potluck_daemon.control import schema
+from potluck_daemon.control.methods import earnings
+from potluck_daemon.states import State
+from PySide6.QtCore import QDeadlineTimer, QLocale
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+
+PATIENCE_MS = 60_000
+WORDS = {  # that a page shows once the daemon has answered
+    "home": "nobody asked yet",
+    "earnings": "Energy and time",
+    "activity": "Today",
+    "diagnostics": "Not checked yet",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def application() -> QApplication:
+    made = QApplication.instance() or QApplication([])
+    assert isinstance(made, QApplication)
+    language.install(made, QLocale("en_GB"))
+    return made
+
+
+@pytest.fixture
+def window(daemon: DaemonProcess) -> Iterator[MainWindow]:
+    """Open, beside the daemon, as the app wires it."""
+    link = DaemonLink(daemon.socket)
+    made = MainWindow(link)
+    link.status_changed.connect(made.show_status)
+    link.went_away.connect(made.show_away)
+    link.agreed.connect(made.show_agreement)
+    link.start()
+    made.show()
+    wait(lambda: made.page is not None)
+    yield made
+    link.stop()
+    made.hide()
+
+
+def wait(is_so: Callable[[], object]) -> None:
+    """Let Qt work until it is so; a minute only ends a hang."""
+    deadline = QDeadlineTimer(PATIENCE_MS)
+    while not is_so():
+        assert not deadline.hasExpired()
+        QTest.qWait(30)
+
+
+def shown(page: QWidget) -> list[str]:
+    return [label.text() for label in page.findChildren(QLabel) if label.isVisible() and label.text()]
+
+
+def press(page: QWidget, text: str) -> None:
+    (found,) = [item for item in page.findChildren(QPushButton) if item.text() == text and item.isVisible()]
+    found.click()
+
+
+@pytest.mark.parametrize("key", list(WORDS))
+def test_every_page_shows_what_this_daemon_says_and_no_complaint(window: MainWindow, key: str) -> None:
+    window.open(key)
+    page = window.page
+    assert isinstance(page, Page)
+    wait(lambda: WORDS[key] in shown(page))
+    assert page.notice.isHidden(), shown(page.notice)
+
+
+def test_earnings_rise_as_a_client_signs_for_work_and_are_those_of_the_daemon(
+    window: MainWindow, daemon: DaemonProcess
+) -> None:
+    window.open("earnings")
+    page = window.page
+    assert isinstance(page, EarningsPage)
+    wait(lambda: "credits earned" in shown(page))
+    before = daemon.client.call(earnings.SUMMARY).week.earned
+    with somebody_asking(daemon.client.call(schema.INVITE).invite):
+        wait(lambda: daemon.client.call(earnings.SUMMARY).week.earned > before)
+    wait(lambda: daemon.status().sessions == 0)
+
+    def is_shown() -> bool:
+        page.refresh()
+        QTest.qWait(100)
+        return words.credits(daemon.client.call(earnings.SUMMARY).week.earned) in shown(page)
+
+    wait(is_shown)
+
+
+def test_a_check_up_is_made_and_shown(window: MainWindow) -> None:
+    window.open("diagnostics")
+    page = window.page
+    assert page is not None
+    press(page, "Check now")
+    wait(lambda: any(said.startswith("Checked at ") for said in shown(page)))
+    assert any("found nothing wrong" in said for said in shown(page))
+
+
+def test_a_pause_is_in_the_activity_and_the_button_resumes(window: MainWindow, daemon: DaemonProcess) -> None:
+    window.open("home")
+    assert window.page is not None
+    press(window.page, "Pause for an hour")
+    wait(lambda: "Paused by you" in " ".join(shown(window)))
+    window.open("activity")
+    page = window.page
+    wait(lambda: "Paused" in shown(page) and "Today" in shown(page))
+    window.open("home")
+    press(window.page, "Resume")
+    wait(lambda: "Serving" in shown(window.page))
+    daemon.wait_state(State.SERVING)
+
+
+def test_a_killed_daemon_is_away_until_it_is_back_on_the_page_that_was_open(
+    window: MainWindow, daemon: DaemonProcess
+) -> None:
+    window.open("earnings")
+    daemon.kill()
+    wait(lambda: "Potluck is not running" in shown(window))
+    assert window.page is None
+    daemon.start()
+    wait(lambda: isinstance(window.page, EarningsPage))
+    wait(lambda: "credits earned" in shown(window) and window.page.notice.isHidden())
