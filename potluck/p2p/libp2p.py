@@ -11,7 +11,8 @@ import fcntl
 import itertools
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from potluck.errors import NetworkError, PotluckError
@@ -45,6 +46,9 @@ _RELAY_LIMITS = {  # of one relayed connection; the defaults end it after 4 GiB 
     "relayBufferSize": 1 << 18,
 }
 
+FindRelays = Callable[["Libp2pHost"], Awaitable[tuple[str, ...]]]
+"""Full multiaddrs of those through which others shall reach the node; empty: they need none."""
+
 
 class Libp2pHost:
     """Implements `potluck.p2p.network.Host`; made by `start`.
@@ -70,8 +74,11 @@ class Libp2pHost:
         self._closing = False
 
     @classmethod
-    async def start(cls, config: HostConfig) -> Libp2pHost:
+    async def start(cls, config: HostConfig, *, find_relays: FindRelays | None = None) -> Libp2pHost:
         """Start a node and join the network.
+
+        Args:
+            find_relays: asked once its bootstrap peers are connected; others have not heard of the node yet.
 
         Raises:
             NetworkError: a malformed address, a busy port, an identity in use, or no bootstrap peer that answers.
@@ -87,6 +94,11 @@ class Libp2pHost:
         try:
             async with asyncio.timeout(config.start_timeout_s):
                 await self._start(check_identity=is_known_identity)
+            relays = await find_relays(self) if find_relays is not None else ()
+            async with asyncio.timeout(config.start_timeout_s):
+                if relays:
+                    await self._go_behind(relays)
+                await self._join()
         except TimeoutError as error:
             await self.close()
             raise NetworkError(
@@ -192,40 +204,48 @@ class Libp2pHost:
     async def _start(self, *, check_identity: bool) -> None:
         config = self._config
         self._directory = RuntimeDir.create(config.runtime_dir)
-        identity_path = config.identity_path
-        if identity_path is None:
-            identity_path = self._directory.path / "identity"
-            write_private(identity_path, self.identity.to_bytes(), replace=True)
-        self._identity_lock = _lock_identity(identity_path)
-        asks = check_identity and self._bootstrap and not config.relays  # behind relays: it was there a moment ago
-        probe = asyncio.create_task(self._is_identity_taken()) if asks else None
+        if config.identity_path is not None:
+            self._identity_lock = _lock_identity(config.identity_path)
+        probe = asyncio.create_task(self._is_identity_taken()) if check_identity and self._bootstrap else None
         try:
             # At once, as nobody can know where we are before we dial somebody; unless others remember our port from an
             # earlier run: then the probe would meet us there.
             if probe is not None and addresses.has_chosen_port(config.listen_addrs):
                 await asyncio.wait({probe})
-            await self._start_p2pd(identity_path)
+            await self._start_p2pd()
             if probe is not None and await probe:
                 raise _identity_in_use()
         finally:
             if probe is not None:
                 probe.cancel()
                 await asyncio.gather(probe, return_exceptions=True)
-        if config.identity_path is None:
-            identity_path.unlink()
-        await self._join()
+        await _dial_any(self._running(), self._bootstrap)
 
-    async def _start_p2pd(self, identity_path: Path) -> None:
+    async def _go_behind(self, relays: tuple[str, ...]) -> None:
+        """Start p2pd anew, which is told only at its start that it needs relays. Handlers are to be added again."""
+        assert self._process is not None
+        self._config = replace(self._config, relays=relays)
+        await self._running().close()
+        await self._process.stop()
+        await self._start_p2pd()
+        await _dial_any(self._running(), self._bootstrap)
+
+    async def _start_p2pd(self) -> None:
         assert self._directory is not None
+        identity_path = self._config.identity_path
+        if identity_path is None:
+            identity_path = self._directory.path / "identity"
+            write_private(identity_path, self.identity.to_bytes(), replace=True)
         control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
         arguments = _p2pd_arguments(self._config, identity_path, control_path)
         self._process = await DaemonProcess.start(arguments, timeout_s=self._config.start_timeout_s)
         self._control = ControlClient(control_path, listen_path, self.uploads, self.downloads)
         await self._control.start(timeout_s=_CONTROL_TIMEOUT_S)
+        if self._config.identity_path is None:
+            identity_path.unlink()  # p2pd has read it
 
     async def _join(self) -> None:
         control = self._running()
-        await _dial_any(control, self._bootstrap)
         self._dht = await DhtNode.start(
             control,
             self.peer_id,

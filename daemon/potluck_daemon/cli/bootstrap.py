@@ -49,7 +49,6 @@ def run(args: argparse.Namespace) -> int:
 
 async def _serve(args: argparse.Namespace) -> int:
     from potluck.p2p.config import HostConfig
-    from potluck.p2p.libp2p import Libp2pHost
     from potluck_daemon.engine.reachability import start_reachable
     from potluck_daemon.settings.places import user_places
 
@@ -61,7 +60,7 @@ async def _serve(args: argparse.Namespace) -> int:
         listen_addrs=(listen_address(args.host, args.port),),
         announce_addrs=tuple(args.announce),
     )
-    host, _ = await start_reachable(Libp2pHost.start, config)
+    host, _ = await start_reachable(config)
     try:
         addresses = await host.addresses()
         if args.json:

@@ -39,6 +39,7 @@ _DAY_S = 86_400.0
 _LINK_LIFE_S = 6 * 3600.0
 _MAX_PEERS = 16  # as many as a heartbeat has room for
 _EVERY_S = 30.0
+_SOON_S = 5.0  # while nobody else is there
 _AGAIN_S = 300.0  # after an exchange that failed or was refused
 _PING_TIMEOUT_S = 5.0
 _EXCHANGE_TIMEOUT_S = 30.0
@@ -148,7 +149,7 @@ class NetworkSpeed:
             known = list(servers)
             self._known = frozenset(server.peer_id for server in known)
             await self.look(choose_peers(known, self._host.peer_id, span, rng))
-            await asyncio.sleep(_EVERY_S)
+            await asyncio.sleep(_EVERY_S if len(known) > 1 else _SOON_S)
 
     async def look(self, peers: Sequence[PeerId]) -> None:
         """One round with these peers; those that are gone are forgotten."""

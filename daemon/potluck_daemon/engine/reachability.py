@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from potluck.errors import PotluckError
 from potluck.p2p.config import HostConfig
@@ -23,6 +23,9 @@ from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.dial_back import DIAL_BACK, DialBack, decode_answer, encode_answer
+
+if TYPE_CHECKING:
+    from potluck.p2p.libp2p import Libp2pHost
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +59,6 @@ class DialledHost(Host, Protocol):
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]: ...
 
     async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool: ...
-
-
-HostT = TypeVar("HostT", bound=DialledHost)
 
 
 def judge(answers: Iterable[bool | None]) -> Finding:
@@ -130,31 +130,33 @@ class Reachability:
             self._asking.discard(peer)
 
 
-async def start_reachable(
-    start_host: Callable[[HostConfig], Awaitable[HostT]], config: HostConfig
-) -> tuple[HostT, Finding]:
+async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, Finding]:
     """A node that others get to: as it is, or behind relays if the peers that were asked cannot dial it.
 
     In a network within one machine nobody is asked.
 
     Raises:
-        NetworkError: as `start_host`.
+        NetworkError: as `Libp2pHost.start`.
     """
-    host = await start_host(config)
-    try:
+    from potluck.p2p.libp2p import Libp2pHost
+
+    finding = Finding()
+
+    async def find_relays(host: Libp2pHost) -> tuple[str, ...]:
+        nonlocal finding
         reachability = Reachability(host, relays=config.relays_for_others)
         await reachability.serve()
-        finding = Finding() if is_local(config) else await reachability.find_out()
+        if is_local(config):
+            return ()
+        finding = await reachability.find_out()
         if finding.reach is not Reach.RELAYED:
-            return host, finding
-        relays = relays_of(config, await host.neighbours())
-    except BaseException:
-        await host.close()
-        raise
-    log.warning("none of %d peers can dial this node: it goes behind a relay", finding.num_asked)
-    await host.close()
-    host = await start_host(replace(config, relays=relays))
-    await Reachability(host, relays=False).serve()
+            return ()
+        log.warning("none of %d peers can dial this node: it goes behind a relay", finding.num_asked)
+        return relays_of(config, await host.neighbours())
+
+    host = await Libp2pHost.start(config, find_relays=find_relays)
+    if finding.reach is Reach.RELAYED:
+        await Reachability(host, relays=False).serve()
     return host, finding
 
 

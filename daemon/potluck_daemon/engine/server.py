@@ -594,7 +594,5 @@ class Engine:
         )
 
     async def _start_libp2p(self, config: HostConfig) -> ServingHost:
-        from potluck.p2p.libp2p import Libp2pHost
-
-        host, self._reach = await start_reachable(Libp2pHost.start, config)
+        host, self._reach = await start_reachable(config)
         return host
