@@ -131,19 +131,34 @@ async def test_nothing_new_costs_next_to_nothing() -> None:
         assert reader.reader.traffic.received - before < 100
 
 
-async def test_one_server_that_lists_nobody_hides_nobody() -> None:
+async def test_servers_that_list_nobody_hide_nobody_whose_heartbeat_is_known() -> None:
     async with members(4) as (network, servers):
         reader = Directory(network.start(), SWARM)
         await reader.fetch()
-        liar = servers[0]
 
-        async def nothing(body: bytes, peer: PeerId) -> bytes:
-            return coding.encode_fetched(exchange.Fetched(len(coding.decode_fetch(body).buckets), (), (), (0, 1)))
+        async def all_differ(body: bytes, peer: PeerId) -> bytes:
+            num_buckets = len(coding.decode_compare(body).digests)
+            return coding.encode_compared(exchange.Compared(tuple(range(num_buckets))))
 
-        liar.host.unary_handlers[exchange.FETCH] = nothing
-        for _ in range(3):
+        async def nobody(body: bytes, peer: PeerId) -> bytes:
+            message = coding.decode_fetch(body)
+            absent = tuple(range(len(message.entries)))
+            return coding.encode_fetched(exchange.Fetched(len(message.buckets), (), (), absent))
+
+        for liar in servers[:2]:
+            liar.host.unary_handlers |= {exchange.COMPARE: all_differ, exchange.FETCH: nobody}
             await reader.reader.ask(liar.peer_id)
         assert len(reader.table.live(time.time())) == 4
+
+
+async def test_a_reader_hears_of_a_goodbye_from_another_server() -> None:
+    async with members(3) as (network, servers):
+        reader = Directory(network.start(), SWARM)
+        await reader.fetch()
+        await servers[0].directory.leave()
+        await until(lambda: servers[0].peer_id not in servers[1].sees())
+        await reader.reader.ask(servers[1].peer_id)
+        assert servers[0].peer_id not in reader.table.live_peers(time.time())
 
 
 async def test_who_is_listed_by_no_server_any_more_is_forgotten() -> None:
