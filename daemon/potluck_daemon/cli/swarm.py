@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 
 from potluck.errors import UsageError
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
-from potluck_daemon.cli.connect import with_own_daemon
+from potluck_daemon.cli.connect import daemon, hello_or_none, with_own_daemon
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.overview import SwarmOverview, live_servers, overview, page
-from potluck_daemon.cli.terminal import Terminal
+from potluck_daemon.cli.terminal import Style, Terminal, table
 from potluck_daemon.control import schema
+from potluck_daemon.control.methods import swarms
+from potluck_daemon.control.methods.swarms import JoinedSwarm, Swarms
 from potluck_daemon.joined import JoinedSwarms
 from potluck_daemon.settings.places import find_places, system_places
 
@@ -25,6 +27,7 @@ address it prints, serve some blocks, and send the invite to friends by a channe
 EXAMPLES = """\
   potluck swarm create friends ./llama-70b --bootstrap /ip4/203.0.113.7/tcp/31337/p2p/12D3...
   potluck swarm join potluck1:...
+  potluck swarm list
   potluck swarm show friends
   potluck swarm invite friends
   potluck swarm leave friends"""
@@ -51,6 +54,7 @@ RESULT = {
     "create": CreatedSwarm,
     "join": schema.Joined,
     "invite": schema.Invite,
+    "list": Swarms,
     "show": SwarmOverview,
     "leave": LeftSwarm,
 }
@@ -86,6 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add an address to it")
     add_json(invite, "name and invite")
     invite.set_defaults(act=_invite)
+
+    listed = actions.add_parser("list", help="the swarms you joined")
+    add_json(listed, "the swarms")
+    listed.set_defaults(act=_list)
 
     show = actions.add_parser("show", help="who serves what, how fast, and what is missing")
     _add_name(show)
@@ -186,6 +194,35 @@ def _invite(args: argparse.Namespace) -> None:
         print_json(schema.Invite(swarm.name, invite))
         return
     print(invite)
+
+
+def _list(args: argparse.Namespace) -> None:
+    """As the daemon tells, or as the file says while none runs; then nothing is served."""
+    if hello_or_none() is not None:
+        found = daemon().call(swarms.LIST)
+    else:
+        known = JoinedSwarms().load().values()
+        found = Swarms(
+            tuple(JoinedSwarm(item.name, item.model, item.num_blocks, item.is_open, False) for item in known)
+        )
+    if args.json:
+        print_json(found)
+        return
+    terminal = Terminal(sys.stdout)
+    rows = [
+        (
+            item.name,
+            item.model,
+            str(item.num_blocks),
+            "open" if item.is_open else "",
+            "served" if item.is_served else "",
+        )
+        for item in found.swarms
+    ]
+    heading, *lines = table(("SWARM", "MODEL", "BLOCKS", "", ""), rows)
+    terminal.line(terminal.styled(heading, Style.BOLD))
+    for line in lines:
+        terminal.line(line)
 
 
 def _show(args: argparse.Namespace) -> None:

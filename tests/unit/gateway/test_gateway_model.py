@@ -1,0 +1,97 @@
+"""How a conversation becomes tokens and tokens become an answer, on a small local model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from potluck_daemon.cli.completion import Completion, Text
+from potluck_daemon.gateway import model as gateway_model
+from potluck_daemon.gateway.model import SwarmChat, plain_prompt
+from potluck_daemon.gateway.requests import ChatRequest, Message
+from potluck_daemon.resources import DEMO_MODEL, resource
+
+from potluck.errors import UsageError
+
+ASKED = (Message("user", "Hello"),)
+
+
+class Letters(Text):
+    """Token n is the letter n; the demo model's tokenizer is behind everything else."""
+
+    def __init__(self) -> None:
+        super().__init__(resource(DEMO_MODEL))
+
+    def decode(self, tokens: list[int]) -> str:
+        return "".join(map(chr, tokens))
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is asked, the model says `one END two`, letter by letter."""
+
+    def complete(model: object, prompt: torch.Tensor, options: object, on_token: object) -> Completion:
+        so_far = Completion()
+        for letter in "one END two":
+            so_far.tokens.append(ord(letter))
+            on_token(so_far)  # type: ignore[operator]
+        return so_far
+
+    monkeypatch.setattr(gateway_model, "complete", complete)
+
+
+def test_letters_are_shown_as_they_come(answered: None) -> None:
+    parts: list[str] = []
+    text, reason, (_, tokens) = SwarmChat("m", None, Letters()).answer(ChatRequest(ASKED, 100), parts.append)
+    assert (text, reason, tokens) == ("one END two", "stop", 11)
+    assert parts == list("one END two")
+
+
+def test_a_stop_text_ends_the_answer_and_no_part_of_it_is_shown(answered: None) -> None:
+    parts: list[str] = []
+    chat = SwarmChat("m", None, Letters())
+    text, reason, (_, tokens) = chat.answer(ChatRequest(ASKED, 100, stop=("END",)), parts.append)
+    assert (text, reason, tokens) == ("one ", "stop", 7)
+    assert "".join(parts) == "one "
+
+
+def test_the_start_of_a_stop_text_is_shown_once_it_is_none(answered: None) -> None:
+    parts: list[str] = []
+    text, _, _ = SwarmChat("m", None, Letters()).answer(ChatRequest(ASKED, 100, stop=("ENDE",)), parts.append)
+    assert text == "".join(parts) == "one END two"
+    assert "END " in parts
+
+
+def test_an_answer_that_was_cut_says_so(answered: None) -> None:
+    assert SwarmChat("m", None, Letters()).answer(ChatRequest(ASKED, 11), lambda _: None)[1] == "length"
+
+
+def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_turn(answered: None) -> None:
+    chat = SwarmChat("m", None, Letters())
+
+    def gone(_: str) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        chat.answer(ChatRequest(ASKED, 100), gone)
+    assert chat.answer(ChatRequest(ASKED, 100), lambda _: None)[0] == "one END two"
+
+
+def test_a_model_without_a_template_goes_on_from_a_script() -> None:
+    assert plain_prompt(ASKED) == "Hello"
+    talk = (Message("system", "Be kind."), Message("user", "Hi"), Message("assistant", "Yes?"), Message("user", "Bye"))
+    assert plain_prompt(talk) == "System: Be kind.\nUser: Hi\nAssistant: Yes?\nUser: Bye\nAssistant:"
+
+
+def test_a_models_own_template_is_used_and_may_refuse(tmp_path: Path) -> None:
+    text = Text(resource(DEMO_MODEL))
+    told = [{"role": "user", "content": "Hello"}]
+    assert text.encode_chat(told) is None
+    text._tokenizer.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
+    tokens = text.encode_chat(told)
+    assert tokens is not None
+    assert text.decode(tokens[0].tolist()) == "user: Hello"
+    text._tokenizer.chat_template = "{{ raise_exception('roles must alternate') }}"
+    with pytest.raises(UsageError, match="roles must alternate"):
+        text.encode_chat(told)
