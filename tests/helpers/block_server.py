@@ -50,6 +50,7 @@ class BlockServer:
     blocks: BlockSpan
     max_batch_tokens: int = 2048
     max_length: int = 512
+    inference_tps: float = 100.0  # that it promises
     steps: list[StepRequest] = field(default_factory=list)  # all that came, of all sessions
     forwards: list[ForwardRequest] = field(default_factory=list)
     backwards: list[BackwardRequest] = field(default_factory=list)
@@ -93,7 +94,7 @@ class BlockServer:
             block_digests=self.digests or self.blocks.digests,
             max_batch_tokens=self.max_batch_tokens,
             max_length=self.max_length,
-            inference_tps=100.0,
+            inference_tps=self.inference_tps,
             forward_tps=1000.0,
             network_tps=1000.0,
             throughput_tps=100.0,

@@ -7,12 +7,15 @@ clients that ask at the same time do not all come to the same server.
 
 from __future__ import annotations
 
+import math
 import time
 
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.messages import Quote, QuoteRequest
 from potluck_daemon.engine.serving import Serving
+
+_COMING = 0.25  # of the rows that are quoted: clients ask for several routes and take one
 
 
 def quote(serving: Serving, request: QuoteRequest, peer: PeerId) -> Quote:
@@ -27,7 +30,7 @@ def quote(serving: Serving, request: QuoteRequest, peer: PeerId) -> Quote:
         peer, pages=request.rows * pages_of(request.tokens) * per_page, rows=request.rows, free=free, now=now
     )
     return Quote(
-        batch=load.batch + expected_rows,
+        batch=load.batch + math.ceil(_COMING * expected_rows),
         step_ms=load.step_ms,
         queue_ms=load.queue_ms,
         free_tokens=max(free - others, 0) * PAGE_TOKENS // per_page,

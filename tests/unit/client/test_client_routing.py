@@ -13,6 +13,7 @@ from transformers import PreTrainedModel
 from potluck.client.beginnings import fingerprints
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Quote, StepRequest
+from potluck.routing import pace
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
 SLOW_S = 0.15  # a step; 4 blocks at 100 steps a second are promised
@@ -26,6 +27,14 @@ def busy(server: BlockServer) -> Quote:
     return Quote(batch=50, step_ms=400.0, queue_ms=200.0, free_tokens=100_000)
 
 
+def crowded(server: BlockServer) -> Quote:
+    return Quote(batch=1000, step_ms=0.0, queue_ms=0.0, free_tokens=100_000)
+
+
+def full(server: BlockServer) -> Quote:
+    return Quote(batch=0, step_ms=0.0, queue_ms=0.0, free_tokens=0)
+
+
 def refusing(server: BlockServer) -> Quote:
     raise RemoteError(Code.BUSY, "too much to do", retry_after_s=60.0)
 
@@ -35,7 +44,7 @@ def serving(there: World) -> BlockServer:
     return server
 
 
-@pytest.mark.parametrize("on_quote", [busy, refusing])
+@pytest.mark.parametrize("on_quote", [busy, crowded, full, refusing])
 def test_who_quotes_less_gets_the_session_whatever_the_records_say(on_quote: Any, local: PreTrainedModel) -> None:
     for loaded in (0, 1):
         with world("0:4", "0:4") as there:
@@ -129,6 +138,24 @@ def test_a_server_that_becomes_slow_is_left_in_mid_session_with_the_same_tokens(
 async def is_idle(server: BlockServer) -> bool:
     await server.wait_idle()
     return True
+
+
+def test_a_session_moves_to_a_much_better_server_that_came_later(
+    local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "_LOOK_EVERY_S", 0.0)
+    with world("0:4", inference_tps=50.0) as there, there.model.session(max_length=120) as session:
+        (first,) = there.servers
+        first.delay_s = lambda server: 0.08  # as it promised
+        text = there.model.generate(prompt(), session=session, **greedy(2))
+        better = there.add_server(first.blocks.span, inference_tps=1000.0)
+        there.client.run(there.client.servers.refresh())
+        for _ in range(60):
+            text = there.model.generate(text, session=session, **ONE)
+            if serving(there) is better:
+                break
+        assert serving(there) is better
+    assert torch.equal(text, local.generate(prompt(), **greedy(text.shape[1] - 7)))
 
 
 def test_where_all_are_slow_nobody_moves() -> None:
