@@ -8,12 +8,15 @@ import sys
 from potluck.protocol.invite import decode_invite
 from potluck_daemon.cli.connect import daemon, hello_or_none, start_daemon
 from potluck_daemon.cli.options import add_json, print_json
+from potluck_daemon.cli.setup import lacks_engine, make_engine
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
+from potluck_daemon.settings.places import find_places
 
 DESCRIPTION = """\
-Join the swarm of an invite and serve it: starts the daemon if it does not run. The invite holds the swarm's key; only
-use one that somebody you trust gave you."""
+Join the swarm of an invite and serve it: makes the engine's environment if there is none (as `potluck setup` does),
+and starts the daemon if it does not run. The invite holds the swarm's key; only use one that somebody you trust gave
+you."""
 EXAMPLES = """\
   potluck join potluck1:..."""
 RESULT = schema.Joined
@@ -26,6 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     decode_invite(args.invite)  # a broken one is told before a daemon is started
+    if lacks_engine(find_places()):
+        make_engine(quiet=args.json)
     if hello_or_none() is None:
         start_daemon()
     joined = daemon().call(schema.JOIN, schema.JoinParams(args.invite))

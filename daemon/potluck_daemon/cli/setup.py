@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from potluck.errors import UsageError
@@ -13,12 +14,14 @@ from potluck_daemon.cli.doctor import lines
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.doctor.finding import Finding, Severity
+from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.environment.machine import Machine, look
 from potluck_daemon.environment.preflight import examine, visit
 from potluck_daemon.environment.setup import Plan, Progress, Step, is_outdated, set_up, try_environment
 from potluck_daemon.environment.store import Store, read_manifest
 from potluck_daemon.environment.variants import TORCH, VARIANTS, Choice, choose_variant
 from potluck_daemon.settings.places import Places, find_places
+from potluck_daemon.settings.store import load
 
 DESCRIPTION = """\
 Make the environment that the engine runs in: torch in the build that fits this machine's GPU and driver, and what else
@@ -80,6 +83,21 @@ def run(args: argparse.Namespace) -> int:
         _announce(plan, terminal, quiet=args.json)
         set_up(plan, _silent if args.json else Bar(terminal))
     return _report(args, _in_use(store), terminal)
+
+
+def lacks_engine(places: Places) -> bool:
+    """Whether nothing on this machine could run an engine: no environment, none named, and no torch here."""
+    named = load(places.settings_file).settings.serve.python
+    return engine_python(places, named) == sys.executable and find_spec("torch") is None
+
+
+def make_engine(*, quiet: bool) -> None:
+    """What `potluck setup` does without options. Raises PotluckError."""
+    terminal = Terminal(sys.stdout)
+    store, machine = Store(find_places().engines.resolve()), look()
+    plan = Plan(store, machine, choose_variant(machine), visit(store.root))
+    _announce(plan, terminal, quiet=quiet)
+    set_up(plan, _silent if quiet else Bar(terminal))
 
 
 def _check(args: argparse.Namespace, places: Places, terminal: Terminal) -> int:
