@@ -172,6 +172,10 @@ class Servers:
         except NoRouteError:
             return None
 
+    def serves(self, peer: PeerId, span: Span) -> bool:
+        """Whether the directory has it that `peer` serves all of these blocks."""
+        return any(server.peer_id == peer and server.span.covers(span) for server in self._roster.servers)
+
     def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
         self._bans.record(peer, verdict, time.monotonic())
         if verdict.is_fault:

@@ -216,7 +216,11 @@ class InferenceSession:
         given = leaver.history.since(0)
         needs, unwanted = self._needs(given.shape[0], leaver.pins), self._unwanted | {leaver.peer_id}
         must_go = leaver.is_leaving
-        if not must_go:
+        if must_go:
+            await self._servers.refresh()
+            if not self._servers.serves(leaver.peer_id, leaver.span):  # it keeps the blocks that it still announces
+                unwanted = self._unwanted
+        else:
             self._servers.note_pace(leaver.peer_id, leaver.pace.ratio)
             known = self._servers.best_known(leaver.span, needs, unwanted=unwanted)
             if known is None or not leaver.pace.is_worth(known.cost_s):

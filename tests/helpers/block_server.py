@@ -106,6 +106,11 @@ class BlockServer:
         await directory.announce(self.record)
         await directory.heartbeat(Heartbeat(self.peer_id, state, cache_tokens_left=100_000))
 
+    async def keep(self, span: Span) -> None:
+        """Serve fewer blocks, and announce them; sessions that use others are told that this server leaves."""
+        self.blocks, self.is_leaving = _load(self.folder, span), True
+        await self.announce()
+
     async def wait_idle(self) -> None:
         """Until no session is open any more, and there was one."""
         async with asyncio.timeout(10):

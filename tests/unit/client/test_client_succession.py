@@ -90,6 +90,17 @@ def test_a_span_may_pass_to_several_successors(local: PreTrainedModel) -> None:
     assert torch.equal(text, local.generate(prompt(), **greedy(text.shape[1] - 7)))
 
 
+def test_a_server_that_keeps_some_of_its_blocks_succeeds_itself_with_these(local: PreTrainedModel) -> None:
+    with world("0:4") as there, there.model.session(max_length=80) as session:
+        text = there.model.generate(prompt(), session=session, **greedy(2))
+        other = there.add_server(Span(2, 4))
+        there.client.run(there.servers[0].keep(Span(0, 2)))
+        text = generate_until_replaced(there, session, text)
+        text = there.model.generate(text, session=session, **greedy(3))
+        assert there.serving() == [there.servers[0], other]
+    assert torch.equal(text, local.generate(prompt(), **greedy(text.shape[1] - 7)))
+
+
 def test_a_rewind_calls_a_half_fed_successor_off(local: PreTrainedModel) -> None:
     with world("0:4", "0:4") as there, there.model.session(max_length=120) as session:
         text = there.model.generate(prompt(), session=session, **greedy(4))
