@@ -26,7 +26,8 @@ class Button(QPushButton):
             self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
         self.setObjectName(style)
         self._glyph = glyph
-        self.setIconSize(QSize(theme.GLYPH + theme.SPACE_S, theme.GLYPH))  # with room between it and the text
+        self._is_trailing = is_trailing
+        self.setIconSize(icons.GLYPH_SIZE)
         self._draw()
 
     def show_glyph(self, name: str) -> None:
@@ -46,7 +47,9 @@ class Button(QPushButton):
         ink = {"primary": colours.on_accent, "quiet": colours.muted, "link": colours.accent}.get(
             self.objectName(), colours.text
         )
-        self.setIcon(icons.glyph(self._glyph, ink if self.isEnabled() else colours.muted))
+        self.setIcon(
+            icons.glyph(self._glyph, ink if self.isEnabled() else colours.muted, is_trailing=self._is_trailing)
+        )
 
 
 class Switch(QCheckBox):

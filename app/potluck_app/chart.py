@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from potluck_app import theme
+from potluck_app import theme, words
 from potluck_app.theme import Type
 
 _CHART_HEIGHT, _SPARK_HEIGHT = 220, 56
@@ -46,14 +46,18 @@ def nice_step(highest: float, ticks: int = _TICKS) -> float:
     return next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * (1 - 1e-9))
 
 
+def _axis(value: float, step: float) -> str:
+    """A number beside the grid, with the digits that tell it from the next one."""
+    return words.number(value, max(math.ceil(-math.log10(step) - 1e-9), 0) if value else 0)
+
+
 class BarChart(QWidget):
     """Bars over time; the one under the pointer or chosen with the arrow keys is told in words above them."""
 
-    def __init__(self, name: str, axis: Callable[[float], str]) -> None:
-        """`axis`: how a value is written beside the grid."""
+    def __init__(self, name: str) -> None:
         super().__init__()
         self._bars: tuple[Bar, ...] = ()
-        self._axis, self._marked = axis, -1
+        self._marked = -1
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -107,7 +111,7 @@ class BarChart(QWidget):
         metrics = QFontMetricsF(self.font())
         highest = max((bar.value for bar in self._bars), default=0.0)
         step = nice_step(highest)
-        numbers = max(metrics.horizontalAdvance(self._axis(step * tick)) for tick in range(_TICKS + 2))
+        numbers = max(metrics.horizontalAdvance(_axis(step * tick, step)) for tick in range(_TICKS + 2))
         left, foot = numbers + theme.SPACE_S, metrics.height() + theme.SPACE_XS
         head = metrics.height() + theme.SPACE_M
         return QRectF(left, head, max(self.width() - left - 2, 1.0), max(self.height() - head - foot, 1.0))
@@ -122,7 +126,7 @@ class BarChart(QWidget):
             painter.drawText(
                 QRectF(0.0, y - height / 2, place.left() - theme.SPACE_S, height),
                 Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
-                self._axis(tick * step),
+                _axis(tick * step, step),
             )
 
     def _paint_bars(self, painter: QPainter, colours: theme.Colours, place: QRectF, top: float) -> None:

@@ -50,7 +50,7 @@ class EarningsPage(Page):
         self._tokens, self._people = Figure(self.tr("tokens served")), Figure(self.tr("people helped"))
         self._balance = text("muted")
         columns = (self.tr("People"), self.tr("Tokens"), self.tr("Spent"), self.tr("Earned"))
-        self._chart = BarChart(self.tr("Credits earned"), lambda value: words.number(value, _decimals(value)))
+        self._chart = BarChart(self.tr("Credits earned"))
         self._table = Table(self.tr("Credits by time"), (self.tr("When"), *columns))
         self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table")
         self._models = Table(self.tr("Credits by model"), (self.tr("Model"), *columns))
@@ -171,8 +171,3 @@ def _cells(sums: Earned) -> tuple[str, str, str, str]:
     """Of a table, as its columns are called."""
     amounts = (words.credits(sums.spent), words.credits(sums.earned))
     return words.number(sums.people), words.number(sums.tokens), *amounts
-
-
-def _decimals(value: float) -> int:
-    """Of a number beside the grid."""
-    return 0 if value >= 10 or value == int(value) else 1 if value >= 1 else 3

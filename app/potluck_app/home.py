@@ -42,8 +42,8 @@ class HomePage(Page):
         self._pauses = QMenu(self)
         self.never = NeverYield()
         self._strip, self._blocks = BlockStrip(), text("muted")
-        self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
         self._credit, self._now, self._machine = CreditCard(link), NowCard(), MachineCard()
+        self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
         self._watching, self._notices = Button(glyph="next", style="link", is_trailing=True), text("error")
         self._can_resume, self._is_stopped = False, False
         self._build()
@@ -112,7 +112,11 @@ class HomePage(Page):
         self._watching.clicked.connect(self.watching_wanted)
         self.never.never_wanted.connect(self._never_yield)
         self._credit.pressed.connect(self.earnings_wanted)
-        self.column.addWidget(self._watching, 0, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignAbsolute)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(theme.SPACE_M, 0, 0, 0)  # its text stands under those of the cards
+        foot.addWidget(self._watching)
+        foot.addStretch(1)
+        self.column.addLayout(foot)
         self._notices.hide()
         self.column.addWidget(self._notices)
 

@@ -10,14 +10,15 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from potluck_daemon.states import State
-from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from potluck_app import theme
 
 _SIZES = (16, 22, 24, 32, 48, 64, 128)
-_GLYPH_SIZES = (18, 36)  # of ordinary and of sharp screens
+_GAP = 4  # between a sign and its text, beside what the style leaves
+GLYPH_SIZE = QSize(theme.GLYPH + _GAP, theme.GLYPH)
 _NAMES = {
     State.SERVING: "serving",
     State.IDLE: "idle",
@@ -40,12 +41,12 @@ def name_of(state: State | None) -> str:
 def icon(state: State | None, colours: theme.Colours) -> QIcon:
     """The icon of `state` in the given theme, sharp at every usual size."""
     ink = theme.colour_of(state, colours) if state is not State.IDLE else colours.text
-    return _icon(name_of(state), ink, _SIZES)
+    return _icon(name_of(state), ink)
 
 
-def glyph(name: str, ink: str) -> QIcon:
-    """A sign beside a text, in a colour."""
-    return _icon(f"glyphs/{name}", ink, _GLYPH_SIZES)
+def glyph(name: str, ink: str, *, is_trailing: bool = False) -> QIcon:
+    """A sign before a text (or after it), with the gap between them, in a colour; `GLYPH_SIZE` large."""
+    return _beside_text(name, ink, is_trailing)
 
 
 def paint(painter: QPainter, place: QRectF, name: str, ink: str) -> None:
@@ -54,13 +55,27 @@ def paint(painter: QPainter, place: QRectF, name: str, ink: str) -> None:
 
 
 @lru_cache(maxsize=64)
-def _icon(name: str, ink: str, sizes: tuple[int, ...]) -> QIcon:
+def _icon(name: str, ink: str) -> QIcon:
     result = QIcon()
-    for size in sizes:
+    for size in _SIZES:
         pixmap = QPixmap(size, size)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
         _renderer(name, ink).render(painter)
+        painter.end()
+        result.addPixmap(pixmap)
+    return result
+
+
+@lru_cache(maxsize=64)
+def _beside_text(name: str, ink: str, is_trailing: bool) -> QIcon:
+    result = QIcon()
+    for scale in (1, 2):  # ordinary and sharp screens
+        pixmap = QPixmap(GLYPH_SIZE * scale)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        left = _GAP * scale if is_trailing else 0
+        painter = QPainter(pixmap)
+        paint(painter, QRectF(left, 0, theme.GLYPH * scale, theme.GLYPH * scale), name, ink)
         painter.end()
         result.addPixmap(pixmap)
     return result

@@ -34,6 +34,7 @@ class Segments(QFrame, Generic[Choice]):
             self._group.addButton(button, place)
             row.addWidget(button)
         self._group.button(0).setChecked(True)
+        self.setFocusProxy(self._group.button(0))
         self._group.idToggled.connect(self._toggle)
 
     @property
@@ -45,4 +46,5 @@ class Segments(QFrame, Generic[Choice]):
 
     def _toggle(self, place: int, is_on: bool) -> None:
         if is_on:
+            self.setFocusProxy(self._group.button(place))
             self.chosen.emit(self._values[place])

@@ -284,11 +284,12 @@ def outlook(swarm: SwarmStatus) -> str:
     known = swarm.outlook
     if known is None or known.tokens_per_s <= 0.0:
         return ""
-    said = tr("All together bear about {rate}.").format(rate=rate(known.tokens_per_s))
+    said = tr("Together the swarm serves up to {rate}").format(rate=rate(known.tokens_per_s))
     if sum(end - start for start, end in known.bottlenecks) == swarm.num_blocks:
-        return said
+        return f"{said}."
     framed = ", ".join(_range(start, end) for start, end in known.bottlenecks)
-    return f"{said} " + tr("Blocks {blocks} hold them back (framed).").format(blocks=framed)
+    limit = tr("blocks {blocks} (framed) set the limit.").format(blocks=framed)
+    return f"{said}; {limit}"
 
 
 def coverage(counts: Sequence[int]) -> str:

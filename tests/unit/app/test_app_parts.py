@@ -30,7 +30,7 @@ def test_the_grid_has_round_numbers(highest: float, step: float) -> None:
 
 
 def test_the_bars_are_told_one_after_the_other_with_the_arrow_keys() -> None:
-    chart = BarChart("Credits", str)
+    chart = BarChart("Credits")
     chart.show_bars(BARS, "28 credits")
     assert chart.accessibleDescription() == "28 credits"
     QTest.keyClick(chart, Qt.Key.Key_Left)
@@ -44,7 +44,7 @@ def test_the_bars_are_told_one_after_the_other_with_the_arrow_keys() -> None:
 
 @pytest.mark.parametrize("bars", [(), BARS, tuple(Bar("0", "x", 0.0, "nothing") for _ in range(24))])
 def test_a_chart_draws_any_number_of_bars(bars: tuple[Bar, ...]) -> None:
-    chart = BarChart("Credits", str)
+    chart = BarChart("Credits")
     chart.resize(400, 200)
     chart.show_bars(bars, "")
     ink = QColor(theme.colours().accent)
