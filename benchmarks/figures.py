@@ -467,6 +467,22 @@ FIGURES = {
             "99th percentile of one route through 10,000 servers: a dozen noisy routes at once, CPU time",
         ),
         Figure(
+            "self_organise",
+            "s",
+            "lower",
+            30.0,
+            "organising:organise",
+            "six engines without orders, a model of 24 blocks, loopback: from an empty start to full coverage",
+        ),
+        Figure(
+            "self_heal",
+            "s",
+            "lower",
+            15.0,
+            "organising:heal",
+            "two of six engines killed while four clients generate: longest time a block is served by nobody",
+        ),
+        Figure(
             "sim_routing",
             "share",
             "higher",
@@ -538,7 +554,7 @@ FIGURES = {
             "lower",
             1.01,
             "earnings.overhead:decode_512",
-            "time of a decode step with receipts over without, 8 blocks of hidden 512",
+            "CPU time of client and engine for a decoded token, with receipts over without, 8 blocks of hidden 512",
         ),
     )
 }
