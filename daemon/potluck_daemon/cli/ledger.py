@@ -28,7 +28,7 @@ the old machine must not serve any more."""
 EXAMPLES = """\
   potluck ledger check
   potluck ledger export credits.csv
-  potluck ledger export - --format json
+  potluck ledger export - --json
   potluck ledger backup potluck-backup.tar
   potluck ledger restore potluck-backup.tar"""
 
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     export = actions.add_parser("export", help="write all entries, oldest first")
     export.add_argument("file", metavar="FILE", help="where to; - for the terminal")
-    export.add_argument("--format", choices=("csv", "json"), help="default: by the file's name, or CSV")
+    add_json(export, "an object a line instead of CSV")
     export.set_defaults(act=_export)
     check = actions.add_parser("check", help="derive everything again from the receipts")
     add_json(check, "the result")
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("restore", _restore, "take ledger and identity from such a file; the daemon must not run"),
     ):
         action = actions.add_parser(name, help=summary)
-        action.add_argument("file", metavar="FILE")
+        action.add_argument("file", metavar="FILE", help="the backup")
         if name == "restore":
             action.add_argument("--replace", action="store_true", help="put what is here aside")
         add_json(action, "the file")
@@ -70,14 +70,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    kind = args.format or ("json" if args.file.endswith(".json") else "csv")
     entries = _entries()
     if args.file == "-":
-        _write(entries, kind, sys.stdout)
+        _write(entries, sys.stdout, as_json=args.json)
         return 0
     try:
         with Path(args.file).open("w", newline="") as file:
-            _write(entries, kind, file)
+            _write(entries, file, as_json=args.json)
     except OSError as error:
         raise UsageError(f"cannot write {args.file}: {error.strerror}") from error
     return 0
@@ -93,8 +92,8 @@ def _entries() -> Iterator[Entry]:
         after = page.next
 
 
-def _write(entries: Iterator[Entry], kind: str, file: TextIO) -> None:
-    if kind == "csv":
+def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
+    if not as_json:
         writer = csv.writer(file)
         writer.writerow([field.name for field in fields(Entry)])
         writer.writerows(map(astuple, entries))
