@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from itertools import groupby
 
@@ -33,6 +34,16 @@ class Filter(Enum):
     ALL = ()
     ASIDE = (State.YIELDED, State.DRAINING, State.PAUSED)
     PROBLEMS = (State.ERROR,)
+
+
+def told(transitions: Sequence[Transition]) -> list[Transition]:
+    """What is worth a line, oldest first: on the way to a state the same thing is not said twice."""
+    later = (*transitions[1:], None)[: len(transitions)]
+    return [
+        transition
+        for transition, following in zip(transitions, later, strict=True)
+        if transition.state is not State.DRAINING or following is None or following.text != transition.text
+    ]
 
 
 class ActivityPage(Page):
@@ -77,37 +88,41 @@ class ActivityPage(Page):
         column = QVBoxLayout(days)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.SPACE_L)
-        newest_first = reversed(history.transitions)
+        newest_first = reversed(told(history.transitions))
+        offered = set(self._ignored)
         for day, transitions in groupby(newest_first, lambda transition: words.day(transition.at)):
-            column.addWidget(self._day(day, list(transitions)))
+            column.addWidget(self._day(day, list(transitions), offered))
         self._days = _replace(self.column, self._days, days)
         nothing = self.tr("Nothing of this kind has happened yet.")
         self._empty.say("activity", self.tr("Nothing here"), nothing)
         self._empty.setVisible(not history.transitions)
         self._more.setVisible(len(history.transitions) == _FEW)
 
-    def _day(self, day: str, transitions: list[Transition]) -> QWidget:
+    def _day(self, day: str, transitions: list[Transition], offered: set[str]) -> QWidget:
+        """`offered`: programs that need no button any more; grows."""
         frame, column = card(day)
         for number, transition in enumerate(transitions):
             if number:
                 column.addWidget(line())
-            column.addLayout(self._line(transition))
+            column.addLayout(self._line(transition, can_ignore=bool({transition.app} - offered - {""})))
+            offered.add(transition.app)
         return frame
 
-    def _line(self, transition: Transition) -> QHBoxLayout:
+    def _line(self, transition: Transition, *, can_ignore: bool) -> QHBoxLayout:
         pot, at = QLabel(), text("muted", said=words.time_of_day(transition.at))
         pot.setPixmap(icons.icon(transition.state, theme.colours()).pixmap(_POT, _POT))
         at.setFixedWidth(_TIME_WIDTH)
         texts = QVBoxLayout()
         texts.setSpacing(2)
-        texts.addWidget(text(kind=Type.STRONG, said=words.state(transition.state)))
+        texts.addWidget(text(kind=Type.STRONG, said=words.state(transition.state, transition.reason)))
         texts.addWidget(text("muted", said=transition.text))
+        texts.addStretch(1)
         row = QHBoxLayout()
         row.setSpacing(theme.SPACE_M)
         row.addWidget(at, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(pot, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
-        if transition.app and transition.app not in self._ignored:
+        if can_ignore:
             row.addWidget(self._never_button(transition), 0, Qt.AlignmentFlag.AlignVCenter)
         return row
 

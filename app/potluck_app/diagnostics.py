@@ -84,7 +84,7 @@ class DiagnosticsPage(Page):
         for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE):
             for finding in findings:
                 if finding.severity is severity:
-                    column.addLayout(_line(severity, finding.text, words.advice(finding.advice)))
+                    column.addLayout(_line(severity, words.capital(finding.text), words.advice(finding.advice)))
                     column.addWidget(line())
         fine = [finding.check for finding in findings if finding.severity is Severity.OK]
         if fine:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import Agreement, agree
-from potluck_daemon.control.client import ControlClient
+from potluck_daemon.control.client import ControlClient, DaemonAwayError
 from potluck_daemon.control.schema import Method, Status, Transition
 from PySide6.QtCore import QObject, Signal
 
@@ -85,6 +85,8 @@ class DaemonLink(QObject):
         while not self._stopped.is_set():
             try:
                 gone, reason = self.went_away, self._follow()
+            except DaemonAwayError as error:
+                gone, reason = self.went_away, words.sentence(error.message)  # its hint is the button of that page
             except PotluckError as error:
                 gone, reason = self.went_away, words.failure(error)
             except _DisagreementError as error:

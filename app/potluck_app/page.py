@@ -57,8 +57,9 @@ class Page(QScrollArea):
         content = QWidget()
         content.setMaximumWidth(_WIDEST)
         self.column.setSpacing(theme.SPACE_L)
-        outer = QVBoxLayout(content)
-        outer.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL)
+        outer = self._outer = QVBoxLayout(content)
+        self._make_room(0, 0)
+        self.verticalScrollBar().rangeChanged.connect(self._make_room)
         outer.setSpacing(theme.SPACE_L)
         if title:
             self.head.addWidget(text(kind=Type.TITLE, said=title), 1)
@@ -119,6 +120,11 @@ class Page(QScrollArea):
         """Of something that went well: said for a while."""
         self._news.say(message)
         QTimer.singleShot(_NEWS_MS, self._news.hide)
+
+    def _make_room(self, _least: int, most: int) -> None:
+        """The scroll bar takes its place from the margin: cards are as wide on every page."""
+        bar = theme.SCROLL_BAR if most > 0 else 0
+        self._outer.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL - bar, theme.SPACE_XL)
 
     def _show_problems(self) -> None:
         said = " ".join(dict.fromkeys(self._problems.values()))

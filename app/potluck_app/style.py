@@ -5,7 +5,18 @@ Widgets say what they are with their object name: "card", "primary", "quiet", "m
 
 from __future__ import annotations
 
-from potluck_app.theme import CONTROL, LINK, RADIUS_L, RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, Colours
+from potluck_app.theme import (
+    CONTROL,
+    LINK,
+    RADIUS_L,
+    RADIUS_M,
+    SCROLL_BAR,
+    SPACE_L,
+    SPACE_M,
+    SPACE_S,
+    SPACE_XS,
+    Colours,
+)
 
 _BORDER = 1
 _FOCUS = 2
@@ -28,9 +39,9 @@ def _surfaces(of: Colours) -> str:
         QLabel#warning {{ color: {of.yielded}; }}
         QLabel#good {{ color: {of.serving}; }}
         QScrollArea, QScrollArea > QWidget > QWidget {{ background: transparent; }}
-        QScrollBar:vertical {{ background: transparent; width: 10px; }}
-        QScrollBar:horizontal {{ background: transparent; height: 10px; }}
-        QScrollBar::handle {{ background: {of.outline}; border-radius: 3px; margin: 2px; }}
+        QScrollBar:vertical {{ background: transparent; width: {SCROLL_BAR}px; }}
+        QScrollBar:horizontal {{ background: transparent; height: {SCROLL_BAR}px; }}
+        QScrollBar::handle {{ background: {of.outline}; border-radius: 2px; margin: 2px; }}
         QScrollBar::handle:vertical {{ min-height: 24px; }}
         QScrollBar::handle:horizontal {{ min-width: 24px; }}
         QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}

@@ -13,6 +13,7 @@ SPACE_XS, SPACE_S, SPACE_M, SPACE_L, SPACE_XL, SPACE_XXL = 4, 8, 12, 16, 24, 32 
 RADIUS_S, RADIUS_M, RADIUS_L = 4, 8, 12  # of marks, controls, cards
 GLYPH = 18  # side of an icon beside text
 CONTROL = 36  # height of buttons and fields
+SCROLL_BAR = 8  # width
 LINK = 24  # height of buttons that look like a word in a heading
 
 

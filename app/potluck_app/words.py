@@ -236,14 +236,14 @@ def memory(status: Status) -> str:
     return tr("{used} of {all}").format(used=used, all=size(limit)) if limit else used
 
 
-def state(of: State) -> str:
-    """The name of a state, whatever its reason."""
-    return tr(TITLES[of])
+def state(of: State, reason: Reason) -> str:
+    """The name of a state that is over."""
+    return tr("Shutting down") if (of, reason) == (State.DRAINING, Reason.SHUTDOWN) else tr(TITLES[of])
 
 
 def advice(given: str) -> str:
-    """What to do about something, as a sentence; empty if there is nothing to do."""
-    return sentence(given) if given else ""
+    """What to do about something; it may begin with a command, so its first letter stays small."""
+    return tr("What to do: {advice}.").format(advice=given.rstrip(".")) if given else ""
 
 
 def time_of_day(at: float) -> str:
@@ -334,7 +334,12 @@ def failure(error: PotluckError) -> str:
 
 
 def sentence(part: str) -> str:
-    return f"{part[0].upper()}{part[1:].rstrip('.')}."
+    return f"{capital(part).rstrip('.')}."
+
+
+def capital(part: str) -> str:
+    """With a large first letter."""
+    return f"{part[:1].upper()}{part[1:]}"
 
 
 def _range(start: int, end: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
-from potluck_app.activity import ActivityPage
+from potluck_app.activity import ActivityPage, told
 from potluck_app.diagnostics import DiagnosticsPage
 from potluck_app.earnings import EarningsPage
 from potluck_app.export import Export
@@ -196,6 +196,14 @@ def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
     assert len(link.named("history")) == 2
 
 
+def test_the_way_to_a_state_is_not_told_twice() -> None:
+    aside = Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom")
+    leaving = replace(aside, state=State.DRAINING)
+    other = replace(leaving, text="Shutting down", reason=Reason.SHUTDOWN)
+    assert told((other, leaving, aside)) == [other, aside]
+    assert told((leaving,)) == [leaving]
+
+
 def test_an_empty_history_says_so() -> None:
     page = ActivityPage(FakeLink(ANSWERS | {"history": History(())}))
     page.refresh()
@@ -217,7 +225,7 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
     texts = shown(page)
     order = [texts.index(said) for said in ("The disk is full", "No GPU", "1 check found nothing wrong")]
     assert order == sorted(order)
-    assert "Free it." in texts
+    assert "What to do: free it." in texts
     (label,) = [label for label in page.findChildren(QLabel) if label.text() == "The disk is full"]
     assert label.accessibleName() == "Problem: The disk is full"
 
