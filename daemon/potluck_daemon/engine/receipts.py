@@ -47,6 +47,7 @@ _MAX_TABS = 4096
 _SETTLE_S = 600.0  # how long a closed tab waits for its last receipt
 _BOOKED_TIMEOUT_S = 4.0
 _VOUCHERS_EVERY_S = 60.0  # of one donor
+_VOUCHERS_GAP_S = 0.2  # whoever shows them: the daemon checks 24 signatures each time
 
 
 @dataclass(slots=True, eq=False)
@@ -118,6 +119,7 @@ class Tabs:
         self._worth: Mapping[PeerId, int] = {}
         self._client_worth: Mapping[PeerId, int] = {}  # replaced, never changed: other threads read it
         self._shown_at: OrderedDict[PeerId, float] = OrderedDict()
+        self._next_show_at = 0.0
         self._booked = asyncio.Event()  # and made anew at once
 
     def begin(self, identity: Identity, swarm: Swarm, parameters: tuple[int, ...]) -> None:
@@ -280,9 +282,10 @@ class Tabs:
 
     def _show(self, account: PeerId, vouchers: Sequence[bytes]) -> None:
         now = time.monotonic()
-        if now - self._shown_at.get(account, -_VOUCHERS_EVERY_S) < _VOUCHERS_EVERY_S:
+        is_early = now - self._shown_at.get(account, -_VOUCHERS_EVERY_S) < _VOUCHERS_EVERY_S
+        if is_early or now < self._next_show_at:
             return
-        self._shown_at[account] = now
+        self._shown_at[account], self._next_show_at = now, now + _VOUCHERS_GAP_S
         if len(self._shown_at) > _MAX_TABS:
             self._shown_at.popitem(last=False)
         self._tell_vouchers(vouchers)

@@ -16,29 +16,53 @@ MAX_SHOWN = 8
 
 
 def keep(database: sqlite3.Connection, vouchers: Iterable[bytes], owner: bytes, now: float) -> int:
-    """Remember those that are genuine and tell something new; how many. The oldest make room."""
-    kept = 0
-    for data in vouchers:
-        try:
-            voucher = read_voucher(data)
-        except ReceiptError:
-            continue
-        receipt, giver = voucher.countersigned.receipt, voucher.countersigned.receipt.server
-        if owner in (giver, voucher.delegation.owner) or giver == voucher.delegation.owner:
-            continue  # what we received or gave is in our own books
-        row = (giver, receipt.tab, voucher.delegation.owner, receipt.seq, receipt.work.microcredits, int(now))
-        kept += database.execute(
-            "INSERT INTO voucher VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
-            " SET seq = excluded.seq, microcredits = excluded.microcredits, seen_at = excluded.seen_at"
-            " WHERE excluded.seq > seq AND excluded.owner = owner",
-            row,
-        ).rowcount
-    database.execute(
-        "DELETE FROM voucher WHERE (server, name) IN"
-        " (SELECT server, name FROM voucher ORDER BY seen_at DESC, microcredits DESC LIMIT -1 OFFSET ?)",
-        (MAX_KEPT,),
-    )
+    """Remember those that are genuine, tell something new, and can matter here; how many. The oldest make room."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        kept = sum(_keep(database, data, owner, now) for data in vouchers)
+        database.execute(
+            "DELETE FROM voucher WHERE (server, name) IN"
+            " (SELECT server, name FROM voucher ORDER BY seen_at DESC, microcredits DESC LIMIT -1 OFFSET ?)",
+            (MAX_KEPT,),
+        )
+        database.execute("COMMIT")
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
     return kept
+
+
+def _keep(database: sqlite3.Connection, data: bytes, owner: bytes, now: float) -> int:
+    try:
+        voucher = read_voucher(data)
+    except ReceiptError:
+        return 0
+    receipt, giver, receiver = (
+        voucher.countersigned.receipt,
+        voucher.countersigned.receipt.server,
+        voucher.delegation.owner,
+    )
+    if owner in (giver, receiver) or giver == receiver or not _is_known(database, receiver):
+        return 0  # what we gave or received is in our own books
+    return database.execute(
+        "INSERT INTO voucher VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
+        " SET seq = excluded.seq, microcredits = excluded.microcredits, seen_at = excluded.seen_at"
+        " WHERE excluded.seq > seq AND excluded.owner = owner",
+        (giver, receipt.tab, receiver, receipt.seq, receipt.work.microcredits, int(now)),
+    ).rowcount
+
+
+def _is_known(database: sqlite3.Connection, receiver: bytes) -> bool:
+    """Whether the word of this donor is worth anything: it did something for us, or for somebody whose word is.
+
+    Anything else would only push out what matters.
+    """
+    found = database.execute(
+        "SELECT EXISTS (SELECT 1 FROM account WHERE key = :key AND credits > 0)"
+        " OR EXISTS (SELECT 1 FROM voucher WHERE server = :key)",
+        {"key": receiver},
+    ).fetchone()
+    return bool(found[0])
 
 
 def vouched(database: sqlite3.Connection) -> dict[tuple[bytes, bytes], int]:

@@ -143,6 +143,28 @@ def test_entries_are_read_page_by_page(ledger: Ledger) -> None:
     assert {item.payee for item in first.entries} == {ME.peer_id}
 
 
+def test_vouchers_of_donors_whose_word_is_worth_nothing_are_not_kept(ledger: Ledger) -> None:
+    helper, friend, stranger = (Identity.generate() for _ in range(3))
+    by_helper, by_friend = Session(friend, owner=helper), Session(stranger, owner=friend)
+    chain = [by_friend.voucher(5), by_helper.voucher(5), by_friend.voucher(6)]
+    assert ledger.keep_vouchers(chain, NOW) == 0
+    ledger.book([Session(helper, owner=ME).booking(10, is_countersigned=True)], NOW)
+    assert ledger.keep_vouchers(chain, NOW) == 2  # in this order: the helper's word makes the friend's worth something
+    assert ledger.keep_vouchers(chain, NOW) == 0
+    assert ledger.worths([stranger.peer_id]) == {stranger.peer_id: 5}
+
+
+def test_vouchers_about_ourselves_and_for_oneself_are_not_kept(ledger: Ledger) -> None:
+    helper = Identity.generate()
+    ledger.book([Session(helper, owner=ME).booking(10, is_countersigned=True)], NOW)
+    shown = [
+        Session(ME, owner=helper).voucher(5),
+        Session(helper, owner=ME).voucher(5),
+        Session(helper, owner=helper).voucher(5),
+    ]
+    assert ledger.keep_vouchers(shown, NOW) == 0
+
+
 def test_check_finds_credit_that_no_receipt_explains(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite", ME)
     ledger.book([Session(ME).booking(5)], NOW)
