@@ -17,13 +17,14 @@ import numpy as np
 
 from potluck.protocol.blocks import Span
 from potluck_daemon.placement.plan import MOST_SERVERS, plan_moves
-from potluck_daemon.placement.price import Floats, Ints, best_places
+from potluck_daemon.placement.price import Floats, Ints, best_places, mean_of
 from potluck_daemon.placement.swarm_map import SwarmMap
 
 CHECK_S = 15.0  # between two looks for a better place
-_MIN_GAIN = 0.0015  # of the mean coverage; below, moves cost more than they bring
+_MIN_GAIN = 0.003  # of the mean coverage; below, moves cost more than they bring
+_MIN_SHARE = 0.5  # of what the server bears: in a large swarm none gains more alone, and holes must be filled
 _MOVES_AT_A_TIME = 2.0  # expected of the whole swarm between two looks
-_ASKED = 256  # servers whose wish to move is computed; of more, a sample tells enough
+_ASKED = 64  # servers whose wish to move is computed; of more, a sample tells enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +40,43 @@ def choose_span(swarm_map: SwarmMap) -> Span:
     """Where a server that joins should serve."""
     rows = np.array([swarm_map.me])
     start = best_places(swarm_map.coverage(swarm_map.servers.spans), swarm_map.servers.rows(rows)).start[0]
-    return _span(swarm_map, int(start))
+    return _span(swarm_map, swarm_map.me, int(start))
 
 
 def next_move(swarm_map: SwarmMap) -> Move | None:
     """Where a server that is at rest should go; None: it is where it should be."""
-    if not swarm_map.at_rest[swarm_map.me]:
-        raise ValueError("only a server that is at rest can move; one that serves nothing has to choose a span")
-    if len(swarm_map.peers) <= MOST_SERVERS:
-        return _part_of_plan(swarm_map)
+    if swarm_map.servers.length[swarm_map.me] == 0:
+        raise ValueError("a server that serves nothing has to choose a span, not to move")
+    is_small = len(swarm_map.peers) <= MOST_SERVERS
+    moves = planned_moves(swarm_map) if is_small else single_moves(swarm_map, np.array([swarm_map.me]))
+    return moves.get(swarm_map.me)
+
+
+def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, Move]:
+    """What each of these servers should do while the others stay where they are, by row."""
     coverage = swarm_map.coverage(swarm_map.soon)
-    start, gain = wishes(swarm_map, coverage, np.array([swarm_map.me]))
-    if gain[0] == 0.0:
-        return None
-    others = np.flatnonzero(swarm_map.at_rest)
-    others = others[others != swarm_map.me]
-    step = -(-len(others) // _ASKED)
-    asked = others[::step] if step else others  # peers' ids are random, so that every n-th is a fair sample
-    wished = gain[0] + step * wishes(swarm_map, coverage, asked)[1].sum()
-    return Move(_span(swarm_map, int(start[0])), float(gain[0]), min(1.0, _MOVES_AT_A_TIME * float(gain[0] / wished)))
+    start, gain = _wishes(swarm_map, coverage, rows)
+    if not gain.any():
+        return {}
+    at_rest = np.flatnonzero(swarm_map.at_rest)
+    asked = at_rest[:: -(-len(at_rest) // _ASKED)]  # peers' ids are random, so that every n-th is a fair sample
+    of_all = _wishes(swarm_map, coverage, asked)[1].sum() * len(at_rest) / len(asked)
+    chance = np.minimum(1.0, _MOVES_AT_A_TIME * gain / np.maximum(of_all, gain).clip(1e-12))
+    return {
+        int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(start[i])), float(gain[i]), float(chance[i]))
+        for i in np.flatnonzero(gain)
+    }
 
 
-def wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints) -> tuple[Ints, Floats]:
-    """Where these servers would go, and what that is worth; 0: not worth a move."""
-    places = best_places(coverage, swarm_map.servers.rows(rows))
-    return places.start, np.where(places.gain > _MIN_GAIN, places.gain, 0.0)
+def planned_moves(swarm_map: SwarmMap) -> dict[int, Move]:
+    """What the servers of a small swarm should do together, by their rows."""
+    rows = np.flatnonzero(swarm_map.at_rest)
+    servers = swarm_map.servers.rows(rows)
+    plan = plan_moves(swarm_map.coverage(swarm_map.soon), servers)
+    return {
+        int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(plan.start[i])), plan.gain, 1.0)
+        for i in np.flatnonzero(plan.start != servers.start)
+    }
 
 
 def load_order(swarm_map: SwarmMap, span: Span) -> list[int]:
@@ -98,15 +111,13 @@ def rarest_missing(coverage: Floats, fetch_s: Floats) -> list[int]:
     return [int(block) for block in np.argsort(coverage, kind="stable") if fetch_s[block] > 0]
 
 
-def _part_of_plan(swarm_map: SwarmMap) -> Move | None:
-    """The own part of what a small swarm should do together."""
-    rows = np.flatnonzero(swarm_map.at_rest)
-    plan = plan_moves(swarm_map.coverage(swarm_map.soon), swarm_map.servers.rows(rows))
-    start = int(plan.start[np.searchsorted(rows, swarm_map.me)])
-    if start == swarm_map.servers.start[swarm_map.me]:
-        return None
-    return Move(_span(swarm_map, start), plan.gain, 1.0)
+def _wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints) -> tuple[Ints, Floats]:
+    """Where these servers would go, and what that is worth; 0: not worth a move."""
+    servers = swarm_map.servers.rows(rows)
+    places = best_places(coverage, servers)
+    least = np.minimum(_MIN_GAIN, _MIN_SHARE * servers.throughput_tps / mean_of(coverage))
+    return places.start, np.where(places.gain > least, places.gain, 0.0)
 
 
-def _span(swarm_map: SwarmMap, start: int) -> Span:
-    return Span(start, start + int(swarm_map.servers.window[swarm_map.me]))
+def _span(swarm_map: SwarmMap, row: int, start: int) -> Span:
+    return Span(start, start + int(swarm_map.servers.window[row]))

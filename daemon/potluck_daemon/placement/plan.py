@@ -25,7 +25,7 @@ from potluck_daemon.placement.price import (
 )
 
 MOST_SERVERS = 40  # above, single moves reach the same
-_TRIES = 48  # searches, each from another first step
+_TRIES = 24  # searches, each from another first step
 _MOST_MOVES = 4  # in one search, after the first step
 _COST_OF_A_MOVE = 0.003  # in mean coverage
 _MOST_FETCH_S = 90.0  # a part that comes later than the others is none
@@ -48,7 +48,7 @@ def plan_moves(coverage: Floats, servers: Servers) -> Plan:
     """
     rng = np.random.default_rng(0)
     mean = mean_of(coverage)
-    now = soft_min(coverage, mean)
+    now = float(soft_min(coverage, mean))
     others = np.maximum(coverage - servers.throughput_tps @ servers.spans, 0.0)
     fits = np.arange(len(coverage)) + servers.window[:, None] <= len(coverage)
     may_begin = fits & (fetch_s_of_windows(servers) <= _MOST_FETCH_S)
@@ -59,7 +59,7 @@ def plan_moves(coverage: Floats, servers: Servers) -> Plan:
             row = rng.integers(len(start))
             start[row] = rng.choice(np.append(np.flatnonzero(may_begin[row]), start[row]))
         tried = _improved(others, _moved(servers, start), may_begin, mean)
-        worth = soft_min(others + tried.throughput_tps @ tried.spans, mean)
+        worth = float(soft_min(others + tried.throughput_tps @ tried.spans, mean))
         gain = worth - now - _COST_OF_A_MOVE * int((tried.start != servers.start).sum())
         if gain > best.gain:
             best = Plan(tried.start, gain)
@@ -74,7 +74,7 @@ def _improved(others: Floats, servers: Servers, may_begin: Bools, mean: float) -
         worth, _ = worth_of_windows(np.maximum(coverage - spans, 0.0), servers, mean)
         worth = np.where(may_begin, worth, 0.0)
         row, block = np.unravel_index(np.argmax(worth), worth.shape)
-        if worth[row, block] <= soft_min(coverage, mean) * (1 + 1e-4):
+        if worth[row, block] <= float(soft_min(coverage, mean)) * (1 + 1e-4):
             break
         start = servers.start.copy()
         start[row] = block

@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-_DOUBLINGS = 4  # the soft minimum has sharpness 2^4: 8 looks past the thinnest block, 24 misses the second thinnest
+_DOUBLINGS = 5  # the soft minimum has sharpness 2^5; with 8 or 16 it looks past the thinnest blocks
 _FLOOR = 0.02  # of the mean coverage, added to every block: an empty one is dear, but not infinitely so
-_HORIZON_S = 3600.0  # a place that takes longer to fetch is worth nothing: volunteers do not stay for ever
+_HORIZON_S = 120.0  # a place that takes so long to fetch is worth half: the swarm will look different by then
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class Servers:
 
     start: Ints  # of the span that it serves or is about to
     length: Ints  # of that span; 0: it has none yet
-    window: Ints  # blocks that it can hold, 1 to all
+    window: Ints  # blocks that it can hold; 0: it stays where it is
     throughput_tps: Floats
     fetch_s: Floats  # until a block's files are on its disk; 0: they are
 
@@ -65,8 +65,8 @@ def best_places(coverage: Floats, servers: Servers) -> Places:
     mean = mean_of(coverage)
     others = np.maximum(coverage - servers.spans * servers.throughput_tps[:, None], 0.0)
     worth, now = worth_of_windows(others, servers, mean)
-    fetch_s = _sums(servers.fetch_s, servers.window)
-    gain = np.where(worth > 0, (worth - now[:, None]) * np.maximum(0.0, 1.0 - fetch_s / _HORIZON_S), -np.inf)
+    fetch_s = fetch_s_of_windows(servers)
+    gain = np.where(worth > 0, (worth - now[:, None]) * _HORIZON_S / (_HORIZON_S + fetch_s), -np.inf)
     start = np.argmax(gain, axis=1)
     return Places(start, gain[np.arange(len(start)), start])
 
@@ -80,26 +80,24 @@ def worth_of_windows(others: Floats, servers: Servers, mean: float) -> tuple[Flo
         others: [servers, blocks], coverage without the server.
     """
     relative = others / mean
-    without = _price(relative)
-    with_it = _price(relative + (servers.throughput_tps / mean)[:, None])
-    before, inside = _prefix_sums(without), _prefix_sums(with_it)
-
-    def worth(start: Ints, end: Ints) -> Floats:
-        # What lies outside is never a difference of large sums: beside the price of one empty block, all else is noise.
-        first, last = np.take_along_axis(before, start, 1), before[:, -1:] - np.take_along_axis(before, end, 1)
-        middle = np.take_along_axis(inside, end, 1) - np.take_along_axis(inside, start, 1)
-        return _worth(np.maximum(first + last, 0.0) + np.maximum(middle, 0.0), others.shape[1])
-
-    starts = np.broadcast_to(np.arange(others.shape[1]), others.shape)
-    ends = starts + servers.window[:, None]
-    fits = ends <= others.shape[1]
-    now = worth(servers.start[:, None], (servers.start + servers.length)[:, None])
-    return np.where(fits, worth(starts, np.where(fits, ends, starts)), 0.0), now[:, 0]
+    without = _prefix_sums(_price(relative))
+    with_it = _prefix_sums(_price(relative + (servers.throughput_tps / mean)[:, None]))
+    num_blocks = others.shape[1]
+    ends = _ends(servers.window, num_blocks)
+    # What lies outside is never a difference of large sums: beside the price of one empty block, all else is noise.
+    outside = without[:, :-1] + np.maximum(without[:, -1:] - without.take(ends), 0.0)
+    inside = np.maximum(with_it.take(ends) - with_it[:, :-1], 0.0)
+    fits = np.arange(num_blocks) + servers.window[:, None] <= num_blocks
+    worth = np.where(fits, _worth(outside + inside, num_blocks), 0.0)
+    rows, end = np.arange(len(others)), servers.start + servers.length
+    outside_now = without[rows, servers.start] + np.maximum(without[:, -1] - without[rows, end], 0.0)
+    inside_now = np.maximum(with_it[rows, end] - with_it[rows, servers.start], 0.0)
+    return worth, _worth(outside_now + inside_now, num_blocks)
 
 
-def soft_min(coverage: Floats, mean: float) -> float:
-    """What the swarm is worth, in mean coverage."""
-    return float(_worth(_price(coverage / mean).sum(keepdims=True), len(coverage))[0])
+def soft_min(coverage: Floats, mean: float) -> Floats:
+    """What the swarm is worth, in mean coverage. Shapes: [..., blocks] -> [...]."""
+    return _worth(_price(coverage / mean).sum(axis=-1), coverage.shape[-1])
 
 
 def mean_of(coverage: Floats) -> float:
@@ -108,7 +106,9 @@ def mean_of(coverage: Floats) -> float:
 
 def fetch_s_of_windows(servers: Servers) -> Floats:
     """[servers, blocks]: until all files of the window at that block are on disk."""
-    return _sums(servers.fetch_s, servers.window)
+    sums = _prefix_sums(servers.fetch_s)
+    fetch_s: Floats = sums.take(_ends(servers.window, servers.fetch_s.shape[1])) - sums[:, :-1]
+    return fetch_s
 
 
 def _price(relative: Floats) -> Floats:
@@ -119,7 +119,7 @@ def _price(relative: Floats) -> Floats:
 
 
 def _worth(prices: Floats, num_blocks: int) -> Floats:
-    worth = np.maximum(prices, 1e-300) / num_blocks
+    worth: Floats = np.maximum(prices, 1e-300) / num_blocks
     for _ in range(_DOUBLINGS):
         worth = np.sqrt(worth)
     return 1.0 / worth
@@ -132,8 +132,8 @@ def _prefix_sums(values: Floats) -> Floats:
     return sums
 
 
-def _sums(values: Floats, window: Ints) -> Floats:
-    """[servers, blocks]: over the window that begins at each block, cut at the last one."""
-    sums = _prefix_sums(values)
-    ends = np.minimum(np.arange(values.shape[1]) + window[:, None], values.shape[1])
-    return np.take_along_axis(sums, ends, axis=1) - sums[:, :-1]
+def _ends(window: Ints, num_blocks: int) -> Ints:
+    """[servers, blocks]: where in flattened prefix sums the window ends that begins at each block; cut at the last."""
+    ends = np.minimum(np.arange(num_blocks) + window[:, None], num_blocks)
+    flat: Ints = ends + (num_blocks + 1) * np.arange(len(window))[:, None]
+    return flat

@@ -1,0 +1,103 @@
+"""Our policy in the simulation: the engine's own functions decide, this only carries out what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+from potluck_daemon.placement.choose import (
+    CHECK_S,
+    Move,
+    choose_span,
+    load_order,
+    planned_moves,
+    rarest_missing,
+    single_moves,
+)
+from potluck_daemon.placement.plan import MOST_SERVERS
+from potluck_daemon.placement.price import Floats, Ints
+
+from benchmarks.simulation.scenario import scenario
+from benchmarks.simulation.swarm import Swarm
+from potluck.protocol.blocks import Span
+
+PREFETCH_GB_AN_HOUR = 2.0  # in the background; with joins and moves it stays below 3
+
+
+class Potluck:
+    """Go live block by block from the neediest, make before break, fetch what may be needed later."""
+
+    def __init__(self) -> None:
+        model, churn = scenario()["model"], scenario()["churn"]
+        self.ghost_s = tuple(churn["ghost_record_s"]["fast_detection"])
+        self.gb_a_block: float = model["block_gb_4bit"]
+        self._load_s: float = churn["load_s_per_block"]["potluck"]
+        self._most_on_disk: int = churn["host_disk_cache_blocks"]
+        self._next_check_s: Floats = np.zeros(0)
+        self._prefetched_s: Floats = np.zeros(0)  # until when a row's prefetching is paid for
+        self._planned_for: tuple[bytes, ...] = ()
+        self._plan: dict[int, Move] = {}
+
+    def join(self, swarm: Swarm, row: int) -> None:
+        if not len(self._next_check_s):
+            self._next_check_s, self._prefetched_s = np.zeros((2, len(swarm.is_here)))
+        view = swarm.seen_with(row)
+        span = choose_span(view)
+        blocks = np.array(load_order(view, span))
+        swarm.start[row], swarm.length[row] = span.start, len(span)
+        self._go_live(swarm, row, blocks, swarm.fetch(row, blocks))
+        self._next_check_s[row] = swarm.now_s + CHECK_S * (1 + swarm.rng.random())
+        self._prefetched_s[row] = swarm.now_s
+
+    def tick(self, swarm: Swarm) -> None:
+        at_rest = swarm.seen_rows[swarm.seen.at_rest]
+        free = at_rest[swarm.is_here[at_rest] & (swarm.busy_until_s[at_rest] <= swarm.now_s)]
+        due = free[self._next_check_s[free] <= swarm.now_s]
+        self._next_check_s[due] = swarm.now_s + CHECK_S
+        if len(due):
+            for row, move in self._moves(swarm, due).items():
+                if swarm.rng.random() < move.chance:
+                    self._move(swarm, row, move.target)
+        self._prefetch(swarm, free)
+
+    def _moves(self, swarm: Swarm, rows: Ints) -> dict[int, Move]:
+        """What `next_move` tells each of these servers, without doing the same work for each again."""
+        seen = swarm.seen
+        indices = np.searchsorted(swarm.seen_rows, rows)
+        if len(seen.peers) > MOST_SERVERS:
+            moves = single_moves(seen, indices)
+        else:
+            state = (seen.live.tobytes(), seen.servers.start.tobytes(), seen.servers.fetch_s.tobytes())
+            if state != self._planned_for:
+                self._planned_for, self._plan = state, planned_moves(seen)
+            moves = self._plan
+        return {int(swarm.seen_rows[i]): moves[int(i)] for i in indices if int(i) in moves}
+
+    def _move(self, swarm: Swarm, row: int, target: Span) -> None:
+        """As the engine does: fetch all that is missing, let go what does not stay, add block after block."""
+        old = range(swarm.start[row], swarm.start[row] + swarm.length[row])
+        gone = np.array([block for block in old if block not in target])
+        come = np.array([block for block in load_order(swarm.seen_with(row), target) if block not in old])
+        if len(gone) < len(old):  # from what stays outwards
+            come = np.sort(come)[:: 1 if target.start > old.start else -1]
+        begins_s = float(swarm.fetch(row, come).max())
+        swarm.start[row], swarm.length[row] = target.start, len(target)
+        self._go_live(swarm, row, come, np.full(len(come), begins_s))
+        swarm.live_until_s[row, gone] = begins_s
+        swarm.result.moves += 1
+
+    def _go_live(self, swarm: Swarm, row: int, blocks: Ints, on_disk_s: Floats) -> None:
+        """One after the other, as their files arrive."""
+        live_s = swarm.now_s
+        for block, arrival_s in zip(blocks, on_disk_s, strict=True):
+            live_s = max(live_s, arrival_s) + self._load_s
+            swarm.live_from_s[row, block], swarm.live_until_s[row, block] = live_s, np.inf
+        swarm.busy_until_s[row] = live_s
+
+    def _prefetch(self, swarm: Swarm, rows: Ints) -> None:
+        each_s = 3600.0 * self.gb_a_block / PREFETCH_GB_AN_HOUR
+        due = rows[self._prefetched_s[rows] + each_s <= swarm.now_s]
+        self._prefetched_s[due] = swarm.now_s
+        due = due[np.isfinite(swarm.on_disk_s[due]).sum(axis=1) < self._most_on_disk]
+        coverage = swarm.seen.coverage(swarm.seen.soon) if len(due) else np.zeros(0)
+        for row in due:
+            missing = rarest_missing(coverage, np.isinf(swarm.on_disk_s[row]).astype(float))
+            swarm.fetch(row, np.array(missing[:1]))
