@@ -68,7 +68,7 @@ def choose_peers(servers: Iterable[LiveServer], me: PeerId, span: Span | None, r
     rng.shuffle(others)
     ends = () if span is None else (span.start - 1, span.end)
     near = [server for server in others if any(block in server.span for block in ends)]
-    return [server.peer_id for server in dict.fromkeys((*near, *others))][:_MAX_PEERS]
+    return list(dict.fromkeys(server.peer_id for server in (*near, *others)))[:_MAX_PEERS]
 
 
 def worth(links: Sequence[float]) -> float:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from potluck.errors import PotluckError
 from potluck.p2p.config import HostConfig
-from potluck.p2p.network import Host
+from potluck.p2p.network import UnaryHandler
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.dial_back import DIAL_BACK, DialBack, decode_answer, encode_answer
@@ -53,8 +53,14 @@ class Finding:
     num_reached: int = 0  # of them reached this node
 
 
-class DialledHost(Host, Protocol):
-    """What this needs of a node."""
+class DialledHost(Protocol):
+    """What this needs of a node; see `Host` and `Libp2pHost`."""
+
+    async def addresses(self) -> tuple[str, ...]: ...
+
+    async def serve_unary(self, protocol: str, handler: UnaryHandler) -> None: ...
+
+    async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes: ...
 
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]: ...
 

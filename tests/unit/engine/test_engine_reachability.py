@@ -1,0 +1,135 @@
+"""Who asks whom to be dialled, and what follows from the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from potluck_daemon.engine.reachability import Finding, Reach, Reachability, is_local, judge, relays_of
+
+from potluck.p2p.config import HostConfig
+from potluck.p2p.fake import FakeHost, FakeNetwork
+from potluck.p2p.network import UnaryHandler
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.dial_back import DIAL_BACK, DialBack, decode_answer
+
+HOME, PUBLIC = "192.168.77.2", "45.45.7.1"
+
+
+class Node:
+    """A fake host with an address, and a world in which only `reachable` ones can be dialled."""
+
+    def __init__(self, network: FakeNetwork, ip: str, seen_at: str, reachable: set[str]) -> None:
+        self.host: FakeHost = network.start()
+        self.ip, self.seen_at, self.reachable = ip, seen_at, reachable
+        self.others: list[Node] = []
+        self.dialled: list[tuple[tuple[str, ...], str]] = []
+        self.peer_id = self.host.peer_id
+
+    async def serve_unary(self, protocol: str, handler: UnaryHandler) -> None:
+        await self.host.serve_unary(protocol, handler)
+
+    async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
+        return await self.host.call(peer, protocol, body, timeout_s=timeout_s)
+
+    async def addresses(self) -> tuple[str, ...]:
+        return (f"/ip4/127.0.0.1/tcp/31330/p2p/{self.peer_id}", f"/ip4/{self.ip}/tcp/31330/p2p/{self.peer_id}")
+
+    async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
+        return {other.peer_id: (f"/ip4/{other.seen_at}/tcp/40000",) for other in self.others}
+
+    async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool:
+        self.dialled.append((tuple(addrs), seen_as))
+        return any(addr in self.reachable for addr in addrs)
+
+
+async def pair(*, open_port: bool) -> tuple[Node, Node]:
+    """A node behind a router at 45.45.7.3, and a public one."""
+    network, router = FakeNetwork(), "45.45.7.3"
+    reachable = {f"/ip4/{PUBLIC}/tcp/31330"} | ({f"/ip4/{router}/tcp/31330"} if open_port else set())
+    home, public = Node(network, HOME, router, reachable), Node(network, PUBLIC, PUBLIC, reachable)
+    home.others, public.others = [public], [home]
+    return home, public
+
+
+@pytest.mark.parametrize(
+    ("answers", "reach"),
+    [
+        ([], Reach.UNKNOWN),
+        ([None, None], Reach.UNKNOWN),
+        ([True], Reach.DIRECT),
+        ([True, False], Reach.DIRECT),
+        ([False, None], Reach.RELAYED),
+        ([True, False, False], Reach.RELAYED),
+    ],
+)
+def test_half_of_those_that_answer_must_have_reached_a_node(answers: list[bool | None], reach: Reach) -> None:
+    assert judge(answers).reach is reach
+
+
+@pytest.mark.parametrize(("open_port", "reach"), [(True, Reach.DIRECT), (False, Reach.RELAYED)])
+async def test_a_peer_dials_the_address_it_sees_with_the_ports_that_are_told(open_port: bool, reach: Reach) -> None:
+    home, public = await pair(open_port=open_port)
+    await Reachability(public, relays=False).serve()
+    finding = await Reachability(home, relays=False).find_out()
+    assert finding == Finding(reach, 1, int(open_port))
+    assert public.dialled == [(("/ip4/45.45.7.3/tcp/31330",), "")]
+
+
+async def test_a_node_that_relays_has_itself_dialled_by_whoever_asks_before_it_answers() -> None:
+    home, public = await pair(open_port=False)
+    asked, asking = Reachability(public, relays=True), Reachability(home, relays=True)
+    await asked.serve()
+    await asking.serve()
+    assert (await asking.find_out()).reach is Reach.RELAYED
+    assert home.dialled == [((f"/ip4/{PUBLIC}/tcp/31330",), "/ip4/45.45.7.3/tcp/40000")]
+    await asking.find_out()
+    assert len(home.dialled) == 1  # once is enough
+
+
+async def test_nobody_is_dialled_on_somebody_elses_word() -> None:
+    home, public = await pair(open_port=True)
+    await Reachability(public, relays=False).serve()
+    others = DialBack(("/ip4/8.8.8.8/tcp/25", "/ip6/2001:db8::1/tcp/25", "/dns4/example.org/tcp/25")).to_bytes()
+    await home.call(public.peer_id, DIAL_BACK, others, timeout_s=5)
+    assert public.dialled == [(("/ip4/45.45.7.3/tcp/25",), "")]  # its own router, nobody else's
+
+
+async def test_a_peer_that_comes_through_a_relay_is_not_dialled() -> None:
+    home, public = await pair(open_port=True)
+    await Reachability(public, relays=False).serve()
+    home.seen_at = "45.45.7.9/tcp/1/p2p/x/p2p-circuit"
+    body = DialBack(("/ip4/45.45.7.9/tcp/1",)).to_bytes()
+    assert not decode_answer(await home.call(public.peer_id, DIAL_BACK, body, timeout_s=5))
+    assert public.dialled == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\xff" * 20,
+        DialBack(("/ip4/1.2.3.4/tcp/1,/ip4/5.6.7.8/tcp/1",)).to_bytes(),
+        DialBack(("a",) * 3).to_bytes(),
+        DialBack(("/x" * 200,)).to_bytes(),
+        b"\x92\x01\xa0",
+        b"\x92\x91\x01\xa0",
+    ],
+)
+def test_what_is_no_question_is_refused(body: bytes) -> None:
+    with pytest.raises(RemoteError) as caught:
+        DialBack.from_bytes(body)
+    assert caught.value.code is Code.BAD_REQUEST
+
+
+def test_relays_are_the_bootstrap_peers_and_then_who_was_met() -> None:
+    boot = "/ip4/45.45.7.1/tcp/1/p2p/Boot"
+    met = {PeerId("Boot"): ("/ip4/45.45.7.1/tcp/1",), PeerId("Met"): ("/ip4/45.45.7.2/tcp/2",)}
+    relayed = {PeerId("Far"): ("/ip4/45.45.7.1/tcp/1/p2p/Boot/p2p-circuit",)}
+    assert relays_of(HostConfig(bootstrap_peers=(boot,)), met | relayed) == (boot, "/ip4/45.45.7.2/tcp/2/p2p/Met")
+
+
+def test_a_network_within_one_machine_is_local() -> None:
+    assert is_local(HostConfig(bootstrap_peers=("/ip4/127.0.0.1/tcp/1/p2p/x",)))
+    assert not is_local(HostConfig(listen_addrs=("/ip4/0.0.0.0/tcp/0",)))
