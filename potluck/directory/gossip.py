@@ -12,7 +12,7 @@ import contextlib
 import logging
 import math
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -193,7 +193,7 @@ class Gossip:
         hot, self._hot = list(self._hot.values()), {}
         chosen = random.sample(partners, min(FAN_OUT, len(partners)))
         for start in range(0, len(hot), MAX_PUSHED):
-            part = tuple(announcement.sealed for announcement in hot[start : start + MAX_PUSHED])
+            part = [announcement.sealed for announcement in hot[start : start + MAX_PUSHED]]
             await asyncio.gather(*(self._tell(peer, partial(self._push, peer, part)) for peer in chosen))
 
     async def _spread(self) -> None:
@@ -229,9 +229,14 @@ class Gossip:
     async def _compare(self, source: PeerId) -> None:
         self._note(await self.reader.ask(source))
 
-    async def _push(self, peer: PeerId, announcements: tuple[Sealed, ...]) -> None:
-        proof = call_proof(self._swarm, caller=self._host.peer_id, callee=peer)
-        await self._host.call(peer, PUSH, encode_push(Push(proof, announcements)), timeout_s=CALL_TIMEOUT_S)
+    async def _push(self, peer: PeerId, announcements: Sequence[Sealed]) -> None:
+        """All but what the peer said of itself."""
+        message = Push(
+            call_proof(self._swarm, caller=self._host.peer_id, callee=peer),
+            tuple(sealed for sealed in announcements if sealed.peer_id != peer),
+        )
+        if message.announcements:
+            await self._host.call(peer, PUSH, encode_push(message), timeout_s=CALL_TIMEOUT_S)
 
     async def _tell(self, peer: PeerId, work: Callable[[], Awaitable[None]]) -> None:
         """Do it, unless the peer is gone, which is looked into, or does not know how, which is remembered."""

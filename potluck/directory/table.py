@@ -25,6 +25,7 @@ class Table:
     def __init__(self) -> None:
         self.version = 0
         self._of: dict[Kind, dict[PeerId, Announcement]] = {kind: {} for kind in Kind}
+        self._early: dict[PeerId, Announcement] = {}  # heartbeats that came before their records
 
     def take(self, new: Announcement) -> bool:
         """Keep `new` unless something newer is known; whether it says anything new. A later end alone is not news."""
@@ -35,7 +36,15 @@ class Table:
                 return False
         elif (new.sequence, new.expiration) <= (old.sequence, old.expiration):
             return False
+        if old is not None and self._is_early(new):
+            before = self._early.get(new.peer_id)
+            if before is not None and before.sequence >= new.sequence:
+                return False
+            self._early[new.peer_id] = new
+            return True
         known[new.peer_id] = new
+        if new.sealed.kind is Kind.RECORD and (early := self._early.pop(new.peer_id, None)) is not None:
+            self.take(early)
         if new.sealed.kind is Kind.RECORD or old is None or state_of(old) is not state_of(new):
             self.version += 1
         return old is None or new.sequence > old.sequence
@@ -47,7 +56,7 @@ class Table:
         return self._of[kind]
 
     def drop(self, peer: PeerId) -> None:
-        for known in self._of.values():
+        for known in (*self._of.values(), self._early):
             known.pop(peer, None)
 
     def expire(self, now: float, *, beatless: bool = True) -> None:
@@ -88,6 +97,11 @@ class Table:
                 if suspect in beats and beat.sequence > beats[suspect].sequence:
                     words[suspect] += 1
         return frozenset(peer for peer, count in words.items() if count >= SUSPECTING)
+
+    def _is_early(self, new: Announcement) -> bool:
+        """Whether it is a heartbeat that goes with a record still on its way: until then the one before counts."""
+        record = self._of[Kind.RECORD].get(new.peer_id)
+        return record is not None and new.record > record.sequence and state_of(new) is not ServerState.OFFLINE
 
     def _live(self, peer: PeerId, peers: Mapping[bytes, PeerId]) -> LiveServer:
         record, beat = self._of[Kind.RECORD][peer].value, self._of[Kind.HEARTBEAT][peer].value
