@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from potluck_daemon.cli.connect import daemon, hello_or_none, start_daemon
 from potluck_daemon.cli.options import add_json, print_json
-from potluck_daemon.units import installed, start_service
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
+from potluck_daemon.units import installed, start_service
 
 DESCRIPTION = """\
 Start the daemon in the background, unless it runs already. It serves blocks of the swarm you joined and steps aside
