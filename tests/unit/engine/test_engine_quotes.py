@@ -53,13 +53,13 @@ def test_a_later_step_of_an_old_session_uses_no_reservation() -> None:
     assert line.reservations.pages(0.0) == 5
 
 
-def test_nobody_holds_more_than_half_of_what_is_free_however_often_they_ask() -> None:
+def test_one_client_holds_half_and_all_hold_three_quarters_of_what_is_free_however_often_they_ask() -> None:
     held = Reservations()
     granted = [held.hold(ANNA, pages=40, rows=1, free=100, now=0.0) for _ in range(20)]
     assert granted[:3] == [40, 10, 0]
     assert held.pages(0.0) <= 50
-    assert held.hold(BOB, pages=80, rows=1, free=100, now=0.0) == 50
-    assert held.pages(0.0) <= 100
+    assert held.hold(BOB, pages=80, rows=1, free=100, now=0.0) == 25
+    assert held.pages(0.0) <= 75
 
 
 def test_rows_that_were_quoted_are_expected_until_they_come_or_do_not() -> None:

@@ -109,7 +109,9 @@ class Paging:
 
     def settle(self, now: float, admitted: Admitted) -> None:
         """Serve the line as far as that is possible now."""
-        wanted = self.admission.most_wanted + self.admission.reservations.pages(now)
+        wanted = self.admission.most_wanted
+        if wanted:  # kept beginnings are not given up for a mere reservation
+            wanted += self.admission.reservations.pages(now)
         while self.free_pages < wanted and self._make_room():
             pass
         while (action := self.admission.next(now, self.free_pages)) is not None:

@@ -1,7 +1,8 @@
 """Memory that is kept for a moment for clients who asked for a quote. Shared by the asyncio and the compute thread.
 
 A reservation is a promise of seconds, so nothing has to be taken back: it ends by itself, or with the first pages that
-a session of its client takes. Nobody can hold more than half of what is free, however often they ask.
+a session of its client takes. One client can hold half of what is free, all together three quarters, however often
+they ask: something is left for those who know no quotes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Reservations:
                 held = tuple(each for each in held if each is not mine[0])
             others = _pages(each for each in held if each.client != client)
             own = _pages(each for each in held if each.client == client)
-            granted = max(min(pages, free // 2 - own, free - others - own), 0)
+            granted = max(min(pages, free // 2 - own, 3 * free // 4 - others - own), 0)
             self._held = (*held, Reservation(client, granted, rows, now + HELD_S))[-_MAX_ALL:]
             return granted
 
