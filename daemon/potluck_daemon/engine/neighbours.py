@@ -16,8 +16,8 @@ from potluck.protocol.codes import RemoteError
 
 WATCHED = 6
 _EVERY_S = 2.0
-_ANSWER_S = 1.5
-_TRIES = 2
+_ANSWER_S = 2.0
+_TRIES = 3  # who is killed refuses at once; who computes with all it has may be slow to answer
 _GONE_S = 60.0  # for so long it is not believed to be there, unless it answers: by then its heartbeat has run out
 
 

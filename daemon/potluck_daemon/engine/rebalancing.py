@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 
 from potluck.blocks.reshaping import NotReshapableError
@@ -27,13 +28,14 @@ from potluck_daemon.engine.events import Moving, OnEvent, Settled
 from potluck_daemon.engine.in_thread import in_thread
 from potluck_daemon.engine.live_span import LiveSpan
 from potluck_daemon.engine.neighbours import Neighbours
-from potluck_daemon.placement.choose import CHECK_S, choose_span, load_order, next_move
+from potluck_daemon.placement.choose import CHECK_S, choose_span, load_order, next_move, single_moves
 from potluck_daemon.placement.swarm_map import ModelSize, Own, SwarmMap
 
 log = logging.getLogger(__name__)
 
 _JITTER = 0.2  # of the pause between two looks: servers that started together must not look together for ever
 _AGAIN_S = 3.0  # after a move: others may have moved at the same time
+_PATIENT_LOOKS = 2  # at blocks that nobody serves and that others should go to
 _JOIN_PAUSE_S = (0.2, 2.0)  # between two choices of who begins, for whoever begins at the same time
 
 
@@ -131,6 +133,7 @@ class Rebalancer:
         self._on_event = on_event
         self._rng = rng
         self._alarm = asyncio.Event()
+        self._looks_in_vain = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -180,14 +183,24 @@ class Rebalancer:
         swarm_map = await self._looking.look(self._live.span)
         why = "the rest of what it joined for"
         if self._target == self._live.span:
-            move = next_move(swarm_map)
-            if move is None or self._rng.random() >= move.chance:
+            target = await self._better_place(swarm_map)
+            if target is None:
                 return False
-            why = _why(swarm_map, move.target, self._live.span)
-            self._announcements.target = move.target
+            why = _why(swarm_map, target, self._live.span)
+            self._announcements.target = target
             await self._announcements.tell()
         await self._reach(load_order(swarm_map, self._target), why)
         return True
+
+    async def _better_place(self, swarm_map: SwarmMap) -> Span | None:
+        """Where to go; None: this is the place."""
+        if len(self._live.span) < min(self._announcements.window, swarm_map.num_blocks):
+            return choose_span(await self._looking.look(None))  # a move that failed left it with less than it can hold
+        move = next_move(swarm_map)
+        self._looks_in_vain = self._looks_in_vain + 1 if move is None and swarm_map.has_holes else 0
+        if self._looks_in_vain > _PATIENT_LOOKS:  # those whom the plan sends there do not go
+            move = single_moves(swarm_map, np.array([swarm_map.me])).get(swarm_map.me)
+        return move.target if move is not None and self._rng.random() < move.chance else None
 
     async def _reach(self, order: Sequence[int], why: str) -> None:
         """Raises PotluckError and others; what is served then is whole."""

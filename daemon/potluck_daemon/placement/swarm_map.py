@@ -104,6 +104,11 @@ class SwarmMap:
         is_done: Bools = (self.servers.spans == self.live).all(axis=1)
         return is_done & (self.servers.length > 0) & (self.servers.window > 0)
 
+    @property
+    def has_holes(self) -> bool:
+        """Whether there are blocks that nobody serves or is about to."""
+        return not bool(self.soon.any(axis=0).all())
+
     def coverage(self, holds: Bools) -> Floats:
         """[blocks]: tokens a second of those who hold each block."""
         return self.servers.throughput_tps @ holds
