@@ -1,14 +1,15 @@
-"""Can others outside of this network reach this machine? Judged from its own addresses; nobody is asked."""
+"""Can others reach this machine? What members of the swarm found who tried; before that, its own addresses."""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psutil
 
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.engine.network_report import NetworkReport
 
 NAME = "NAT"
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
@@ -18,27 +19,52 @@ _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 class NatFacts:
     addresses: tuple[str, ...]  # of all interfaces
     port: int
+    network: NetworkReport = field(default_factory=NetworkReport)  # of the running engine
 
 
 def gather(scene: Scene) -> NatFacts:
     found = [item.address for items in psutil.net_if_addrs().values() for item in items if item.family in _FAMILIES]
-    return NatFacts(tuple(address.partition("%")[0] for address in found), scene.port)
+    is_running = scene.status is not None and scene.status.engine.pid is not None
+    network = scene.status.network if scene.status is not None and is_running else NetworkReport()
+    return NatFacts(tuple(address.partition("%")[0] for address in found), scene.port, network)
 
 
 def judge(facts: NatFacts) -> list[Finding]:
-    addresses = [ipaddress.ip_address(address) for address in facts.addresses]
-    outside = [address for address in addresses if not (address.is_loopback or address.is_link_local)]
+    outside = [address for address in map(ipaddress.ip_address, facts.addresses) if not _is_inside(address)]
     if not outside:
         text = "this machine has no network"
         return [Finding(NAME, Severity.ERROR, text, "connect it; without a network only a swarm on this machine works")]
-    public = {address.version for address in outside if address.is_global}
+    if facts.network.num_asked:
+        return _as_measured(facts)
+    return _as_guessed({address.version for address in outside if address.is_global}, facts)
+
+
+def _as_measured(facts: NatFacts) -> list[Finding]:
+    network = facts.network
+    who = f"{network.num_reached} of {network.num_asked} members that tried"
+    if network.reach == "direct":
+        return [Finding(NAME, Severity.OK, f"{who} reached this machine directly")]
+    text = f"{who} reached this machine directly: it serves through a relay"
+    advice = f"it works, but more slowly; to be reached directly forward {_port(facts)} in the router"
+    return [Finding(NAME, Severity.WARNING, text, advice)]
+
+
+def _as_guessed(public: set[int], facts: NatFacts) -> list[Finding]:
+    """From addresses alone: nothing serves, or nobody was there to try."""
     if 4 in public:
-        text = "this machine has a public address; a firewall may still be in the way"
+        text = "this machine has a public address; a firewall may still be in the way, no member has tried yet"
         return [Finding(NAME, Severity.OK, text)]
     if 6 in public:
         text = "only IPv6 is public; members without IPv6 cannot dial this machine"
         return [Finding(NAME, Severity.NOTE, text)]
-    port = f"TCP port {facts.port}" if facts.port else "the engine's TCP port"
-    text = "all addresses are private: this machine is behind a router"
-    advice = f"members in the same network reach it; for others forward {port} in the router"
+    text = "all addresses are private, and no member has tried yet whether it reaches this machine"
+    advice = f"members in the same network reach it; others through a relay, unless {_port(facts)} is forwarded"
     return [Finding(NAME, Severity.WARNING, text, advice)]
+
+
+def _port(facts: NatFacts) -> str:
+    return f"TCP port {facts.port}" if facts.port else "the engine's TCP port"
+
+
+def _is_inside(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return address.is_loopback or address.is_link_local

@@ -14,6 +14,7 @@ from potluck_daemon.control.schema import Status, SwarmStatus
 from potluck_daemon.doctor import checks, clock, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.engine.network_report import NetworkReport
 from potluck_daemon.settings.places import Places
 from potluck_daemon.states import Reason, State
 
@@ -62,8 +63,10 @@ def places(tmp_path: Path) -> Places:
         (port.judge, port.PortFacts(5, False, True), [ERROR], "another program"),
         (port.judge, port.PortFacts(5, False, False), [OK], "free"),
         (nat.judge, nat.NatFacts(("127.0.0.1", "::1", "fe80::1"), 5), [ERROR], "no network"),
-        (nat.judge, nat.NatFacts(("127.0.0.1", "192.168.1.5"), 5), [WARNING], "behind a router"),
-        (nat.judge, nat.NatFacts(("100.64.0.5",), 5), [WARNING], "behind a router"),  # a provider's own NAT
+        (nat.judge, nat.NatFacts(("127.0.0.1", "192.168.1.5"), 5), [WARNING], "addresses are private"),
+        (nat.judge, nat.NatFacts(("100.64.0.5",), 5), [WARNING], "are private"),  # a provider's own NAT
+        (nat.judge, nat.NatFacts(("8.8.4.4",), 5, NetworkReport("relayed", 3, 0)), [WARNING], "0 of 3"),
+        (nat.judge, nat.NatFacts(("192.168.1.5",), 5, NetworkReport("direct", 3, 2)), [OK], "2 of 3"),
         (nat.judge, nat.NatFacts(("192.168.1.5", "2a00::5"), 5), [NOTE], "only IPv6"),
         (nat.judge, nat.NatFacts(("8.8.4.4",), 5), [OK], "public address"),
         (swarm.judge, swarm.SwarmFacts(None), [NOTE], "no swarm"),
