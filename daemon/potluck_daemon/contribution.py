@@ -96,14 +96,24 @@ class ContributionBook:
 
     def open(self) -> None:
         """A damaged file is kept aside and a new one begun; a folder that cannot be written is logged. Never raises."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            self._database = _connect(self._path)
-        except sqlite3.OperationalError as error:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                self._database = _connect(self._path)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                log.warning("%s is damaged (%s); kept as %s", self._path.name, error, self._put_aside())
+                self._database = _connect(self._path)
+        except (OSError, sqlite3.Error) as error:
             log.warning("cannot keep what was contributed in %s: %s", self._path, error)
-        except sqlite3.DatabaseError as error:
-            log.warning("%s is damaged (%s); kept as %s", self._path.name, error, keep_aside(self._path).name)
-            self._database = _connect(self._path)
+
+    def _put_aside(self) -> str:
+        """Its log goes: SQLite would write what is in it into the new file."""
+        name = keep_aside(self._path).name
+        for end in ("-wal", "-shm"):
+            self._path.with_name(self._path.name + end).unlink(missing_ok=True)
+        return name
 
     def add(self, now: float, amounts: Amounts) -> None:
         hour = int(datetime.fromtimestamp(now).replace(minute=0, second=0, microsecond=0).timestamp())

@@ -63,7 +63,8 @@ class ProcessorMeter:
     """Watts of all processor packages since the look before; None where the kernel does not tell."""
 
     def __init__(self, root: Path = _ROOT) -> None:
-        self._packages = sorted(root.glob("intel-rapl:?"))  # AMD's too; their parts have two numbers
+        zones = sorted(root.glob("intel-rapl:*"))  # AMD's too
+        self._packages = [zone for zone in zones if _name(zone).startswith("package")]  # psys has them in it once more
         self._last: dict[Path, int] = {}  # microjoules
         self.problem = "" if self._packages else "this processor has no power meter that the kernel knows"
 
@@ -85,6 +86,13 @@ class ProcessorMeter:
             joules += ((now - before) if now >= before else (now - before + ceiling)) / 1e6
         self.problem = "" if self._packages else self.problem
         return joules / seconds if self._packages and seconds > 0 else None
+
+
+def _name(zone: Path) -> str:
+    try:
+        return (zone / "name").read_text()
+    except OSError:
+        return ""
 
 
 def _idle(source: EnergySource) -> EnergySource:

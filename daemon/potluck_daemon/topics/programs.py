@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from potluck.errors import PotluckError
 from potluck_daemon.control import schema
 from potluck_daemon.control.method import Empty
 from potluck_daemon.control.methods import programs
@@ -47,4 +48,7 @@ class ProgramsTopic(Topic):
         return self._daemon.status()
 
     def _look(self) -> tuple[list[Seen], dict[str, MenuEntry]]:
-        return look(Path("/proc"), os.getuid(), {os.getpid()}), read_menu(self._daemon.environment)
+        try:
+            return look(Path("/proc"), os.getuid(), {os.getpid()}), read_menu(self._daemon.environment)
+        except OSError as error:
+            raise PotluckError("the programs that run cannot be listed here", hint="type a name instead") from error

@@ -99,6 +99,16 @@ def test_a_damaged_file_is_kept_aside(tmp_path: Path, damage: bytes) -> None:
     assert book.total(2e9).tokens == 10
     (aside,) = tmp_path.glob("contribution.sqlite.broken-*")
     assert aside.read_bytes() == damage
+    book.close()
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "contribution.sqlite").mkdir()
+    book = ContributionBook(tmp_path / "contribution.sqlite")
+    book.open()
+    book.add(1e9, HOUR)
+    assert (book.total(2e9).tokens, book.streaks(date(2026, 1, 1))) == (0, (0, 0))
+    book.close()
 
 
 def test_counters_become_amounts_over_midnight_too() -> None:
@@ -149,10 +159,12 @@ def test_power_is_metered_where_it_can_be_and_never_twice() -> None:
 
 
 def rapl(root: Path, microjoules: int) -> None:
-    package = root / "intel-rapl:0"
-    (package / "intel-rapl:0:0").mkdir(parents=True, exist_ok=True)
-    (package / "energy_uj").write_text(f"{microjoules}\n")
-    (package / "max_energy_range_uj").write_text("1000000000\n")
+    """As the kernel shows it: a package, a part of it, and the platform that has the package in it."""
+    for zone, name in (("intel-rapl:0", "package-0"), ("intel-rapl:0:0", "core"), ("intel-rapl:1", "psys")):
+        (root / zone).mkdir(parents=True, exist_ok=True)
+        (root / zone / "name").write_text(f"{name}\n")
+        (root / zone / "energy_uj").write_text(f"{microjoules}\n")
+        (root / zone / "max_energy_range_uj").write_text("1000000000\n")
 
 
 def test_the_processors_meter_is_read_by_differences_over_its_end(tmp_path: Path) -> None:
