@@ -3,8 +3,8 @@
     make screenshots
 
 In each theme a new machine walks through the states that a person meets: the daemon is away, no swarm is joined, it
-serves beside a friend's machine, spares somebody at the keyboard, steps aside for a game, finishes, is paused. The tray
-icons are what a tray host gets.
+serves beside a friend's machine, spares somebody at the keyboard, steps aside for a game, is paused; and opens every
+page. The tray icons are what a tray host gets.
 """
 
 from __future__ import annotations
@@ -15,21 +15,25 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from array import array
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
 from helpers.desktop import Desktop, desktop, ended
 from helpers.games import steam_game
 from helpers.tray_host import TrayHost, TrayItem
 from potluck_app import theme
+from potluck_app.pages import SIDEBAR
 from potluck_daemon.cli.completion import quiet
 from potluck_daemon.contact import free_port
 from potluck_daemon.control import schema
+from potluck_daemon.control.methods import earnings
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import Reason, State
 from PySide6.QtCore import QRectF, Qt
@@ -43,6 +47,8 @@ SETTINGS = {
     "POTLUCK_SERVE_MEMORY_LIMIT_MB": "2048",
 }
 AT_FULL_SPEED = "[when]\nactive_percent = 100\n"
+LATE_PAGES = ("activity", "diagnostics")
+CHECK_UP_S = 8.0
 LIVELY_TPS = 5.0  # from which a picture shows somebody being served
 
 
@@ -135,11 +141,14 @@ async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess
         await album.window("serving")
         await album.icon("serving")
         (FOLDER / "status.txt").write_text(daemon.command("status").stdout)
-        album.press("shift+Tab", "space")  # the last of the page: what is watched
+        album.press("Tab", "Tab", "Tab", "Tab", "space")  # the last of the page: what is watched
         await album.window("watching")
-        album.press("Escape", "Tab")
+        album.press("Escape")
+        await asyncio.to_thread(_wait_for_credit, daemon)
+        album.press("ctrl+2")
+        await album.window("earnings")
+        album.press("ctrl+1")
         await _beside_somebody(album, daemon)
-        await _finishing(album, daemon)
     await asyncio.to_thread(friend.stop)
     await asyncio.to_thread(
         friend.start
@@ -152,6 +161,7 @@ async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess
         await album.tray.click(f"Never step aside for {GAME}…")
         await album.window("never")
         album.press("Escape")
+        await _pages(album)
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
     await album.tray.click("Pause for an hour")
     await album.tray.wait_tooltip("paused")
@@ -170,12 +180,21 @@ async def _beside_somebody(album: Album, daemon: DaemonProcess) -> None:
     await album.tray.wait_tooltip("serving, ")
 
 
-async def _finishing(album: Album, daemon: DaemonProcess) -> None:
-    daemon.client.call(schema.DRAIN, schema.DrainParams())
-    await album.tray.wait_tooltip("finishing")
-    await album.window("finishing")
-    await album.tray.click("Resume")
-    await asyncio.to_thread(daemon.wait_state, State.SERVING)
+async def _pages(album: Album) -> None:
+    """Those that are about what has happened so far."""
+    for entry in SIDEBAR:
+        if entry.key in LATE_PAGES:
+            album.press(f"ctrl+{SIDEBAR.index(entry) + 1}")
+            if entry.key == "diagnostics":
+                album.press("space")  # "Check now"
+                await asyncio.sleep(CHECK_UP_S)
+            await album.window(entry.key)
+    album.press("ctrl+1")
+
+
+def _wait_for_credit(daemon: DaemonProcess) -> None:
+    while not daemon.client.call(earnings.SUMMARY).today.earned:
+        time.sleep(0.5)
 
 
 def _is_all_served(status: Status) -> bool:
@@ -209,8 +228,22 @@ async def _app(screen: Desktop, daemon: DaemonProcess, theme_name: str) -> Async
 
 def _save(picture: QImage, name: str) -> None:
     path = FOLDER / f"{name}.png"
-    assert picture.convertToFormat(QImage.Format.Format_RGB888).save(str(path), quality=0)  # 0: strongest compression
+    assert _with_few_colours(picture).save(str(path), quality=0)  # 0: strongest compression
     print(path.relative_to(Path.cwd()), path.stat().st_size)
+
+
+def _with_few_colours(picture: QImage) -> QImage:
+    """The 256 most frequent ones; the few shades that are left at the edges of letters take the nearest."""
+    rows = picture.convertToFormat(QImage.Format.Format_RGB32)
+    pixels = np.frombuffer(rows.constBits(), np.uint32).reshape(rows.height(), rows.width()) & 0xFFFFFF
+    colours, places, counts = np.unique(pixels, return_inverse=True, return_counts=True)
+    kept = np.argsort(counts)[::-1][:256]
+    channels = np.stack([(colours >> shift) & 0xFF for shift in (16, 8, 0)], axis=1).astype(np.int32)
+    nearest = np.array([np.abs(channels[kept] - colour).sum(axis=1).argmin() for colour in channels], np.uint8)
+    indices = np.ascontiguousarray(nearest[places].reshape(pixels.shape))
+    few = QImage(indices.tobytes(), rows.width(), rows.height(), rows.width(), QImage.Format.Format_Indexed8)
+    few.setColorTable([int(colour) | 0xFF000000 for colour in colours[kept]])
+    return few.copy()
 
 
 def main() -> None:

@@ -114,8 +114,10 @@ class ActivityPage(Page):
         at.setFixedWidth(_TIME_WIDTH)
         texts = QVBoxLayout()
         texts.setSpacing(2)
-        texts.addWidget(text(kind=Type.STRONG, said=words.state(transition.state, transition.reason)))
-        texts.addWidget(text("muted", said=transition.text))
+        state = words.state(transition.state, transition.reason)
+        texts.addWidget(text(kind=Type.STRONG, said=state))
+        if transition.text != state:
+            texts.addWidget(text("muted", said=transition.text))
         texts.addStretch(1)
         row = QHBoxLayout()
         row.setSpacing(theme.SPACE_M)

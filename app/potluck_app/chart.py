@@ -196,9 +196,9 @@ class Sparkline(QWidget):
         place = QRectF(self.rect()).adjusted(1.0, 5.0, -5.0, -3.0)
         painter.setPen(QPen(QColor(colours.line), 1.0))
         painter.drawLine(place.bottomLeft(), place.bottomRight())
-        if len(self._values) < 2:
+        highest = max(self._values, default=0.0)
+        if len(self._values) < 2 or highest <= 0.0:
             return
-        highest = max(self._values) or 1.0
         step = place.width() / (len(self._values) - 1)
         points = [
             QPointF(place.left() + step * number, place.bottom() - place.height() * value / highest)

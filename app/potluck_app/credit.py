@@ -40,7 +40,7 @@ class CreditCard(QWidget):
     def _show_summary(self, summary: Earnings) -> None:
         self._amount.setText(words.credits(summary.today.earned))
         people = self.tr("from %n people", "", summary.today.people)
-        self._note.setText(people if summary.today.people else self.tr("nobody asked yet"))
+        self._note.setText(people if summary.today.people else self.tr("nothing signed for yet"))
 
     def _show_series(self, series: EarningsSeries) -> None:
         values = [period.earned for period in series.periods]

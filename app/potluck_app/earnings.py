@@ -47,7 +47,7 @@ class EarningsPage(Page):
         choices = ((Stretch.DAY, self.tr("Day")), (Stretch.WEEK, self.tr("Week")), (Stretch.MONTH, self.tr("Month")))
         self._stretches: Segments[Stretch] = Segments(self.tr("Stretch of time"), choices)
         self._earned, self._spent = Figure(self.tr("credits earned")), Figure(self.tr("credits spent"))
-        self._tokens, self._people = Figure(self.tr("tokens served")), Figure(self.tr("people helped"))
+        self._tokens, self._people = Figure(self.tr("tokens served")), Figure(self.tr("person(s) helped", "", 0))
         self._balance = text("muted")
         columns = (self.tr("People"), self.tr("Tokens"), self.tr("Spent"), self.tr("Earned"))
         self._chart = BarChart(self.tr("Credits earned"))
@@ -89,7 +89,7 @@ class EarningsPage(Page):
         self._earned.say(words.credits(shown.earned))
         self._spent.say(words.credits(shown.spent))
         self._tokens.say(words.number(shown.tokens))
-        self._people.say(words.number(shown.people))
+        self._people.say(words.number(shown.people), self.tr("person(s) helped", "", shown.people))
         said = self.tr("Balance: {balance} credits. Since the beginning {earned} earned and {spent} spent.")
         amounts = {"balance": sums.balance, "earned": total.earned, "spent": total.spent}
         self._balance.setText(said.format(**{name: words.credits(amount) for name, amount in amounts.items()}))

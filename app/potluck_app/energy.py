@@ -18,7 +18,7 @@ class EnergyCard(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._energy, self._cost = Figure(self.tr("electricity used")), Figure(self.tr("cost, no price is set"))
-        self._served, self._streak = Figure(self.tr("time served")), Figure(self.tr("days in a row"))
+        self._served, self._streak = Figure(self.tr("time served")), Figure(self.tr("day(s) in a row", "", 0))
         self._sources = text("muted", kind=Type.CAPTION)
         frame, column = card(self.tr("Energy and time"))
         column.addLayout(in_a_row((self._energy, self._cost, self._served, self._streak)))
@@ -37,7 +37,7 @@ class EnergyCard(QWidget):
             self._cost.say("–", self.tr("cost, no price is set"))
 
     def show_now(self, now: ContributionNow) -> None:
-        self._streak.say(words.number(now.streak_days))
+        self._streak.say(words.number(now.streak_days), self.tr("day(s) in a row", "", now.streak_days))
         self._sources.setText(" ".join(sources(now.sources)))
 
 

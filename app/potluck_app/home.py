@@ -113,7 +113,7 @@ class HomePage(Page):
         self.never.never_wanted.connect(self._never_yield)
         self._credit.pressed.connect(self.earnings_wanted)
         foot = QHBoxLayout()
-        foot.setContentsMargins(theme.SPACE_M, 0, 0, 0)  # its text stands under those of the cards
+        foot.setContentsMargins(theme.SPACE_S, 0, 0, 0)  # its text stands under those of the cards
         foot.addWidget(self._watching)
         foot.addStretch(1)
         self.column.addLayout(foot)

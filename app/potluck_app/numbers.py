@@ -17,7 +17,7 @@ class NowCard(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._speed, self._sessions = Figure(self.tr("tokens/s")), Figure(self.tr("open sessions"))
+        self._speed, self._sessions = Figure(self.tr("tokens/s")), Figure(self.tr("open session(s)", "", 0))
         self._today = Figure(self.tr("tokens today"))
         frame, column = card(self.tr("Right now"))
         column.addLayout(in_a_row((self._speed, self._sessions, self._today)))
@@ -28,7 +28,7 @@ class NowCard(QWidget):
 
     def show_status(self, status: Status) -> None:
         self._speed.say(words.number(words.speed_tps(status), 1))
-        self._sessions.say(words.number(status.sessions))
+        self._sessions.say(words.number(status.sessions), self.tr("open session(s)", "", status.sessions))
         self._today.say(words.number(status.tokens_today))
 
 

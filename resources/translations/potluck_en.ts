@@ -73,4 +73,34 @@
         </translation>
     </message>
 </context>
+<context>
+    <name>EarningsPage</name>
+    <message numerus="yes">
+        <source>person(s) helped</source>
+        <translation>
+            <numerusform>person helped</numerusform>
+            <numerusform>people helped</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>EnergyCard</name>
+    <message numerus="yes">
+        <source>day(s) in a row</source>
+        <translation>
+            <numerusform>day in a row</numerusform>
+            <numerusform>days in a row</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>NowCard</name>
+    <message numerus="yes">
+        <source>open session(s)</source>
+        <translation>
+            <numerusform>open session</numerusform>
+            <numerusform>open sessions</numerusform>
+        </translation>
+    </message>
+</context>
 </TS>

@@ -28,7 +28,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
 PATIENCE_MS = 60_000
 WORDS = {  # that a page shows once the daemon has answered
-    "home": "nobody asked yet",
+    "home": "Credit today",
     "earnings": "Energy and time",
     "activity": "Today",
     "diagnostics": "Not checked yet",
