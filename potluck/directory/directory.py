@@ -52,7 +52,8 @@ HEARTBEAT_INTERVAL_S = 10.0  # a third of a heartbeat's life
 NUM_BEACONS = 128  # servers that are in the DHT too: where strangers begin, and all of a swarm up to this size
 _STRETCH_FROM = 250  # servers; with more of them heartbeats come more rarely: 25 a second reach everybody
 _DHT_INTERVAL_S = 60.0  # between two readings of the DHT while servers answer
-_HURRY_S = 1.0
+_HURRY_S = 1.0  # whoever waits for missing blocks waits for no silent server
+_PATIENCE_S = 20.0  # for the first reading of a large swarm
 _LINKS_INTERVAL_S = 60.0  # measurements are no news before
 _IN_DHT = (Kind.RECORD, Kind.HEARTBEAT)
 _SOURCES = 2  # servers asked at a reading until one answers
@@ -78,13 +79,22 @@ class Directory:
     """One node's access to the directory of `swarm`; only readers may do without an identity.
 
     A server calls `start_gossip` once its host runs, and `stop` before the host closes.
+
+    Args:
+        everybody: a reader that follows all servers, not only as many as a client has use for.
     """
 
     def __init__(
-        self, host: Host, swarm: Swarm, identity: Identity | None = None, clock: Callable[[], float] = time.time
+        self,
+        host: Host,
+        swarm: Swarm,
+        identity: Identity | None = None,
+        clock: Callable[[], float] = time.time,
+        *,
+        everybody: bool = False,
     ) -> None:
         self.table = Table()
-        self.reader = Reader(host, swarm, self.table, clock, taste=os.urandom(8))
+        self.reader = Reader(host, swarm, self.table, clock, taste=None if everybody else os.urandom(8))
         self._host = host
         self._swarm = swarm
         self._identity = identity
@@ -175,8 +185,12 @@ class Directory:
                     raise
             if self._gossip is None and not is_heard:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_HURRY_S):  # whoever waits for missing blocks waits for no silent server
+                    async with asyncio.timeout(_HURRY_S if thorough else _PATIENCE_S):
                         await self._ask()
+        if self._gossip is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PATIENCE_S):
+                    await self._gossip.compare_once()
         self.table.expire(self._clock(), beatless=self._gossip is not None)
         return SwarmView(self._servers(), self._clock(), self.reader.num_dropped - dropped_before)
 

@@ -90,6 +90,7 @@ class Gossip:
         self._has_news = asyncio.Event()
         self._is_urgent = asyncio.Event()
         self._spread_version = 0  # of the table
+        self._has_compared = False
         self._answers: tuple[int, float, Answers] | None = None
         self._deaf_until_s: dict[PeerId, float] = {}
         self._doubted: set[PeerId] = set()
@@ -115,6 +116,13 @@ class Gossip:
         """Tell the swarm what this server announces."""
         self._table.take(announcement)
         self._note([announcement])
+
+    async def compare_once(self) -> None:
+        """Ask another server what it knows, if there is one and none was asked yet."""
+        partners = self.partners()
+        if partners and not self._has_compared:
+            source = random.choice(partners)
+            await self._tell(source, partial(self._compare, source))
 
     def partners(self) -> list[PeerId]:
         """Live servers that know these calls, as far as is known."""
@@ -228,6 +236,7 @@ class Gossip:
 
     async def _compare(self, source: PeerId) -> None:
         self._note(await self.reader.ask(source))
+        self._has_compared = True
 
     async def _push(self, peer: PeerId, announcements: Sequence[Sealed]) -> None:
         """All but what the peer said of itself."""

@@ -120,7 +120,7 @@ async def live_servers(swarm: Swarm) -> tuple[LiveServer, ...]:
     config = HostConfig(bootstrap_peers=swarm.bootstrap_peers, dht_client=True, record_checks=checks)
     host = await Libp2pHost.start(config)
     try:
-        return (await Directory(host, swarm).fetch()).servers
+        return (await Directory(host, swarm, everybody=True).fetch()).servers
     finally:
         await host.close()
 

@@ -107,6 +107,19 @@ async def test_a_server_that_is_suspected_and_lives_beats_anew() -> None:
         await until(lambda: all(victim.peer_id in server.sees() for server in others))
 
 
+async def test_a_server_that_joins_knows_at_its_first_reading_whom_the_dht_does_not_know() -> None:
+    async with members(3) as (network, servers):
+        for kind in (Kind.RECORD, Kind.HEARTBEAT):  # as in a large swarm, where only some are there
+            stored = network.records[kind.key(SWARM)]
+            for server in servers[1:]:
+                del stored[server.peer_id]
+        host = network.start()
+        newcomer = Directory(host, SWARM, host.identity)
+        await newcomer.start_gossip()
+        assert len((await newcomer.fetch()).servers) == 3
+        await newcomer.stop()
+
+
 # -- readers -----------------------------------------------------------------------------------------------------------
 
 
