@@ -80,18 +80,19 @@ def worth_of_windows(others: Floats, servers: Servers, mean: float) -> tuple[Flo
         others: [servers, blocks], coverage without the server.
     """
     relative = others / mean
-    without = _prefix_sums(_price(relative))
+    price = _price(relative)
+    # What lies outside is never a difference of sums: beside the price of one empty block, all else is rounded away.
+    before, after = _prefix_sums(price), _prefix_sums(price[:, ::-1])[:, ::-1]
     with_it = _prefix_sums(_price(relative + (servers.throughput_tps / mean)[:, None]))
     num_blocks = others.shape[1]
     ends = _ends(servers.window, num_blocks)
-    # What lies outside is never a difference of large sums: beside the price of one empty block, all else is noise.
-    outside = without[:, :-1] + np.maximum(without[:, -1:] - without.take(ends), 0.0)
+    outside = before[:, :-1] + after.take(ends)
     inside = np.maximum(with_it.take(ends) - with_it[:, :-1], 0.0)
     fits = np.arange(num_blocks) + servers.window[:, None] <= num_blocks
     worth = np.where(fits, _worth(outside + inside, num_blocks), 0.0)
-    rows, end = np.arange(len(others)), servers.start + servers.length
-    outside_now = without[rows, servers.start] + np.maximum(without[:, -1] - without[rows, end], 0.0)
-    inside_now = np.maximum(with_it[rows, end] - with_it[rows, servers.start], 0.0)
+    rows, start, end = np.arange(len(others)), servers.start, servers.start + servers.length
+    outside_now = before[rows, start] + after[rows, end]
+    inside_now = np.maximum(with_it[rows, end] - with_it[rows, start], 0.0)
     return worth, _worth(outside_now + inside_now, num_blocks)
 
 

@@ -48,5 +48,7 @@ def own(window: int, *, tps: float = 1.0, stored: Iterable[int] = (), span: Span
     return Own(PeerId("me"), window, tps, frozenset(stored), 200e6, span)
 
 
-def swarm_map(*others: LiveServer, me: Own, model: ModelSize = MODEL) -> SwarmMap:
-    return SwarmMap.of(others, model, me)
+def swarm_map(
+    *others: LiveServer, me: Own, model: ModelSize = MODEL, links_mbps: dict[str, float] | None = None
+) -> SwarmMap:
+    return SwarmMap.of(others, model, me, {PeerId(peer): mbps for peer, mbps in (links_mbps or {}).items()})

@@ -1,0 +1,84 @@
+"""The simulated swarm keeps to the scenario, whatever the policy."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.simulation import churn
+from benchmarks.simulation.petals import Petals
+from benchmarks.simulation.potluck import Potluck
+from benchmarks.simulation.runs import repair_s
+from benchmarks.simulation.scenario import checksum, scenario
+from benchmarks.simulation.swarm import Result, Swarm
+
+SERVERS = 50  # above what plans together, which takes longer
+
+
+@pytest.fixture(autouse=True)
+def short_warm_up(monkeypatch):
+    monkeypatch.setitem(scenario()["run"], "warm_up_h", 0.5)
+
+
+class Watched(Potluck):
+    """Ours, with a look at the swarm after every tick."""
+
+    def tick(self, swarm: Swarm) -> None:
+        super().tick(swarm)
+        live = swarm.live()[swarm.is_here]
+        assert not (live & ~(swarm.spans()[swarm.is_here] | (swarm.live_until_s[swarm.is_here] < np.inf))).any()
+        assert (live.sum(axis=1) <= swarm.window[swarm.is_here]).all()
+        edges = np.diff(live.astype(int), axis=1, prepend=0)
+        assert ((edges == 1).sum(axis=1) <= 1).all(), "what a server serves is contiguous"
+        assert (swarm.start + swarm.length <= swarm.num_blocks).all()
+
+
+def test_the_scenario_is_the_one_that_was_given():
+    file = Path(churn.__file__).parents[1] / "scenarios" / "volunteers-70b.json"
+    assert checksum() == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert checksum() == "afdd31a1a0941408b835c4a23b8eee6f3d645de0238e4a7bf883d26e6bfb81d7"
+
+
+def test_everybody_serves_one_contiguous_span_of_at_most_what_fits():
+    result = Swarm(SERVERS, Watched(), seed=3).run(0.5)
+    assert result.moves
+    assert all(0 <= value <= 1 for value in result.throughput)
+    assert len(result.throughput) == 0.5 * 3600 / scenario()["run"]["sample_every_s"]
+
+
+def test_every_policy_meets_the_same_volunteers():
+    ours, petals = (Swarm(SERVERS, policy(), seed=5).run(0.5) for policy in (Potluck, Petals))
+    assert ours.server_hours == petals.server_hours
+    assert np.mean(ours.throughput) > np.mean(petals.throughput)
+
+
+def test_the_number_of_servers_stays_level():
+    hours = 40.0
+    coming = list(churn.arrivals(100, 1, 3600 * hours))
+    present = [sum(a.at_s <= t < a.leaves_s for a in coming) for t in np.arange(3600, 3600 * hours, 3600)]
+    assert np.mean(present) == pytest.approx(100, rel=0.1)
+    returning = 1 - len({a.who for a in coming}) / len(coming)
+    assert returning == pytest.approx(0.7, abs=0.1)
+
+
+def test_who_returns_was_away():
+    last_seen: dict[int, float] = {}
+    for arrival in churn.arrivals(30, 2, 3600 * 30):
+        assert last_seen.get(arrival.who, 0.0) <= arrival.at_s
+        last_seen[arrival.who] = arrival.leaves_s
+
+
+def test_liars_cost_little_more_than_what_they_do_not_bring():
+    """Three of fifty serve nothing and claim a hundred times what they could; all else is as without them."""
+    honest, lied_to = (Swarm(SERVERS, Potluck(), 7, liars=liars).run(1.0) for liars in (0, 3))
+    assert np.mean(lied_to.throughput) > 0.75 * np.mean(honest.throughput)
+    assert all(lied_to.is_available)
+
+
+def test_a_repair_counts_until_the_last_dip():
+    levels = {0: 1.0, 10: 1.0, 20: 0.5, 30: 0.9, 40: 0.6, 50: 0.9, 900: 0.9, 910: 0.1}
+    result = Result(at_s=[float(at) for at in levels], throughput=list(levels.values()))
+    assert repair_s(result, 15.0) == 25.0
