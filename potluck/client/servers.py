@@ -144,7 +144,9 @@ class Servers:
         """
         await self.find_route(span, needs, unwanted=unwanted)  # or wait until there is one
         routes = self._draw(span, needs, unwanted, draws=DRAWS)
-        known = self._known_route(span, needs, errand, unwanted)
+        pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
+        pinned = replace(needs, pins=pins)  # what most servers have, not what most of those have who are asked
+        known = self._known_route(span, pinned, errand, unwanted)
         if known is not None:
             routes.insert(0, known)
         if len({each.parts for each in routes}) == 1 and not errand.may_stay:
@@ -154,7 +156,7 @@ class Servers:
         for peer, error in quotes.refused.items():
             self.note_failure(peer, judge(error))
         self._ping_soon(peer for peer in quotes.rtts_s if peer not in self._rtts)
-        best = self._best_of(quotes, span, needs, unwanted, known)
+        best = self._best_of(quotes, span, pinned, unwanted, known)
         return best or await self.find_route(span, needs, unwanted=unwanted)
 
     def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
@@ -256,7 +258,7 @@ class Servers:
         """The cheapest route through those who were asked, or the known one. None: they do not make a route."""
         roster, demands = Roster.of(quotes.servers, self._roster), self._demands(needs)
         vantage = self._vantage({*unwanted, *quotes.silent})
-        vantage = replace(vantage, rtts_s={**quotes.rtts_s, **vantage.rtts_s})
+        vantage = replace(vantage, rtts_s={**self._distances, **quotes.rtts_s, **self._measured()})
         try:
             best = find_route(roster, span, vantage=vantage, needs=demands)
         except NoRouteError:
