@@ -47,13 +47,15 @@ def judge(facts: DiskFacts) -> list[Finding]:
         found.append(Finding(NAME, Severity.ERROR, text, "make room: settings and history cannot be kept"))
     text = f"{facts.cache_free_bytes / 2**30:.0f} GiB are free for downloaded checkpoints at {facts.cache}"
     if facts.needs_cache and facts.cache_free_bytes < CACHE_BYTES:
-        advice = "make room, or let HF_HOME name a folder on another disk"
+        advice = "make room, or use another disk: potluck models move DIR"
         found.append(Finding(NAME, Severity.WARNING, text, advice))
     return found or [Finding(NAME, Severity.OK, text)]
 
 
 def _hub_cache(scene: Scene) -> Path:
-    """Where the engine downloads to; the system service has a folder of its own, which its unit names."""
+    """Where the engine downloads to: as chosen; the system service has a folder of its own, which its unit names."""
+    if scene.loaded.settings.serve.models_folder:
+        return Path(scene.loaded.settings.serve.models_folder)
     own = scene.places.cache / "huggingface"
     return own if own.exists() else Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
 

@@ -17,6 +17,7 @@ from transformers.utils import logging
 from potluck.blocks import load_span
 from potluck.checkpoint import hub as hub_module
 from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.checkpoint.fetching import Fetching
 from potluck.checkpoint.source import default_prefix
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
@@ -101,6 +102,24 @@ def test_a_download_that_died_goes_on_where_it_broke_off(hub: HubServer, repo: H
     assert again.range is not None
     assert int(again.range.removeprefix("bytes=").rstrip("-")) > 0
     assert checkpoint.path_of(shard).read_bytes() == (repo.folder / shard).read_bytes()
+
+
+def test_how_far_a_download_is_can_be_asked_meanwhile(
+    hub: HubServer, repo: HubRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int] | None] = []
+
+    class Watched(Fetching):
+        def add(self, num_bytes: int) -> None:
+            super().add(num_bytes)
+            seen.append(self.progress())
+
+    monkeypatch.setattr(hub_module, "FETCHING", watched := Watched())
+    (shard, *_) = sorted(shards_of(repo.folder, "layers.0."))
+    size = (repo.folder / shard).stat().st_size
+    open_checkpoint(NAME, cache_dir=tmp_path).fetch([shard])
+    assert seen[-1] == (size, size)
+    assert watched.progress() is None
 
 
 def test_progress_is_shown_only_when_asked_for(

@@ -135,3 +135,9 @@ def test_a_finding_is_a_line_and_its_advice_another(capsys: pytest.CaptureFixtur
     import sys
 
     assert lines(Finding("x", ERROR, "broken", "mend it"), Terminal(sys.stdout)) == ["✗ x: broken", "    mend it"]
+
+
+def test_the_disk_that_is_looked_at_is_the_one_that_was_chosen(places: Places, tmp_path: Path) -> None:
+    places.config.mkdir(parents=True)
+    places.settings_file.write_text(f'version = 2\n[serve]\nmodels_folder = "{tmp_path}/big/models"\n')
+    assert disk.gather(read_scene(places, None)).cache == str(tmp_path)
