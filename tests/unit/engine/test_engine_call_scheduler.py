@@ -37,6 +37,28 @@ def test_clients_take_turns_however_many_calls_they_make():
     assert [queue.take() for _ in range(4)] == [many[0], single, many[1], many[2]]
 
 
+def test_shares_decide_whose_calls_come_first():
+    queue = CallScheduler(
+        max_queued_jobs=100,
+        max_queued_tokens=1000,
+        shares=lambda clients: {client: {"rich": 4.0, "poor": 1.0}[client] for client in clients},
+    )
+    admit(queue, *(call(Priority.BACKWARD, client=client) for client in ("poor", "rich") for _ in range(20)))
+    taken = [found.client for _ in range(20) if (found := queue.take()) is not None]
+    assert taken.count(PeerId("rich")) == 16
+
+
+def test_a_call_under_way_that_is_forgotten_leaves_the_queue():
+    queue = scheduler()
+    first, second = call(Priority.BACKWARD, tokens=5), call(Priority.BACKWARD)
+    admit(queue, first, second)
+    assert queue.take() is first
+    queue.put_back(first)
+    queue.discard(first)
+    assert queue.queued_tokens == 1
+    assert queue.take() is second
+
+
 def test_backward_finishes_one_job_before_the_next():
     queue = scheduler()
     first, second = call(Priority.BACKWARD, client="a"), call(Priority.BACKWARD, client="b")

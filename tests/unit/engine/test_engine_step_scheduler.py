@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from potluck_daemon.engine.compute.step_scheduler import MIN_PIECE_TOKENS, PREFILL_STRETCH, StepScheduler
 from potluck_daemon.engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost, StepJob
+from potluck_daemon.engine.compute.turns import Shares, equal_shares
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
@@ -18,8 +19,10 @@ def job(session: object = "s", client: str = "c", rows: int = 1, tokens: int = 1
     return StepJob(session, PeerId(client), rows, tokens, submitted_at=0.0, deadline=100.0, is_alone=alone)
 
 
-def scheduler(jobs: int = 100, tokens: int = 100_000, step_tokens: int = 512) -> StepScheduler:
-    return StepScheduler(max_queued_jobs=jobs, max_queued_tokens=tokens, max_step_tokens=step_tokens)
+def scheduler(
+    jobs: int = 100, tokens: int = 100_000, step_tokens: int = 512, shares: Shares = equal_shares
+) -> StepScheduler:
+    return StepScheduler(max_queued_jobs=jobs, max_queued_tokens=tokens, max_step_tokens=step_tokens, shares=shares)
 
 
 def ready(target: StepScheduler, *jobs: StepJob, now: float = 0.0) -> None:
@@ -105,6 +108,35 @@ def test_what_a_client_does_not_want_goes_to_the_others():
     assert found["small"] == 10
     assert found["large"] + found["larger"] == 110
     assert abs(found["large"] - found["larger"]) <= 4
+
+
+def rich_and_poor(clients):
+    return {client: {"rich": 15.0, "poor": 1.0}[client] for client in clients}
+
+
+def test_shares_decide_who_gets_how_much_of_a_prefill_budget():
+    queue = scheduler(step_tokens=160, shares=rich_and_poor)
+    ready(queue, job("rich", "rich", tokens=9000), job("poor", "poor", tokens=9000))
+    given = {"rich": 0, "poor": 0}
+    for _ in range(20):
+        action = queue.next(0.0, COST)
+        for session, tokens in counts(action).items():
+            given[session] += tokens
+        run(queue, action, 0.0)
+    assert given["poor"] == pytest.approx(200, abs=10)
+
+
+def test_shares_decide_whose_decode_rows_come_first_when_not_all_fit():
+    queue = scheduler(step_tokens=4, shares=rich_and_poor)
+    served = {"rich": 0, "poor": 0}
+    for _ in range(160):
+        for client in ("poor", "rich"):
+            if not any(waiting.client == client for waiting in queue._jobs):
+                ready(queue, job(client, client, rows=3))
+        for session in run(queue, queue.next(0.0, FREE), 0.0):
+            served[session] += 1
+            queue.forget(session)
+    assert served["rich"] / served["poor"] == pytest.approx(15, rel=0.1)
 
 
 def test_more_clients_than_pieces_take_turns():
