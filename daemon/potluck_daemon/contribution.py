@@ -116,6 +116,8 @@ class ContributionBook:
         return name
 
     def add(self, now: float, amounts: Amounts) -> None:
+        if amounts == Amounts():
+            return
         hour = int(datetime.fromtimestamp(now).replace(minute=0, second=0, microsecond=0).timestamp())
         self._waiting[hour] = self._waiting.get(hour, Amounts()) + amounts
 

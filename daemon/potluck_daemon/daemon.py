@@ -461,7 +461,7 @@ class Daemon:
                 await self.count_use()
                 self._remember()
                 self._memory.save_if_due()
-                self.contribution.save_if_due()
+            self.contribution.save_if_due()
 
     async def count_use(self) -> None:
         """Traffic and energy up to now, unless that was just done; a cap that is reached does not wait."""

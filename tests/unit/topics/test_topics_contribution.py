@@ -49,6 +49,13 @@ def test_days_and_months_are_sums_of_local_hours(book: ContributionBook) -> None
     assert book.total(now).tokens == 40
 
 
+def test_nothing_given_is_nothing_written(book: ContributionBook) -> None:
+    now = at(2026, 11, 21, 12)
+    book.add(now - 7200, Amounts())
+    book.add(now, HOUR)
+    assert book.total(now).start == now, "counted since the first hour in which something was given"
+
+
 def test_a_restart_adds_to_what_was_written(book: ContributionBook, tmp_path: Path) -> None:
     now = at(2026, 11, 21, 12)
     book.add(now, HOUR)
