@@ -23,7 +23,9 @@ from potluck_daemon.placement.swarm_map import SwarmMap
 CHECK_S = 15.0  # between two looks for a better place
 _MIN_GAIN = 0.003  # of the mean coverage; below, moves cost more than they bring
 _MIN_SHARE = 0.5  # of what the server bears: in a large swarm none gains more alone, and holes must be filled
-_MOVES_AT_A_TIME = 2.0  # expected of the whole swarm between two looks
+_MOVES_AT_A_TIME = 2.0  # expected of the whole swarm between two looks, in quiet times
+_WELL = 0.9  # of the mean coverage: where there is less after many have failed at once, more go at a time
+_SHARE_AT_A_TIME = 0.5  # of what is lacking; all that wish to move have the same place in mind, and would be too many
 _ASKED = 64  # servers whose wish to move is computed; of more, a sample tells enough
 
 
@@ -61,7 +63,7 @@ def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, Move]:
     at_rest = np.flatnonzero(swarm_map.at_rest)
     asked = at_rest[:: -(-len(at_rest) // _ASKED)]  # peers' ids are random, so that every n-th is a fair sample
     of_all = _wishes(swarm_map, coverage, asked)[1].sum() * len(at_rest) / len(asked)
-    chance = np.minimum(1.0, _MOVES_AT_A_TIME * gain / np.maximum(of_all, gain).clip(1e-12))
+    chance = np.minimum(1.0, _moves_at_a_time(swarm_map, coverage) * gain / np.maximum(of_all, gain).clip(1e-12))
     return {
         int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(start[i])), float(gain[i]), float(chance[i]))
         for i in np.flatnonzero(gain)
@@ -117,6 +119,14 @@ def _wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints) -> tuple[Ints, Fl
     places = best_places(coverage, servers)
     least = np.minimum(_MIN_GAIN, _MIN_SHARE * servers.throughput_tps / mean_of(coverage))
     return places.start, np.where(places.gain > least, places.gain, 0.0)
+
+
+def _moves_at_a_time(swarm_map: SwarmMap, coverage: Floats) -> float:
+    """How many servers should move before all look again."""
+    lacking = np.maximum(_WELL * coverage.mean() - coverage, 0.0).sum()
+    servers = swarm_map.servers
+    typical = float((servers.throughput_tps * servers.length).mean())
+    return max(_MOVES_AT_A_TIME, _SHARE_AT_A_TIME * float(lacking) / max(typical, 1e-9))
 
 
 def _span(swarm_map: SwarmMap, row: int, start: int) -> Span:
