@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import statistics
 import tempfile
 import time
@@ -55,11 +57,13 @@ async def _measure(readings: int) -> Measured:
             times.append(time.perf_counter() - began)
         num_bytes = reader.reader.traffic.received + reader.reader.traffic.sent - before
         spread_s = await _spread(nodes)
+        gone_s = await _kill(nodes)
         detail = {
             "kb": round(num_bytes / readings / 1000, 2),
             "worst_ms": round(max(times) * 1000, 1),
             "first_ms": round(first_s * 1000, 1),
             "spread_s": round(spread_s, 2),
+            "gone_s": round(gone_s, 2),
         }
         return Measured(statistics.median(times) * 1000, detail, holds=known == _NUM_NODES)
 
@@ -70,6 +74,16 @@ async def _spread(nodes: list[tuple[Libp2pHost, Directory]]) -> float:
     began = time.perf_counter()
     await directory.announce(_record(host, Span(4, 8)))
     await _until(lambda: all(_span_of(other, host) == Span(4, 8) for _, other in nodes))
+    return time.perf_counter() - began
+
+
+async def _kill(nodes: list[tuple[Libp2pHost, Directory]]) -> float:
+    """Seconds until all know that a node died, of which nobody complains."""
+    victim, directory = nodes.pop()
+    await directory.stop()
+    os.kill(victim.p2pd_pid, signal.SIGKILL)
+    began = time.perf_counter()
+    await _until(lambda: all(_span_of(other, victim) is None for _, other in nodes))
     return time.perf_counter() - began
 
 
@@ -103,7 +117,7 @@ async def _start_node(
 
 async def _beat(nodes: list[tuple[Libp2pHost, Directory]]) -> None:
     while True:
-        for host, directory in nodes:
+        for host, directory in list(nodes):
             await directory.heartbeat(_beat_of(host))
             await asyncio.sleep(_BEAT_S / _NUM_NODES)
 
