@@ -12,6 +12,7 @@ for `shares`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import OrderedDict
@@ -123,9 +124,17 @@ class Tabs:
         self._booked = asyncio.Event()  # and made anew at once
 
     def begin(self, identity: Identity, swarm: Swarm, parameters: tuple[int, ...]) -> None:
-        """From now on tabs are kept. `parameters`: of each block of the model. Raises OSError for the outbox."""
+        """From now on tabs are kept, if there is an outbox to put receipts into.
+
+        Args:
+            parameters: of each block of the model.
+        """
+        try:
+            self._outbox = self._outbox or Outbox(self._folder)
+        except OSError as error:
+            log.error("work earns nothing: cannot write to %s: %s", self._folder, error.strerror)
+            return
         self._identity, self._swarm_id, self._parameters = identity, swarm_id(swarm), parameters
-        self._outbox = self._outbox or Outbox(self._folder)
 
     def close(self) -> None:
         """What is not booked stays in the outbox for the daemon."""
@@ -189,6 +198,8 @@ class Tabs:
 
     def take(self, tab: Tab, data: bytes) -> bool:
         """A receipt; whether it is believed. One that is not changes nothing."""
+        if self._outbox is None:
+            return False
         try:
             signed = read_receipt(data)
             self._check(tab, signed)
@@ -198,8 +209,10 @@ class Tabs:
         work = signed.receipt.work
         tab.seq, tab.signed_tokens, tab.signed_work, tab.waiting = signed.receipt.seq, work.tokens, work, signed
         booking = Booking(data, tab.delegation)
-        assert self._outbox is not None
-        self._outbox.append(booking)
+        try:
+            self._outbox.append(booking)
+        except OSError as error:  # the daemon may still book it
+            log.error("cannot write to %s: %s", self._folder, error.strerror)
         self._tell(booking)
         return True
 
@@ -230,7 +243,8 @@ class Tabs:
         self._booked.set()
         self._booked = asyncio.Event()
         if self._outbox is not None:
-            self._outbox.keep_only([booking for tab in self._tabs.values() if (booking := _booking_of(tab))])
+            with contextlib.suppress(OSError):  # what is kept for too long is only booked once more
+                self._outbox.keep_only([booking for tab in self._tabs.values() if (booking := _booking_of(tab))])
 
     # --- who comes first ---------------------------------------------------------------------------------------------
 

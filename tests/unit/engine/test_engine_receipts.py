@@ -11,7 +11,7 @@ import pytest
 from potluck_daemon.engine import receipts as module
 from potluck_daemon.engine.receipts import Tab, Tabs
 from potluck_daemon.ledger.bookkeeping import Booking
-from potluck_daemon.ledger.outbox import left_behind
+from potluck_daemon.ledger.outbox import Outbox, left_behind
 
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
@@ -223,3 +223,25 @@ def test_vouchers_of_a_donor_are_looked_at_once_in_a_while(bench: Bench) -> None
         bench.open(bench.caller(vouchers=(b"voucher",)))
     bench.open(Caller(vouchers=(b"of nobody",)))
     assert bench.shown == [(b"voucher",)]
+
+
+def test_a_folder_that_cannot_be_written_stops_no_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    bench = Bench(tmp_path / "file")
+    tab = bench.open()
+    bench.tabs.note(tab, 10)
+    assert bench.tabs.say(tab, Timing()) == Timing()
+    assert not bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 10)))
+
+
+def test_a_full_disk_stops_no_work_and_the_daemon_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Outbox, "append", full)
+    monkeypatch.setattr(Outbox, "keep_only", full)
+    tab = bench.open()
+    bench.tabs.note(tab, 10)
+    assert bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 10)))
+    assert len(bench.told) == 1
+    bench.book_all()
