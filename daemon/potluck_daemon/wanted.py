@@ -58,6 +58,7 @@ def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Laun
         link_mbps=serve.link_mbps,
         relay_for_others=serve.relay_for_others,
         listen=serve.listen or (f"/ip4/0.0.0.0/tcp/{port}",),
+        disk_mb=settings.limits.disk_mb,
         models_folder=serve.models_folder,
     )
 

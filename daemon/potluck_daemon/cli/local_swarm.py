@@ -141,7 +141,7 @@ class Child:
 
 
 class Engine(Child):
-    """An engine of the swarm; `span`, `peer_id` and `addresses` are known once it is online."""
+    """An engine of the swarm; `peer_id` and `addresses` are known once it is online, `span` if it was given one."""
 
     span: Span
 
@@ -197,16 +197,18 @@ class LocalSwarm:
     def invite(self) -> str:
         return encode_invite(self.swarm)
 
-    def add_engine(self, span: Span, *, name: str | None = None, options: Sequence[str] = ()) -> Engine:
-        """Start one more engine; it is not online yet when this returns."""
+    def add_engine(self, span: Span | None, *, name: str | None = None, options: Sequence[str] = ()) -> Engine:
+        """Start one more engine; it is not online yet when this returns. `span` None: it chooses for itself."""
         number = len(self.engines)
         name = name or f"engine-{number}"
         arguments = [
-            *("serve", str(self.checkpoint), "--swarm", self.invite, "--blocks", str(span), "--name", name, "--json"),
+            *("serve", str(self.checkpoint), "--swarm", self.invite, "--name", name, "--json"),
+            *(("--blocks", str(span)) if span is not None else ()),
             *("--host", "127.0.0.1", "--threads", str(self.threads), *self.serve_options, *options),
         ]
         engine = Engine(name, arguments, self.environment(), self.folder / f"{number}-{name}.log")
-        engine.span = span
+        if span is not None:
+            engine.span = span
         self.engines.append(engine)
         return engine
 

@@ -47,6 +47,7 @@ class EngineConfig:
     announce: tuple[str, ...] = ()
     identity_path: Path | None = None  # None: a new identity each time
     public_name: str | None = None
+    disk_bytes: int = 0  # that files of the model may take; 0: only what is served is downloaded
     grows_cache: bool = True  # sessions may have more than `limits.cache_tokens` where memory is free
     link_mbps: float = 0.0  # of the network link, until it is measured; 0: what stock servers assume
     relay_for_others: bool = True  # carry the traffic of peers that nobody can dial

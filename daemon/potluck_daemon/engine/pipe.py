@@ -205,6 +205,7 @@ class _Child:
             max_memory=tuple(max_memory.items()),
             threads=threads_each(fitting.choose_threads(launch.threads), devices),
             listen=launch.listen or DEFAULT_LISTEN,
+            disk_bytes=launch.disk_mb << 20,
             link_mbps=launch.link_mbps,
             relay_for_others=launch.relay_for_others,
             identity_path=Path(launch.identity_path),

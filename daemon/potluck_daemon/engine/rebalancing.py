@@ -1,6 +1,7 @@
 """An engine that goes where the swarm needs it, while it serves.
 
     reach the target, block by block -> rest -> look: next_move says where to be -> announce it -> reach it -> rest ...
+                                                      it says stay, and nobody is served -> fetch another block's files
 
 What is missing on the disk is fetched first, while everything else goes on. Where to be is `placement`'s decision, how
 blocks come and go `live_span`'s matter; here is the order of both.
@@ -28,6 +29,7 @@ from potluck_daemon.engine.events import Moving, OnEvent, Settled
 from potluck_daemon.engine.in_thread import in_thread
 from potluck_daemon.engine.live_span import LiveSpan
 from potluck_daemon.engine.neighbours import Neighbours
+from potluck_daemon.engine.prefetching import Prefetching
 from potluck_daemon.placement.choose import CHECK_S, choose_span, load_order, next_move, single_moves
 from potluck_daemon.placement.swarm_map import ModelSize, Own, SwarmMap
 
@@ -121,6 +123,7 @@ class Rebalancer:
         looking: Looking,
         announcements: Announcements,
         files: BlockFiles,
+        prefetching: Prefetching,
         reload: Callable[[Span, Sequence[int]], Awaitable[None]],
         on_event: OnEvent,
         rng: random.Random,
@@ -129,6 +132,7 @@ class Rebalancer:
         self._looking = looking
         self._announcements = announcements
         self._files = files
+        self._prefetching = prefetching
         self._reload = reload
         self._on_event = on_event
         self._rng = rng
@@ -147,6 +151,7 @@ class Rebalancer:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             await self._live.settle()
+            await self._prefetching.stop()
 
     def note_loss(self, peer: PeerId) -> None:
         """Somebody is gone: look at once."""
@@ -185,6 +190,8 @@ class Rebalancer:
         if self._target == self._live.span:
             target = await self._better_place(swarm_map)
             if target is None:
+                if not len(self._live.serving.sessions):
+                    self._prefetching.go_on(swarm_map)
                 return False
             why = _why(swarm_map, target, self._live.span)
             self._announcements.target = target

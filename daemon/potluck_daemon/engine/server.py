@@ -67,6 +67,7 @@ from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.neighbours import Neighbours
 from potluck_daemon.engine.network_report import NetworkCaps, NetworkReport
 from potluck_daemon.engine.network_speed import NetworkSpeed
+from potluck_daemon.engine.prefetching import Prefetching
 from potluck_daemon.engine.ranks.processes import BACK_S, RankProcesses
 from potluck_daemon.engine.ranks.ranked import RankedSpan
 from potluck_daemon.engine.reachability import Finding, Reach, is_local, start_reachable
@@ -376,7 +377,14 @@ class Engine:
             announcements, lambda span: self._load(checkpoint, span), lambda span: self._tell_reshaped(span)
         )
         self._rebalancer = rebalancer = Rebalancer(
-            self._live, looking, announcements, files, self._reload, self._on_event, rng
+            self._live,
+            looking,
+            announcements,
+            files,
+            Prefetching(announcements, files, config.disk_bytes),
+            self._reload,
+            self._on_event,
+            rng,
         )
         target, order = await join(looking, announcements, rng)
         self._watching_neighbours = asyncio.create_task(neighbours.watch())

@@ -47,6 +47,7 @@ class Launch:
     link_mbps: float = 0.0
     relay_for_others: bool = True
     outbox: str = ""  # folder for receipts on their way to the ledger; empty: nothing is booked
+    disk_mb: int = 0  # that downloads may take, those of blocks that are not served yet included
     models_folder: str = ""  # of downloads; the process is started with it in HF_HUB_CACHE
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,10 +18,14 @@ from potluck_daemon.engine import neighbours, rebalancing
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.events import EngineEvent, Moving, Online, Reshaped, Settled
 from potluck_daemon.engine.neighbours import following
+from potluck_daemon.engine.prefetching import Prefetching
 from potluck_daemon.engine.rebalancing import Anew, Grow, Shrink, next_step
 from potluck_daemon.engine.server import Engine
+from potluck_daemon.placement.swarm_map import ModelSize, Own, SwarmMap
 
 from potluck import wire
+from potluck.checkpoint import Checkpoint, open_checkpoint
+from potluck.checkpoint.block_files import BlockFiles
 from potluck.directory import Directory
 from potluck.p2p.config import HostConfig
 from potluck.p2p.fake import FakeHost, FakeNetwork
@@ -192,3 +199,55 @@ async def test_a_move_is_broken_off_when_the_device_is_wanted_and_gone_on_with_a
         await told.engine.restore()
         await told.until(lambda event: isinstance(event, Settled))
         assert told.span == Span(0, 4)
+
+
+class FakeHub:
+    """Has the files that the folder lacks."""
+
+    def __init__(self, folder: Path, source: Path) -> None:
+        self.asked: list[str] = []
+        self._folder = folder
+        self._source = source
+
+    def download(self, file: str) -> None:
+        self.asked.append(file)
+        shutil.copy(self._source / file, self._folder / file)
+
+
+async def test_files_of_other_blocks_are_fetched_in_advance_as_far_as_the_disk_may_be_used(tmp_path: Path) -> None:
+    """A file a block; block 0 is here and served by us, block 3 by nobody, and there is room for two more."""
+    source, folder = tmp_path / "source", tmp_path / "folder"
+    for path in (source, folder):
+        path.mkdir()
+    names = {f"model.layers.{block}.weight": f"{block}.safetensors" for block in range(4)}
+    index = {"metadata": {"total_size": 400}, "weight_map": names}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    (folder / "0.safetensors").touch()
+    for file in names.values():
+        (source / file).touch()
+    hub = FakeHub(folder, source)
+    checkpoint = Checkpoint("m", "main", folder, open_checkpoint(str(CHECKPOINT)).config, hub)  # type: ignore[arg-type]
+    files = BlockFiles.of(checkpoint, "layers")
+    told = FakeAnnouncements(files.stored())
+    prefetching = Prefetching(told, files, disk_bytes=300)  # type: ignore[arg-type]
+    for _ in range(5):
+        own = Own(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1))
+        prefetching.go_on(SwarmMap.of((), ModelSize(4, files.block_bytes, 1024.0), own))
+        if prefetching._fetching is not None:
+            await prefetching._fetching
+    assert hub.asked == ["1.safetensors", "2.safetensors"]
+    assert told.stored == {0, 1, 2}
+    told.network.may_exchange = False
+    Prefetching(told, files, disk_bytes=400).go_on(  # type: ignore[arg-type]
+        SwarmMap.of((), ModelSize(4, 100.0, 1024.0), Own(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1)))
+    )
+    assert len(hub.asked) == 2
+
+
+class FakeAnnouncements:
+    def __init__(self, stored: frozenset[int]) -> None:
+        self.stored = stored
+        self.network = SimpleNamespace(may_exchange=True)
+
+    async def tell(self) -> None:
+        """Nobody listens."""
