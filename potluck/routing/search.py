@@ -95,8 +95,9 @@ def reprice(
         return None
     hops = tuple(Hop(server, span) for server, (_, span) in zip(servers, parts, strict=True))
     for hop in hops:
-        pinned = all(needs.pins.get(block, variant) == variant for block, variant in hop.pins.items())
-        if not hop.server.span.covers(hop.span) or exclusion(hop.server, vantage, needs) or not pinned:
+        if not hop.server.span.covers(hop.span) or exclusion(hop.server, vantage, needs):
+            return None
+        if not all(needs.pins.get(block, variant) == variant for block, variant in hop.pins.items()):
             return None
     hop_s, block_s = costs(roster, vantage, needs)
     rows = [roster.index[hop.peer_id] for hop in hops]
