@@ -644,5 +644,21 @@ FIGURES = {
             "deciding:n10000",
             "the same among 10,000",
         ),
+        Figure(
+            "cap_held",
+            "ratio",
+            "lower",
+            1.05,
+            "networks:cap_held",
+            "what three streams together carry over a cap of 4 MB/s on uploads, in 5 s",
+        ),
+        Figure(
+            "link_error",
+            "%",
+            "lower",
+            25,
+            "networks:link_error",
+            "largest error of the bandwidth that two servers measure over cables of 5, 20 and 80 Mbit/s; needs root",
+        ),
     )
 }

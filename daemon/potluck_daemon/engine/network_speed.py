@@ -1,6 +1,6 @@
 """How fast the way to other servers is, measured with them: round trips and bandwidth, a few bytes a day.
 
-Bandwidth: four frames one way, then four the other; whoever receives them says how long the last three took after the
+Bandwidth: eight frames one way, then eight the other; whoever receives them says how long the last seven took after the
 first, so neither the round trip nor the first moments of a connection count. A peer is measured with again after hours
 only, and a day's bytes are bounded on both sides. Without a measurement counts what the user says of the link, or a
 default. Only servers of the swarm are answered.
@@ -32,7 +32,7 @@ BANDWIDTH: Final = "Potluck.bandwidth"  # stream
 DEFAULT_MBPS = 100.0  # what stock servers assume
 RELAYED_SHARE = 0.2  # of a link that was not measured, when the way goes through a relay; stock servers' figure
 _FRAME_BYTES = 65_536
-_FRAMES = 4
+_FRAMES = 8
 EXCHANGE_BYTES = 2 * _FRAMES * _FRAME_BYTES  # with one peer, both directions
 DAY_BYTES = 16 << 20  # of all exchanges of a day, whoever began them
 _DAY_S = 86_400.0
@@ -133,6 +133,10 @@ class NetworkSpeed:
             download_mbps=round(8e-6 * FETCHING.bytes_s, 2),
         )
 
+    def know(self, peers: Iterable[PeerId]) -> None:
+        """These are servers of the swarm; nobody else is answered."""
+        self._known = frozenset(peers)
+
     async def serve(self) -> None:
         """Answer from now on."""
         await self._host.serve_stream(BANDWIDTH, self.answer, max_frame_bytes=_FRAME_BYTES)
@@ -147,7 +151,7 @@ class NetworkSpeed:
                 log.debug("nobody to measure with: %s", error)
                 servers, span = (), None
             known = list(servers)
-            self._known = frozenset(server.peer_id for server in known)
+            self.know(server.peer_id for server in known)
             await self.look(choose_peers(known, self._host.peer_id, span, rng))
             await asyncio.sleep(_EVERY_S if len(known) > 1 else _SOON_S)
 
@@ -197,7 +201,7 @@ class NetworkSpeed:
         self._links[peer] = self._believed(peer, _mbps(up_s), _mbps(down_s))
 
     async def _exchange(self, peer: PeerId) -> tuple[float, float]:
-        """Seconds of three frames there and of three back. Raises RemoteError."""
+        """Seconds of seven frames there and of seven back. Raises RemoteError."""
         stream = await self._host.open_stream(peer, BANDWIDTH, timeout_s=_PING_TIMEOUT_S, max_frame_bytes=_FRAME_BYTES)
         try:
             await _send(stream)

@@ -35,7 +35,7 @@ class Pair:
         self.network, self.clock = FakeNetwork(), Clock()
         self.host, self.peer = self.network.start(), self.network.start()
         self.one, self.other = self.speed(self.host), self.speed(self.peer)
-        self.other._known = frozenset({self.host.peer_id})
+        self.other.know([self.host.peer_id])
 
     def speed(self, host: FakeHost) -> NetworkSpeed:
         return NetworkSpeed(host, clock=self.clock)
@@ -80,7 +80,7 @@ async def test_strangers_are_refused_and_so_is_everybody_while_it_may_not(pair: 
     if is_busy:
         pair.other.may_exchange = False
     else:
-        pair.other._known = frozenset()
+        pair.other.know([])
     await pair.look()
     assert pair.one.links_mbps == {}
 
