@@ -91,6 +91,7 @@ class Gossip:
         self._is_urgent = asyncio.Event()
         self._spread_version = 0  # of the table
         self._has_compared = False
+        self._passing_on = asyncio.Lock()
         self._answers: tuple[int, float, Answers] | None = None
         self._deaf_until_s: dict[PeerId, float] = {}
         self._doubted: set[PeerId] = set()
@@ -196,13 +197,14 @@ class Gossip:
         return mine is not None and announcement.sequence > mine.sequence
 
     async def pass_on(self) -> None:
-        """Tell some servers now what is new."""
-        partners = await self._find_partners()
-        hot, self._hot = list(self._hot.values()), {}
-        chosen = random.sample(partners, min(FAN_OUT, len(partners)))
-        for start in range(0, len(hot), MAX_PUSHED):
-            part = [announcement.sealed for announcement in hot[start : start + MAX_PUSHED]]
-            await asyncio.gather(*(self._tell(peer, partial(self._push, peer, part)) for peer in chosen))
+        """Tell some servers what is new; returns when they know."""
+        async with self._passing_on:
+            partners = await self._find_partners()
+            hot, self._hot = list(self._hot.values()), {}
+            chosen = random.sample(partners, min(FAN_OUT, len(partners)))
+            for start in range(0, len(hot), MAX_PUSHED):
+                part = [announcement.sealed for announcement in hot[start : start + MAX_PUSHED]]
+                await asyncio.gather(*(self._tell(peer, partial(self._push, peer, part)) for peer in chosen))
 
     async def _spread(self) -> None:
         while True:
