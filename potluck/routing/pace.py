@@ -9,12 +9,13 @@ with the ratio fading, so that nobody goes back and forth between two of them.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from potluck.protocol.blocks import PeerId
 
+_RECENT_STEPS = 7
 _STEPS_TO_JUDGE = 6
-_SMOOTHING = 0.25  # weight of the newest step
 _SLOW = 2.0  # times what was promised
 _MIN_SLOW_S = 0.02  # beyond the promise: less is noise of the network and of schedulers
 _WORTH = 0.6
@@ -29,26 +30,27 @@ _MAX_RATIO = 16.0
 class Pace:
     """One server's decode steps in one session, as the client sees them.
 
-    Attributes:
-        promised_s: what the route's cost said of a step.
-        seen_s: what steps take lately.
+    `promised_s`: what the route's cost said of a step.
     """
 
     promised_s: float
-    seen_s: float = 0.0
-    _steps: int = 0
+    _recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT_STEPS))
     _look_at: float | None = None
     _pause_s: float = _PAUSE_S
 
     def add(self, step_s: float) -> None:
-        self.seen_s = step_s if not self._steps else self.seen_s + _SMOOTHING * (step_s - self.seen_s)
-        self._steps += 1
+        self._recent_s.append(step_s)
+
+    @property
+    def seen_s(self) -> float:
+        """What steps take lately, in the middle: one that took long is no reason for anything."""
+        return sorted(self._recent_s)[len(self._recent_s) // 2] if self._recent_s else 0.0
 
     @property
     def is_slow(self) -> bool:
         """It does not keep what was promised."""
         is_slow = self.seen_s > max(_SLOW * self.promised_s, self.promised_s + _MIN_SLOW_S)
-        return is_slow and self._steps >= _STEPS_TO_JUDGE
+        return is_slow and len(self._recent_s) >= _STEPS_TO_JUDGE
 
     @property
     def ratio(self) -> float:
@@ -59,7 +61,7 @@ class Pace:
         """Whether to look for something better now; says yes once."""
         if self._look_at is None:
             self._look_at = now + _LOOK_EVERY_S
-        if self._steps < _STEPS_TO_JUDGE or (now < self._look_at and not self._is_first_alarm()):
+        if len(self._recent_s) < _STEPS_TO_JUDGE or (now < self._look_at and not self._is_first_alarm()):
             return False
         self._look_at = now + self._pause_s if self.is_slow else now + max(_LOOK_EVERY_S, self._pause_s)
         self._pause_s = min(2 * self._pause_s, _MAX_PAUSE_S)

@@ -104,6 +104,15 @@ def test_a_few_slow_steps_are_no_reason() -> None:
     assert not any(paced(0.05, 0.5, steps=3).is_due(float(second)) for second in range(200))
 
 
+def test_a_few_slow_steps_among_good_ones_are_no_reason() -> None:
+    pace = paced(0.05, 0.05)
+    for _ in range(3):
+        pace.add(3.0)
+    assert not pace.is_slow
+    pace.add(3.0)
+    assert pace.is_slow
+
+
 def test_milliseconds_on_a_loopback_are_no_reason() -> None:
     assert not paced(0.002, 0.012).is_slow
 
