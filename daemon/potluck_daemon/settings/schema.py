@@ -160,7 +160,9 @@ class LimitSettings:
     disk_free_mb: int = _setting(
         4096, "do not start to download when less disk space is free", unit="MiB", low=0, high=1 << 30
     )
-    disk_mb: int = _setting(0, "disk space that downloaded checkpoints may take", unit="MiB", low=0, high=1 << 30)
+    disk_mb: int = _engine_setting(
+        0, "disk space that downloaded checkpoints may take", unit="MiB", low=0, high=1 << 30
+    )
     upload_mbps: float = _setting(0.0, "data to send in a second, serving included", unit="Mbit/s", low=0, high=1e6)
     download_mbps: float = _setting(
         0.0, "data to receive in a second, serving and downloads of models each", unit="Mbit/s", low=0, high=1e6
