@@ -9,7 +9,10 @@ from potluck.checkpoint.source import Checkpoint
 
 
 def block_parameters(checkpoint: Checkpoint) -> tuple[int, ...]:
-    """Of each block of the model, experts included, from the architecture alone: nothing is read or downloaded."""
+    """Of each block of the model, experts included, from the architecture alone: nothing is read or downloaded.
+
+    Not while another thread makes a model: the default dtype of torch is everybody's.
+    """
     config = checkpoint.text_config
     with torch.device("meta"):
         decoder, name = decoder_of(decoder_class(config)._from_config(config), checkpoint.num_blocks)

@@ -80,7 +80,7 @@ class AutoDistributedModelForCausalLM:
             quantization=quantization or config.quantization,
             compute_dtype=_name_of(compute_dtype) or config.compute_dtype,
         )
-        client = SwarmClient(swarm, demanding, count_parameters=lambda: block_parameters(checkpoint))
+        client = SwarmClient(swarm, demanding, block_parameters=block_parameters(checkpoint))
         client.start()
         try:
             return attach(checkpoint, client, dtype)

@@ -26,7 +26,6 @@ _log = logging.getLogger(__name__)
 RECEIPT_TOKENS = 64  # what a client may owe before it signs; a signature costs a few hundredths of a millisecond
 RECEIPT_S = 5.0  # a slow session signs this often
 _BOOK_EVERY_S = 30.0
-_PARAMETERS_TIMEOUT_S = 10.0
 
 
 class Purse(Protocol):
@@ -76,7 +75,7 @@ class Signer:
     """Lives in the client's event loop, and signs with the key that its node has in the network.
 
     Args:
-        count_parameters: of each block of the model; called once, in a thread.
+        parameters: of each block of the model.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Signer:
         identity: Identity,
         swarm: Swarm,
         settle: Settle,
-        count_parameters: Callable[[], tuple[int, ...]],
+        parameters: tuple[int, ...],
         purse: Purse | None,
     ) -> None:
         self.papers: Papers | None = None
@@ -92,10 +91,8 @@ class Signer:
         self._swarm = swarm
         self._swarm_id = swarm_id(swarm)
         self._settle = settle
-        self._count_parameters = count_parameters
         self._purse = purse
-        self._parameters: tuple[int, ...] = ()
-        self._counting: asyncio.Task[None] | None = None
+        self._parameters = parameters
         self._tabs: dict[Tab, None] = {}
         self._calls: dict[tuple[PeerId, Span], Tab] = {}
         self._introduced: set[PeerId] = set()
@@ -106,7 +103,6 @@ class Signer:
 
     async def start(self) -> None:
         """Get the donor's permission to spend. Never fails: who has none is served with what others leave."""
-        self._counting = asyncio.create_task(self._count())
         if self._purse is not None:
             try:
                 self.papers = await asyncio.to_thread(self._purse.delegate, self._identity.peer_id)
@@ -121,8 +117,6 @@ class Signer:
         if self._booking is not None:
             self._booking.cancel()
         await self._book()
-        if self._counting is not None:
-            self._counting.cancel()
 
     @property
     def total(self) -> Work:
@@ -160,7 +154,7 @@ class Signer:
     def due(self, tab: Tab) -> bytes | None:
         """The receipt to send along, if it is time for one."""
         now = time.monotonic()
-        return self._sign(tab, now) if self._parameters and tab.is_due(now) else None
+        return self._sign(tab, now) if tab.is_due(now) else None
 
     def note(self, tab: Tab, tokens: int, timing: Timing, *, held_tokens: int = 0, is_backward: bool = False) -> None:
         """An answer came: so many tokens, all rows counted, were computed."""
@@ -192,15 +186,8 @@ class Signer:
         receipt = Receipt(*keys, tab.seq, tab.span, tab.work(self._parameters))
         return sign_receipt(receipt, self._identity.sign).data
 
-    async def _count(self) -> None:
-        self._parameters = await asyncio.to_thread(self._count_parameters)
-
     async def _settle_tab(self, tab: Tab) -> None:
         if tab.name is None or not tab.tokens:
-            return
-        assert self._counting is not None
-        await asyncio.wait({self._counting}, timeout=_PARAMETERS_TIMEOUT_S)
-        if not self._parameters:
             return
         self._done = _sum((self._done, tab.work(self._parameters)))
         receipt = self._sign(tab, time.monotonic())

@@ -49,13 +49,13 @@ class SwarmClient:
         config: ClientConfig,
         start_host: HostFactory | None = None,
         *,
-        count_parameters: Callable[[], tuple[int, ...]] | None = None,
+        block_parameters: tuple[int, ...] = (),
     ) -> None:
-        """`count_parameters`: of each block, for receipts; None: nothing is signed."""
+        """`block_parameters`: how many each block has, for receipts; empty: nothing is signed."""
         self.swarm = swarm
         self.config = config
         self._start_host = start_host or _start_libp2p
-        self._count_parameters = count_parameters
+        self._block_parameters = block_parameters
         self._loop = LoopThread()
         self._host: Host | None = None
         self._errands: set[asyncio.Task[None]] = set()
@@ -110,9 +110,9 @@ class SwarmClient:
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
         self.servers = Servers(self._host, self.swarm, self.config, quoting)
         self.calls = Calls(self._host, self.config, self._introduce)
-        if self._count_parameters is not None:
+        if self._block_parameters:
             self.calls.signer = Signer(
-                self._host.identity, self.swarm, self.calls.settle, self._count_parameters, self.config.purse
+                self._host.identity, self.swarm, self.calls.settle, self._block_parameters, self.config.purse
             )
             await self.calls.signer.start()
         self.stateless = StatelessCalls(self.servers, self.calls, self.config, self.swarm.prefix)

@@ -56,10 +56,8 @@ class Donor:
 
 
 async def signer_for(server: Server, purse: Donor | None = None) -> Signer:
-    signer = Signer(Identity.generate(), SWARM, server.settle, lambda: (EACH,) * 4, purse)
+    signer = Signer(Identity.generate(), SWARM, server.settle, (EACH,) * 4, purse)
     await signer.start()
-    assert signer._counting is not None
-    await signer._counting
     return signer
 
 
