@@ -26,6 +26,7 @@ _log = logging.getLogger(__name__)
 RECEIPT_TOKENS = 64  # what a client may owe before it signs; a signature costs a few hundredths of a millisecond
 RECEIPT_S = 5.0  # a slow session signs this often
 _BOOK_EVERY_S = 30.0
+_GOODBYE_S = 2.0  # for servers to countersign last receipts: a few tenths where all is well
 
 
 class Purse(Protocol):
@@ -113,7 +114,10 @@ class Signer:
         """Settle what is open and hand in what was countersigned. Never raises for what others do."""
         for tab in list(self._tabs):
             self.close_tab(tab)
-        await asyncio.gather(*self._settling, return_exceptions=True)
+        if self._settling:
+            _, late = await asyncio.wait(self._settling, timeout=_GOODBYE_S)
+            for task in late:
+                task.cancel()
         if self._booking is not None:
             self._booking.cancel()
         await self._book()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -120,6 +121,16 @@ async def test_a_server_that_is_gone_holds_nothing_up() -> None:
     server.is_gone = True
     await signer.close()
     assert signer.total.tokens == 5
+
+
+async def test_a_server_that_does_not_answer_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_GOODBYE_S", 0.0)
+    server = Server()
+    monkeypatch.setattr(server, "settle", lambda *_: asyncio.get_running_loop().create_future())
+    signer = await signer_for(server)
+    tab = signer.open_tab(server.identity.peer_id, SPAN)
+    signer.note(tab, 5, Timing(tab=new_tab(0)))
+    await signer.close()
 
 
 async def test_a_server_that_forgot_a_tab_gets_a_new_one_from_zero() -> None:
