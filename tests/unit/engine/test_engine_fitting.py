@@ -61,12 +61,11 @@ def blocks() -> BlockSpan:
     return load(Span(0, 2))
 
 
-def room_for_sessions(blocks: BlockSpan, device_bytes: int, limits: Limits, *, grows: bool) -> int:
+def room_for_sessions(blocks: BlockSpan, device_bytes: int, limits: Limits, *, grows: bool, max_blocks: int = 2) -> int:
     weights = blocks.weights.placement.device_bytes
     limit = (("cpu", weights + device_bytes),)
-    return cache_tokens(
-        blocks, EngineConfig(SWARM, CHECKPOINT, Path(), limits=limits, max_memory=limit, grows_cache=grows)
-    )
+    config = EngineConfig(SWARM, CHECKPOINT, Path(), limits=limits, max_memory=limit, grows_cache=grows)
+    return cache_tokens(blocks, config, max_blocks=max_blocks)
 
 
 def test_sessions_get_what_weights_leave_unless_somebody_said_how_much(blocks: BlockSpan) -> None:
@@ -74,6 +73,13 @@ def test_sessions_get_what_weights_leave_unless_somebody_said_how_much(blocks: B
     plenty = 100_000 * blocks.bytes_per_token
     assert 50_000 < room_for_sessions(blocks, plenty, limits, grows=True) < 100_000
     assert room_for_sessions(blocks, plenty, limits, grows=False) == 1000
+
+
+def test_weights_and_sessions_of_blocks_that_are_to_come_count_from_the_beginning(blocks: BlockSpan) -> None:
+    limits, weights = Limits(cache_tokens=1000), blocks.weights.placement.device_bytes
+    plenty = 100_000 * blocks.bytes_per_token
+    alone = room_for_sessions(blocks, plenty, limits, grows=True)
+    assert room_for_sessions(blocks, plenty + weights, limits, grows=True, max_blocks=4) == alone // 2
 
 
 def test_sessions_get_less_than_was_planned_when_memory_is_short(
