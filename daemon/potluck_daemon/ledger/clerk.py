@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sqlite3
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +64,7 @@ class Clerk:
         self._valuing: asyncio.Task[None] | None = None
         self._valued: tuple[PeerId, ...] = ()
         self._valued_at = 0.0
-        self._errands: set[asyncio.Task[object]] = set()
+        self._errands: set[asyncio.Task[None]] = set()
         self.notice: str | None = None  # why nothing is booked
 
     async def start(self) -> None:
@@ -80,9 +81,10 @@ class Clerk:
 
     async def close(self) -> None:
         """Book what is here, and close the file."""
-        for task in (*self._tasks, *self._errands):
+        tasks = [*self._tasks, *self._errands, *([self._valuing] if self._valuing is not None else [])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._errands, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._ledger is not None:
             self.look_into_outbox()
             with contextlib.suppress(LedgerError):
@@ -116,9 +118,8 @@ class Clerk:
 
     def serve(self, swarm: Swarm) -> None:
         """How people call the model of the receipts that come."""
-        ledger = self._ledger
-        if ledger is not None:
-            self._soon(lambda: ledger.name_model(swarm_id(swarm), swarm.model))
+        if self._ledger is not None:
+            self._soon(lambda ledger: ledger.name_model(swarm_id(swarm), swarm.model))
 
     def value(self, accounts: Sequence[str]) -> None:
         """These are served: tell the engine what their credit is worth, now and then."""
@@ -132,11 +133,14 @@ class Clerk:
     # --- what commands ask -------------------------------------------------------------------------------------------
 
     async def ask(self, question: Callable[[Ledger], T]) -> T:
-        """Run `question` in the ledger's thread. Raises LedgerError if there is no ledger."""
+        """Run `question` in the ledger's thread. Raises LedgerError if there is no ledger, or it cannot be read."""
         ledger = self._ledger
         if ledger is None:
             raise LedgerError(self.notice or "the ledger is not open yet")
-        return await self._run(lambda: question(ledger))
+        try:
+            return await self._run(lambda: question(ledger))
+        except sqlite3.Error as error:
+            raise LedgerError(f"the ledger cannot be read: {error}", hint="see: potluck ledger check") from error
 
     async def book(self, bookings: Sequence[Booking], model: str) -> list[Outcome]:
         """Receipts that this donor's own client brings."""
@@ -187,18 +191,27 @@ class Clerk:
             await asyncio.sleep(UPKEEP_S)
 
     async def _value(self, accounts: Collection[PeerId]) -> None:
-        worths = await self.ask(lambda ledger: ledger.worths(accounts))
-        self._tell(messages.Worth(tuple(worths.items())))
+        try:
+            worths = await self.ask(lambda ledger: ledger.worths(accounts))
+        except LedgerError as error:
+            log.error("%s", error.message)
+        else:
+            self._tell(messages.Worth(tuple(worths.items())))
 
     def _keep_vouchers(self, vouchers: Sequence[bytes]) -> None:
-        ledger = self._ledger
-        assert ledger is not None
-        self._soon(lambda: ledger.keep_vouchers(vouchers[:8], time.time()))
+        self._soon(lambda ledger: ledger.keep_vouchers(vouchers, time.time()))
 
-    def _soon(self, work: Callable[[], object]) -> None:
-        task = asyncio.create_task(self._run(work))
+    def _soon(self, work: Callable[[Ledger], object]) -> None:
+        """Something that nobody waits for: a failure is logged."""
+        task = asyncio.create_task(self._do(work))
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
+
+    async def _do(self, work: Callable[[Ledger], object]) -> None:
+        try:
+            await self.ask(work)
+        except LedgerError as error:
+            log.error("%s", error.message)
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
