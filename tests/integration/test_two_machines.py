@@ -19,7 +19,7 @@ from helpers.machine import GENERATE, Machine, local_tokens
 from potluck_daemon.states import State
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def machines() -> Iterator[tuple[Machine, Machine]]:
     """Mine and a friend's, with a cable between them."""
     if os.geteuid() != 0:
