@@ -47,7 +47,7 @@ SETTINGS = {
     "POTLUCK_SERVE_MEMORY_LIMIT_MB": "2048",
 }
 AT_FULL_SPEED = "[when]\nactive_percent = 100\n"
-LATE_PAGES = ("activity", "diagnostics")
+EARLY_PAGES = ("home", "earnings")
 CHECK_UP_S = 8.0
 LIVELY_TPS = 5.0  # from which a picture shows somebody being served
 
@@ -145,14 +145,10 @@ async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess
         await album.window("watching")
         album.press("Escape")
         await asyncio.to_thread(_wait_for_credit, daemon)
-        album.press("ctrl+2")
+        album.press(f"ctrl+{[entry.key for entry in SIDEBAR].index('earnings') + 1}")
         await album.window("earnings")
         album.press("ctrl+1")
         await _beside_somebody(album, daemon)
-    await asyncio.to_thread(friend.stop)
-    await asyncio.to_thread(
-        friend.start
-    )  # at its own start it asks at once for the machine that has just left and come back
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
     with tempfile.TemporaryDirectory() as folder, steam_game(Path(folder), GAME):
         await asyncio.to_thread(daemon.wait_for, _is_missed)
@@ -181,10 +177,10 @@ async def _beside_somebody(album: Album, daemon: DaemonProcess) -> None:
 
 
 async def _pages(album: Album) -> None:
-    """Those that are about what has happened so far."""
-    for entry in SIDEBAR:
-        if entry.key in LATE_PAGES:
-            album.press(f"ctrl+{SIDEBAR.index(entry) + 1}")
+    """All that have no picture yet, once there is something to show."""
+    for number, entry in enumerate(SIDEBAR, start=1):
+        if entry.key not in EARLY_PAGES:
+            album.press(f"ctrl+{number}")
             if entry.key == "diagnostics":
                 album.press("space")  # "Check now"
                 await asyncio.sleep(CHECK_UP_S)
@@ -204,7 +200,8 @@ def _is_all_served(status: Status) -> bool:
 
 def _is_missed(status: Status) -> bool:
     """It has stepped aside, and the swarm shows it."""
-    is_seen = status.swarm is not None and 0 in status.swarm.coverage
+    coverage = status.swarm.coverage if status.swarm is not None else ()
+    is_seen = 0 in coverage and any(coverage)
     return status.state is State.YIELDED and not status.sessions and is_seen
 
 

@@ -12,11 +12,11 @@ from potluck_daemon.control.methods.programs import Place, Placed, PlaceParams, 
 from potluck_daemon.control.schema import History, HistoryParams, Status, Transition
 from potluck_daemon.states import State
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from potluck_app import icons, theme, words
+from potluck_app import theme, words
 from potluck_app.button import Button
-from potluck_app.card import card, line, text
+from potluck_app.card import Pot, card, line, text
 from potluck_app.notice import Notice
 from potluck_app.page import Link, Page
 from potluck_app.placeholder import Placeholder
@@ -109,8 +109,7 @@ class ActivityPage(Page):
         return frame
 
     def _line(self, transition: Transition, *, can_ignore: bool) -> QHBoxLayout:
-        pot, at = QLabel(), text("muted", said=words.time_of_day(transition.at))
-        pot.setPixmap(icons.icon(transition.state, theme.colours()).pixmap(_POT, _POT))
+        pot, at = Pot(_POT, transition.state), text("muted", said=words.time_of_day(transition.at))
         at.setFixedWidth(_TIME_WIDTH)
         texts = QVBoxLayout()
         texts.setSpacing(2)

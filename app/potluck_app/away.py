@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from potluck_app import icons, theme, words
+from potluck_app import theme, words
 from potluck_app.button import Button
-from potluck_app.card import text
+from potluck_app.card import Pot, text
 from potluck_app.theme import Type
 
 _POT = 64
@@ -20,7 +20,7 @@ class AwayPage(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._icon, self._title = QLabel(), text(kind=Type.TITLE)
+        self._title = text(kind=Type.TITLE)
         self._reason, self._failure = text("muted"), text("error")
         self._button = Button(self.tr("Start it"), "play", "primary")
         self._button.clicked.connect(self._press)
@@ -28,7 +28,8 @@ class AwayPage(QWidget):
         column.setContentsMargins(theme.SPACE_XXL, theme.SPACE_XXL, theme.SPACE_XXL, theme.SPACE_XXL)
         column.setSpacing(theme.SPACE_M)
         column.addStretch(1)
-        for widget in (self._icon, self._title, self._reason, self._failure):
+        column.addWidget(Pot(_POT), 0, Qt.AlignmentFlag.AlignCenter)
+        for widget in (self._title, self._reason, self._failure):
             widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
             column.addWidget(widget)
         self._failure.hide()
@@ -39,7 +40,6 @@ class AwayPage(QWidget):
 
     def show_reason(self, reason: str, *, is_running: bool) -> None:
         """`is_running`: somebody answers, in words that this app does not know."""
-        self._icon.setPixmap(icons.icon(None, theme.colours()).pixmap(_POT, _POT))
         self._title.setText(self.tr("Potluck was updated") if is_running else words.away())
         self._reason.setText(reason)
         self._button.setVisible(not is_running)

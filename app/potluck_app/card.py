@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from potluck_daemon.states import State
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
@@ -71,3 +72,24 @@ class Sign(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
         icons.paint(QPainter(self), QRectF(self.rect()), self._name, getattr(theme.colours(), self._role))
+
+
+class Pot(QWidget):
+    """The icon of a state, in the present theme. Says nothing: the state's name stands beside it."""
+
+    def __init__(self, side: int, state: State | None = None) -> None:
+        super().__init__()
+        self._state, self._side = state, side
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def show_state(self, state: State | None) -> None:
+        """None: the daemon is away."""
+        if state is not self._state:
+            self._state = state
+            self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+        return QSize(self._side, self._side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
+        icons.paint_state(QPainter(self), QRectF(self.rect()), self._state, theme.colours())

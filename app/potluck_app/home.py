@@ -9,11 +9,11 @@ from potluck_daemon.control.methods import settings
 from potluck_daemon.control.schema import Status
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QVBoxLayout
 
-from potluck_app import icons, theme, words
+from potluck_app import theme, words
 from potluck_app.button import Button
-from potluck_app.card import card, text
+from potluck_app.card import Pot, card, text
 from potluck_app.credit import CreditCard
 from potluck_app.never import NeverYield
 from potluck_app.numbers import MachineCard, NowCard
@@ -36,7 +36,7 @@ class HomePage(Page):
     def __init__(self, link: Link) -> None:
         super().__init__(link, "")
         self.setAccessibleName(self.tr("Home"))
-        self._pot, self._title = QLabel(), text(kind=Type.TITLE)
+        self._pot, self._title = Pot(_POT), text(kind=Type.TITLE)
         self._reason, self._ending = text(), text("muted")
         self._button, self._longer = Button(style="primary"), Button(self.tr("Pause longer"), "down", is_trailing=True)
         self._pauses = QMenu(self)
@@ -50,7 +50,7 @@ class HomePage(Page):
         self.setFocusProxy(self._button)
 
     def show_status(self, status: Status) -> None:
-        self._pot.setPixmap(icons.icon(status.state, theme.colours()).pixmap(_POT, _POT))
+        self._pot.show_state(status.state)
         self._title.setText(words.title(status))
         self._reason.setText(status.text)
         self._ending.setText(words.ending(status))

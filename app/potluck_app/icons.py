@@ -40,8 +40,7 @@ def name_of(state: State | None) -> str:
 
 def icon(state: State | None, colours: theme.Colours) -> QIcon:
     """The icon of `state` in the given theme, sharp at every usual size."""
-    ink = theme.colour_of(state, colours) if state is not State.IDLE else colours.text
-    return _icon(name_of(state), ink)
+    return _icon(name_of(state), _ink(state, colours))
 
 
 def glyph(name: str, ink: str, *, is_trailing: bool = False) -> QIcon:
@@ -49,9 +48,18 @@ def glyph(name: str, ink: str, *, is_trailing: bool = False) -> QIcon:
     return _beside_text(name, ink, is_trailing)
 
 
+def paint_state(painter: QPainter, place: QRectF, state: State | None, colours: theme.Colours) -> None:
+    """Draw the icon of a state where a widget paints itself."""
+    _renderer(name_of(state), _ink(state, colours)).render(painter, place)
+
+
 def paint(painter: QPainter, place: QRectF, name: str, ink: str) -> None:
     """Draw a glyph where a widget paints itself."""
     _renderer(f"glyphs/{name}", ink).render(painter, place)
+
+
+def _ink(state: State | None, colours: theme.Colours) -> str:
+    return theme.colour_of(state, colours) if state is not State.IDLE else colours.text
 
 
 @lru_cache(maxsize=64)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from potluck_daemon.control.schema import Status
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout
 
 from potluck_app import icons, theme, words
-from potluck_app.card import text
+from potluck_app.card import Pot, text
 from potluck_app.pages import Entry
 from potluck_app.theme import Type
 
@@ -62,7 +62,7 @@ class Sidebar(QFrame):
         self.setAccessibleName(self.tr("Pages"))
         self._keys = [entry.key for entry in entries]
         self._items = QButtonGroup(self)
-        self._pot, self._state, self._speed = QLabel(), text(kind=Type.STRONG), text("muted", kind=Type.CAPTION)
+        self._pot, self._state, self._speed = Pot(_POT), text(kind=Type.STRONG), text("muted", kind=Type.CAPTION)
         column = QVBoxLayout(self)
         column.setContentsMargins(theme.SPACE_M, theme.SPACE_L, theme.SPACE_M, theme.SPACE_L)
         column.setSpacing(theme.SPACE_XS)
@@ -75,7 +75,7 @@ class Sidebar(QFrame):
         self._items.idClicked.connect(lambda place: self.chosen.emit(self._keys[place]))
 
     def show_status(self, status: Status) -> None:
-        self._pot.setPixmap(icons.icon(status.state, theme.colours()).pixmap(_POT, _POT))
+        self._pot.show_state(status.state)
         self._state.setText(words.title(status))
         speed = words.speed_tps(status)
         self._speed.setText(words.rate(speed) if speed >= 0.05 else "")
