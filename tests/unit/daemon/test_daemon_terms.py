@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from potluck_daemon.budget import Budget, download_folder
 from potluck_daemon.energy import ProcessorMeter
+from potluck_daemon.engine.network_report import NetworkCaps
 from potluck_daemon.meters import DiskMeter, UseMeter
+from potluck_daemon.policy import Evidence, Presence
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
 from potluck_daemon.states import Reason
-from potluck_daemon.terms import Disk, bars, cost
+from potluck_daemon.terms import Disk, bars, cost, network_caps
 from potluck_daemon.traffic import Traffic, TrafficMeter
 from potluck_daemon.usage import DayUse, used
 
@@ -162,3 +164,18 @@ def test_the_download_folder_is_where_the_hub_says() -> None:
     from huggingface_hub import constants
 
     assert str(download_folder(dict(os.environ))) == constants.HF_HUB_CACHE
+
+
+@pytest.mark.parametrize(
+    ("settings", "evidence", "caps"),
+    [
+        (Settings(), (), NetworkCaps(0, 0, may_measure=True)),
+        (Settings(limits=LimitSettings(upload_mbps=2, download_mbps=9)), (), NetworkCaps(2, 9, may_measure=True)),
+        (Settings(when=WhenSettings(on_metered=True)), (), NetworkCaps(0, 0, may_measure=False)),
+        (Settings(), (Evidence(Reason.GAME, "a game on another GPU"),), NetworkCaps(0, 0, may_measure=False)),
+    ],
+)
+def test_the_engine_gets_the_caps_and_measures_while_nothing_else_needs_the_computer(
+    settings: Settings, evidence: tuple[Evidence, ...], caps: NetworkCaps
+) -> None:
+    assert network_caps(settings, Presence(evidence=evidence)) == caps
