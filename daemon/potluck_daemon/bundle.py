@@ -35,11 +35,11 @@ _PACKAGES = ("potluck", "torch", "transformers", "hivemind", "psutil", "PySide6-
 _PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that say who and where this is
 
 
-def write_bundle(path: Path, scene: Scene, person: Person) -> Bundle:
-    """A new file that only this user can read. Raises PotluckError; nothing is overwritten."""
+def write_bundle(path: Path, scene: Scene, person: Person, *, replaces: bool) -> Bundle:
+    """A file that only this user can read. Raises PotluckError; a file that is there is replaced only if told to."""
     parts = dict(contents(scene, person))
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
             for name, text in parts.items():
                 bundle.writestr(name, text)

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     path = args.output or Path(time.strftime("potluck-diag-%Y%m%d-%H%M%S.zip"))
-    written = write_bundle(path, read_scene(find_places(), status_or_none()), this_person())
+    written = write_bundle(path, read_scene(find_places(), status_or_none()), this_person(), replaces=True)
     if args.json:
         print_json(written)
     else:

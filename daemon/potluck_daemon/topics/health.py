@@ -58,7 +58,8 @@ class HealthTopic(Topic):
         from potluck_daemon.doctor.checks import read_scene
 
         def write() -> health.Bundle:
-            return write_bundle(Path(params.path), read_scene(self._daemon.places, status), this_person())
+            scene = read_scene(self._daemon.places, status)
+            return write_bundle(Path(params.path), scene, this_person(), replaces=False)
 
         status = self._daemon.status()
         return await asyncio.to_thread(write)
