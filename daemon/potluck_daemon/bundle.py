@@ -39,8 +39,8 @@ def write_bundle(path: Path, scene: Scene, person: Person, *, replaces: bool) ->
     """A file that only this user can read. Raises PotluckError; a file that is there is replaced only if told to."""
     parts = dict(contents(scene, person))
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
+        with os.fdopen(handle, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
             for name, text in parts.items():
                 bundle.writestr(name, text)
     except FileExistsError:

@@ -26,6 +26,8 @@ def daemon() -> Iterator[DaemonProcess]:
 
 def shape(name: str, action: str | None = None) -> type:
     result = main.load(name).RESULT  # type: ignore[attr-defined]
+    if isinstance(result, tuple):  # by options; what comes without any is the first
+        return result[0]
     return result[action] if isinstance(result, dict) else result
 
 
@@ -42,7 +44,16 @@ def shape(name: str, action: str | None = None) -> type:
         "logs -n 5",
         f"join {INVITE}",
         f"swarm join {INVITE}",
+        "swarm list",
         "swarm leave friends",
+        "offload 5m",
+        "programs list",
+        "programs never mpv",
+        "models list",
+        "contribution",
+        "machine",
+        "autostart",
+        "gateway status",
         "doctor",
         "diag --output /dev/null",
         "drain --within 0s",
@@ -54,7 +65,7 @@ def test_the_output_has_the_promised_fields(daemon: DaemonProcess, line: str) ->
     done = daemon.command(*words, "--json")
     assert done.returncode in (0, 1 if words[0] == "doctor" else 0), done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    kind = shape(words[0], words[1] if words[0] == "swarm" else None)
+    kind = shape(words[0], words[1] if len(words) > 1 else None)
     from_json(kind, found, line)
     assert set(found) == {field.name for field in fields(kind)}
 
