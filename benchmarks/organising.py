@@ -62,6 +62,7 @@ class FreeEngine:
     def __init__(self, swarm: LocalSwarm, number: int, volunteer: Volunteer) -> None:
         self.spans: list[tuple[float, Span]] = []
         self.moves: list[str] = []
+        self.failed: str | None = None
         self.is_imported = self.is_settled = False
         self.changed_at = time.monotonic()
         options = {
@@ -118,6 +119,8 @@ class FreeEngine:
             self.is_imported = True
             if event["event"] in ("Online", "Reshaped", "Settled"):
                 self.spans.append((now, Span.parse(event["span"])))
+            if event["event"] == "Failed":
+                self.failed = event["message"]
             if event["event"] in ("Moving", "Settled"):
                 self.is_settled = event["event"] == "Settled"
             if event["event"] == "Moving":
@@ -255,6 +258,10 @@ def _coverage(engines: Sequence[FreeEngine]) -> list[int]:
 
 
 def _is_calm(engines: Sequence[FreeEngine]) -> bool:
+    """Raises RuntimeError if one could not start."""
+    for engine in engines:
+        if engine.failed is not None:
+            raise RuntimeError(f"an engine cannot start: {engine.failed}")
     now = time.monotonic()
     rests = all(engine.is_settled and now - engine.changed_at > _CALM_S for engine in engines)
     return rests and min(_coverage(engines)) > 0
