@@ -23,7 +23,7 @@ from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, Serv
 _SWARM = new_swarm("figures", "m", 8)
 _NUM_NODES = 50
 _PATIENCE_S = 120.0
-_AT_A_TIME = 5
+_AT_A_TIME = 2  # more at once, and on a busy machine the first node answers none of them in time
 _BEAT_S = 10.0
 _READINGS = 10
 
