@@ -27,6 +27,7 @@ from potluck_daemon.engine.events import (
     EngineEvent,
     Joining,
     Loading,
+    Measured,
     Moving,
     Offline,
     Online,
@@ -163,6 +164,10 @@ class _Reporter:
                 terminal.write(f"\r  {done / 2**20:,.0f} of {total / 2**20:,.0f} MiB" + ("\n" if done >= total else ""))
             case Placed(_, streamed, _, _, summary) if streamed:
                 terminal.line(summary[0].upper() + summary[1:])
+            case Measured(inference_tps, forward_tps):
+                terminal.line(
+                    f"One block makes {inference_tps:,.0f} steps and reads {forward_tps:,.0f} tokens a second."
+                )
             case Online(_, _, span, seconds):
                 online = terminal.styled("Online", Style.BOLD, Style.GREEN)
                 terminal.line(f"{online} after {seconds:.1f} s: blocks {span} answer. Ctrl-C leaves the swarm.")

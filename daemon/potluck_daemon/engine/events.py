@@ -41,6 +41,14 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """The blocks were tried: steps of one token a second, and tokens of a long prompt a second, through one block."""
+
+    inference_tps: float
+    forward_tps: float
+
+
+@dataclass(frozen=True, slots=True)
 class Online:
     """The span answers; `seconds` since Starting."""
 
@@ -92,5 +100,7 @@ class Failed:
     hint: str | None
 
 
-EngineEvent = Starting | Joining | Loading | Placed | Online | Moving | Reshaped | Settled | Offline | Freed | Failed
+EngineEvent = (
+    Starting | Joining | Loading | Placed | Measured | Online | Moving | Reshaped | Settled | Offline | Freed | Failed
+)
 OnEvent = Callable[[EngineEvent], None]

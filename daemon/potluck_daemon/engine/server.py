@@ -49,6 +49,7 @@ from potluck_daemon.engine.events import (
     Freed,
     Joining,
     Loading,
+    Measured,
     Offline,
     OnEvent,
     Online,
@@ -526,6 +527,7 @@ class Engine:
         for tokens, seconds in speed.steps:
             compute.learn(tokens, seconds)
         self._speeds.remember(speed_key(config), speed)
+        self._on_event(Measured(speed.inference_tps, speed.forward_tps))
         if self.serving is not None and self.serving.blocks.whole is blocks:
             serving = self.serving.again(config.swarm, self._host.peer_id, self._threads)
         else:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
 from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Offline, Online, Placed, Starting
+from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Measured, Offline, Online, Placed, Starting
 from potluck_daemon.engine.server import Engine
 
 from potluck.directory import Directory
@@ -59,7 +59,7 @@ async def test_engine_is_announced_while_it_serves_and_gone_afterwards(swarm):
         assert server.record.inference_tps > 0
         assert server.heartbeat.cache_tokens_left >= CONFIG.limits.cache_tokens
     assert await swarm.seen() == {}
-    assert [type(event) for event in swarm.events] == [Starting, Joining, Loading, Placed, Online, Offline]
+    assert [type(event) for event in swarm.events] == [Starting, Joining, Loading, Placed, Measured, Online, Offline]
     assert swarm.host.is_dead
 
 
