@@ -22,9 +22,9 @@ from potluck_daemon.placement.swarm_map import SwarmMap
 
 CHECK_S = 15.0  # between two looks for a better place
 _MIN_GAIN = 0.003  # of the mean coverage; below, moves cost more than they bring
-_MIN_SHARE = 0.5  # of what the server bears: in a large swarm none gains more alone, and holes must be filled
+_MIN_SHARE = 0.5  # of what a server bears: in a large swarm none gains more alone, and holes must be filled
 _MOVES_AT_A_TIME = 2.0  # expected of the whole swarm between two looks, in quiet times
-_WELL = 0.9  # of the mean coverage: where there is less after many have failed at once, more go at a time
+_WELL = 0.6  # of the mean coverage: where there is less because many failed at once, more go at a time
 _SHARE_AT_A_TIME = 0.5  # of what is lacking; all that wish to move have the same place in mind, and would be too many
 _ASKED = 64  # servers whose wish to move is computed; of more, a sample tells enough
 
@@ -115,9 +115,8 @@ def rarest_missing(coverage: Floats, fetch_s: Floats) -> list[int]:
 
 def _wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints) -> tuple[Ints, Floats]:
     """Where these servers would go, and what that is worth; 0: not worth a move."""
-    servers = swarm_map.servers.rows(rows)
-    places = best_places(coverage, servers)
-    least = np.minimum(_MIN_GAIN, _MIN_SHARE * servers.throughput_tps / mean_of(coverage))
+    places = best_places(coverage, swarm_map.servers.rows(rows))
+    least = min(_MIN_GAIN, _MIN_SHARE * float(swarm_map.servers.throughput_tps.mean()) / mean_of(coverage))
     return places.start, np.where(places.gain > least, places.gain, 0.0)
 
 
