@@ -33,7 +33,6 @@ class Potluck:
         self._most_on_disk: int = churn["host_disk_cache_blocks"]
         self._next_check_s: Floats = np.zeros(0)
         self._prefetched_s: Floats = np.zeros(0)  # until when a row's prefetching is paid for
-        self._seen_before: Ints = np.zeros(0, np.int64)
         self._planned_for: tuple[bytes, ...] = ()
         self._plan: dict[int, Move] = {}
 
@@ -51,9 +50,6 @@ class Potluck:
     def tick(self, swarm: Swarm) -> None:
         at_rest = swarm.seen_rows[swarm.seen.at_rest]
         free = at_rest[swarm.is_here[at_rest] & (swarm.busy_until_s[at_rest] <= swarm.now_s)]
-        if np.setdiff1d(self._seen_before, swarm.seen_rows).size:
-            self._next_check_s[:] = np.minimum(self._next_check_s, swarm.now_s)  # somebody is gone: look at once
-        self._seen_before = swarm.seen_rows
         due = free[self._next_check_s[free] <= swarm.now_s]
         self._next_check_s[due] = swarm.now_s + CHECK_S
         if len(due):

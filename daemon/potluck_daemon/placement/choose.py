@@ -26,7 +26,7 @@ _MIN_SHARE = 0.5  # of what a server bears: in a large swarm none gains more alo
 _MOVES_AT_A_TIME = 2.0  # expected of the whole swarm between two looks, in quiet times
 _WELL = 0.6  # of the mean coverage: where there is less because many failed at once, more go at a time
 _SHARE_AT_A_TIME = 0.5  # of what is lacking; all that wish to move have the same place in mind, and would be too many
-_ASKED = 64  # servers whose wish to move is computed; of more, a sample tells enough
+_ASKED = 128  # servers whose wish to move is computed; of more, a sample tells enough
 
 
 @dataclass(frozen=True, slots=True)
