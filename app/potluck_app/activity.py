@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from potluck_daemon.control import schema
 from potluck_daemon.control.methods import programs
 from potluck_daemon.control.methods.programs import Place, Placed, PlaceParams, Programs
 from potluck_daemon.control.schema import History, HistoryParams, Status, Transition
-from potluck_daemon.states import State
+from potluck_daemon.states import Reason, State
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
@@ -26,6 +26,7 @@ from potluck_app.theme import Type
 
 _FEW, _MANY = 40, 400
 _POT, _TIME_WIDTH = 22, 48
+_TOGETHER_S = 60.0
 
 
 class Filter(Enum):
@@ -38,12 +39,17 @@ class Filter(Enum):
 
 def told(transitions: Sequence[Transition]) -> list[Transition]:
     """What is worth a line, oldest first: on the way to a state the same thing is not said twice."""
-    later = (*transitions[1:], None)[: len(transitions)]
-    return [
-        transition
-        for transition, following in zip(transitions, later, strict=True)
-        if transition.state is not State.DRAINING or following is None or following.text != transition.text
-    ]
+    return [first for first, second in pairwise(transitions) if not _is_on_the_way(first, second)] + list(
+        transitions[-1:]
+    )
+
+
+def _is_on_the_way(first: Transition, second: Transition) -> bool:
+    """Stepping aside to what follows, or serving one block after the other as they are loaded."""
+    if first.state is State.DRAINING:
+        return first.text == second.text
+    is_growing = first.state is second.state is State.SERVING and first.reason is second.reason is Reason.NONE
+    return is_growing and second.at - first.at < _TOGETHER_S
 
 
 class ActivityPage(Page):

@@ -86,7 +86,8 @@ class DaemonLink(QObject):
             try:
                 gone, reason = self.went_away, self._follow()
             except DaemonAwayError as error:
-                gone, reason = self.went_away, words.sentence(error.message)  # its hint is the button of that page
+                is_absent = isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError)
+                gone, reason = self.went_away, words.absent() if is_absent else words.failure(error)
             except PotluckError as error:
                 gone, reason = self.went_away, words.failure(error)
             except _DisagreementError as error:

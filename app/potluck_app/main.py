@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -134,13 +134,17 @@ class App(QObject):
         tray.pause_wanted.connect(lambda params: self._send(schema.PAUSE, params))
         tray.resume_wanted.connect(lambda: self._send(schema.RESUME, None))
         tray.free_wanted.connect(lambda: self._send(schema.OFFLOAD, schema.OffloadParams()))
-        tray.donating_wanted.connect(lambda is_on: self._send(settings.SET, donating(is_on)))
+        tray.donating_wanted.connect(self._donate)
         tray.never_asked.connect(lambda: self.window().ask_never())
         tray.messages_wanted.connect(self._preferences.set_notifications)
 
-    def _send(self, method: Method[P, R], params: P | None) -> None:
+    def _donate(self, is_on: bool) -> None:
+        """A pause ends with it: it would hide that donating is switched off, or keep it from starting."""
+        self._send(settings.SET, donating(is_on), then=lambda _: self._send(schema.RESUME, None))
+
+    def _send(self, method: Method[P, R], params: P | None, *, then: Callable[[R], None] | None = None) -> None:
         """A command of the menu: what comes of it is seen in the next status; why it failed is said in the window."""
-        self.link.call(method, params, failed=lambda error: self.window().complain(error))
+        self.link.call(method, params, done=then, failed=lambda error: self.window().complain(error))
 
     def _tray_host_changed(self, is_there: bool) -> None:
         if self._window is not None:

@@ -52,6 +52,11 @@ def away() -> str:
     return tr("Potluck is not running")
 
 
+def absent() -> str:
+    """What follows from a daemon that does not run."""
+    return tr("Nothing is served until it runs. Your settings and what you earned are kept.")
+
+
 def closed() -> str:
     """Why the daemon is away, if it ended while we listened."""
     return tr("The daemon has ended.")
@@ -269,9 +274,14 @@ def clock(at: float) -> str:
     return QLocale().toString(when, "HH:mm" if is_today else "ddd d MMM, HH:mm")
 
 
+def model(name: str) -> str:
+    """As people call it: without the folders before it."""
+    return name.rstrip("/").rpartition("/")[2] or name
+
+
 def blocks(swarm: SwarmStatus, *, is_live: bool = True) -> str:
     """One line under the strip: what is ours, and what nobody serves. Not live: no engine looks, so say when it was."""
-    own = tr("none of them yours") if swarm.span is None else tr("yours: {blocks}").format(blocks=_range(*swarm.span))
+    own = tr("none of them yours") if swarm.span is None else tr("yours: {blocks}").format(blocks=span(*swarm.span))
     seen = coverage(swarm.coverage)
     if swarm.coverage_at is not None and not is_live:
         seen = tr("at {time} {coverage}").format(time=clock(swarm.coverage_at), coverage=seen)
@@ -287,7 +297,7 @@ def outlook(swarm: SwarmStatus) -> str:
     said = tr("Together the swarm serves up to {rate}").format(rate=rate(known.tokens_per_s))
     if sum(end - start for start, end in known.bottlenecks) == swarm.num_blocks:
         return f"{said}."
-    framed = ", ".join(_range(start, end) for start, end in known.bottlenecks)
+    framed = ", ".join(span(start, end) for start, end in known.bottlenecks)
     limit = tr("blocks {blocks} (framed) set the limit.").format(blocks=framed)
     return f"{said}; {limit}"
 
@@ -295,7 +305,7 @@ def outlook(swarm: SwarmStatus) -> str:
 def coverage(counts: Sequence[int]) -> str:
     if not counts:
         return tr("coverage not known yet")
-    gaps = [_range(start, end) for start, end in gaps_of(counts)]
+    gaps = [span(start, end) for start, end in gaps_of(counts)]
     if gaps:
         return tr("nobody serves {blocks}").format(blocks=", ".join(gaps))
     return tr("each served at least %n time(s)", "", min(counts))
@@ -342,6 +352,6 @@ def capital(part: str) -> str:
     return f"{part[:1].upper()}{part[1:]}"
 
 
-def _range(start: int, end: int) -> str:
+def span(start: int, end: int) -> str:
     """As everywhere in Potluck: [start, end)."""
     return f"{start}:{end}"

@@ -95,6 +95,22 @@ async def test_the_menu_pauses_for_an_hour_and_resumes(tray: TrayItem, daemon: D
     await tray.wait_tooltip("serving")
 
 
+async def test_the_menu_frees_the_memory_and_stops_donating_until_told_otherwise(
+    tray: TrayItem, daemon: DaemonProcess
+) -> None:
+    await tray.wait_tooltip("serving")
+    await tray.click("Free my memory now")
+    freed = await asyncio.to_thread(daemon.wait_for, lambda status: status.state is State.PAUSED)
+    assert freed.until is not None
+    await tray.wait_tooltip("paused")
+    await tray.click("Stop donating")
+    await asyncio.to_thread(daemon.wait_for, lambda status: status.reason is Reason.SWITCHED_OFF)
+    await tray.wait_tooltip("not serving")
+    assert "Stop donating" not in {entry.label for entry in await tray.menu()}
+    await tray.click("Start donating again")
+    await asyncio.to_thread(daemon.wait_state, State.SERVING)
+
+
 async def test_a_game_is_named_while_it_runs_and_serving_comes_back_after_it(tray: TrayItem, tmp_path: Path) -> None:
     await tray.wait_tooltip("serving")
     with scripted_game(tmp_path):

@@ -202,6 +202,9 @@ def test_the_way_to_a_state_is_not_told_twice() -> None:
     other = replace(leaving, text="Shutting down", reason=Reason.SHUTDOWN)
     assert told((other, leaving, aside)) == [other, aside]
     assert told((leaving,)) == [leaving]
+    grown = [Transition(at, State.SERVING, State.SERVING, Reason.NONE, f"at {at}") for at in (10.0, 20.0, 500.0)]
+    assert told(grown) == grown[1:]
+    assert told(()) == []
 
 
 def test_an_empty_history_says_so() -> None:
