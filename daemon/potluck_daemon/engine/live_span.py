@@ -24,6 +24,7 @@ from potluck_daemon.engine.serving import Serving
 log = logging.getLogger(__name__)
 
 HAND_OVER_S = 10.0  # for sessions to go on elsewhere; clients that decode need about one
+HURRIED_S = 2.0  # where others wait for blocks that nobody serves: sessions that hang there never hear of it
 
 
 class LiveSpan:
@@ -61,13 +62,13 @@ class LiveSpan:
         log.info("block %d is served, all together %s", block, span)
         await self._announcements.tell()
 
-    async def shrink(self, kept: Span) -> None:
-        """Serve no more than `kept`. Raises PotluckError; then nothing has changed."""
+    async def shrink(self, kept: Span, *, patience_s: float) -> None:
+        """Serve no more than `kept`; others have so long to leave. Raises PotluckError; then nothing has changed."""
         old = self.serving.blocks.whole
         whole = await in_thread(lambda: reshaped([old], kept))
         self.serving.admission.kept = kept
         await self._announcements.tell()
-        await self.serving.hand_over(kept, patience_s=HAND_OVER_S)
+        await self.serving.hand_over(kept, patience_s=patience_s)
         await self._carry_out(whole)
         log.info("blocks %s are served, of %s", kept, old.span)
 

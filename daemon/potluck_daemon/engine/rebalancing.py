@@ -27,7 +27,7 @@ from potluck.protocol.records import LiveServer
 from potluck_daemon.engine.announcing import Announcements
 from potluck_daemon.engine.events import Moving, OnEvent, Settled
 from potluck_daemon.engine.in_thread import in_thread
-from potluck_daemon.engine.live_span import LiveSpan
+from potluck_daemon.engine.live_span import HAND_OVER_S, HURRIED_S, LiveSpan
 from potluck_daemon.engine.neighbours import Neighbours
 from potluck_daemon.engine.prefetching import Prefetching
 from potluck_daemon.placement.choose import CHECK_S, choose_span, load_order, next_move, single_moves
@@ -114,7 +114,8 @@ class Rebalancer:
     """`start` when something is served; `stop` before it is taken away; may be started again.
 
     Args:
-        reload: serves other blocks by loading them anew; returns when the first of them are served.
+        reload: serves other blocks by loading them anew, after sessions had so many seconds to leave; returns when
+            the first of them are served.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Rebalancer:
         announcements: Announcements,
         files: BlockFiles,
         prefetching: Prefetching,
-        reload: Callable[[Span, Sequence[int]], Awaitable[None]],
+        reload: Callable[[Span, Sequence[int], float], Awaitable[None]],
         on_event: OnEvent,
         rng: random.Random,
     ) -> None:
@@ -138,6 +139,7 @@ class Rebalancer:
         self._rng = rng
         self._alarm = asyncio.Event()
         self._looks_in_vain = 0
+        self._patience_s = HAND_OVER_S  # of the present move, with sessions
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -196,6 +198,8 @@ class Rebalancer:
             why = _why(swarm_map, target, self._live.span)
             self._announcements.target = target
             await self._announcements.tell()
+        coverage = swarm_map.coverage(swarm_map.live)
+        self._patience_s = HURRIED_S if any(coverage[block] == 0 for block in self._target) else HAND_OVER_S
         await self._reach(load_order(swarm_map, self._target), why)
         return True
 
@@ -222,7 +226,7 @@ class Rebalancer:
             except NotReshapableError as error:
                 log.info("blocks %s are loaded anew, all together: %s", target, error.message)
                 await self._fetch(missing)
-                await self._reload(target, order)
+                await self._reload(target, order, self._patience_s)
             except torch.OutOfMemoryError:
                 log.warning("there is no room for more than %d blocks", len(live.span))
                 self._announcements.window = len(live.span)
@@ -235,7 +239,7 @@ class Rebalancer:
             case Grow(block):
                 await self._live.grow(block)
             case Shrink(kept):
-                await self._live.shrink(kept)
+                await self._live.shrink(kept, patience_s=self._patience_s)
             case Anew():
                 raise NotReshapableError("none of the blocks that are served stays")
 

@@ -60,7 +60,7 @@ from potluck_daemon.engine.events import (
 from potluck_daemon.engine.fitting import block_stack, cache_tokens, can_grow, window
 from potluck_daemon.engine.handlers import Handlers
 from potluck_daemon.engine.in_thread import in_thread
-from potluck_daemon.engine.live_span import HAND_OVER_S, LiveSpan
+from potluck_daemon.engine.live_span import LiveSpan
 from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
 from potluck_daemon.engine.measure import Speed
 from potluck_daemon.engine.memory.spilling import default_folder
@@ -224,7 +224,7 @@ class Engine:
         assert self._announcements is not None
         await self._come_back(self._announcements.target or span, take)
 
-    async def _reload(self, target: Span, order: Sequence[int]) -> None:
+    async def _reload(self, target: Span, order: Sequence[int], patience_s: float) -> None:
         """Give up what is served, after everybody went on elsewhere, and begin to serve `target`."""
         checkpoint = self._checkpoint
         assert checkpoint is not None
@@ -233,7 +233,7 @@ class Engine:
             before = self.serving.blocks.span
             await self._stop_beating()
             await self._tell_offline()
-            await self.serving.sessions.wait_gone(timeout_s=HAND_OVER_S)
+            await self.serving.sessions.wait_gone(timeout_s=patience_s)
             await self._end_sessions(_OFFLOAD_TIMEOUT_S)
             await self._threads.stop()
             self.serving.stage.paging.close_all()
