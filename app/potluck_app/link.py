@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +18,7 @@ from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import Agreement, agree
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
 from potluck_daemon.control.schema import Method, Status, Transition
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from potluck.errors import PotluckError
 from potluck_app import words
@@ -77,7 +78,8 @@ class DaemonLink(QObject):
             except PotluckError as error:
                 deliver, value = failed, error
             if deliver is not None and not self._stopped.is_set():
-                self._answered.emit(deliver, value)
+                with suppress(RuntimeError):  # as in _tell
+                    self._answered.emit(deliver, value)
 
         threading.Thread(target=work, name=f"daemon-{method.name}", daemon=True).start()
 
@@ -92,8 +94,7 @@ class DaemonLink(QObject):
                 gone, reason = self.went_away, words.failure(error)
             except _DisagreementError as error:
                 gone, reason = self.disagreed, str(error)
-            if not self._stopped.is_set():
-                gone.emit(reason)
+            self._tell(gone, reason)
             self._stopped.wait(_RETRY_S)
 
     def _follow(self) -> str:
@@ -103,7 +104,7 @@ class DaemonLink(QObject):
         agreement: Agreement = agree(hello, ours)
         if not agreement.is_usable:
             raise _DisagreementError(" ".join(map(words.sentence, (agreement.text, agreement.advice))))
-        self.agreed.emit(agreement)
+        self._tell(self.agreed, agreement)
         for event in client.events(self._is_wanted):
             if self._stopped.is_set():
                 break
@@ -121,10 +122,13 @@ class DaemonLink(QObject):
         return True
 
     def _emit(self, event: Status | Transition) -> None:
-        if isinstance(event, Status):
-            self.status_changed.emit(event)
-        else:
-            self.transitioned.emit(event)
+        self._tell(self.status_changed if isinstance(event, Status) else self.transitioned, event)
+
+    def _tell(self, signal: SignalInstance, value: object) -> None:
+        """Qt's objects may go while this thread still speaks: an app that ends is no error."""
+        if not self._stopped.is_set():
+            with suppress(RuntimeError):
+                signal.emit(value)
 
 
 class _DisagreementError(Exception):

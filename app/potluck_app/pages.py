@@ -32,6 +32,9 @@ class Entry:
 SIDEBAR = (
     Entry("home", QT_TRANSLATE_NOOP("", "Home"), "home", "home:HomePage"),
     Entry("earnings", QT_TRANSLATE_NOOP("", "Earnings"), "earnings", "earnings:EarningsPage"),
+    Entry("when", QT_TRANSLATE_NOOP("", "When to donate"), "when", "when:WhenPage"),
+    Entry("limits", QT_TRANSLATE_NOOP("", "Limits"), "limits", "limits:LimitsPage"),
+    Entry("models", QT_TRANSLATE_NOOP("", "Models"), "models", "models:ModelsPage"),
     Entry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
     Entry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from potluck_daemon.control.methods.programs import Place, PlaceParams, Programs, RunningProgram
+from potluck_daemon.control.methods.programs import Place, PlaceParams, Programs
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -23,7 +23,7 @@ class ProgramList(QWidget):
     def __init__(self, place: Place, title: str, explanation: str) -> None:
         super().__init__()
         self._place = place
-        self._shown: tuple[tuple[str, ...], tuple[RunningProgram, ...]] | None = None
+        self._shown: tuple[tuple[str, ...], tuple[tuple[str, str], ...]] | None = None
         self._choice, self._add = QComboBox(), Button(self.tr("Add"), "plus")
         self._entries = QVBoxLayout()
         frame, column = card(title)
@@ -36,9 +36,9 @@ class ProgramList(QWidget):
 
     def show_programs(self, found: Programs) -> None:
         listed = found.always if self._place is Place.ALWAYS else found.never
-        offered = tuple(program for program in found.running if program.place is not self._place)
-        if (listed, offered) == self._shown:
-            return
+        offered = tuple((item.app, item.title) for item in found.running if item.place is not self._place)
+        if (listed, offered) == self._shown or self._choice.view().isVisible():
+            return  # nothing new, or somebody is choosing
         self._shown = (listed, offered)
         titles = {program.app: program.title for program in found.running}
         _clear(self._entries)
@@ -47,10 +47,10 @@ class ProgramList(QWidget):
             self._entries.addWidget(line())
         typed = self._choice.currentText()
         self._choice.clear()
-        for program in offered:
-            self._choice.addItem(program.title, program.app)
+        for app, title in offered:
+            self._choice.addItem(title, app)
         self._choice.setCurrentIndex(-1)
-        self._choice.setEditText(typed if typed not in titles.values() else "")
+        self._choice.setEditText(typed)
 
     def _entry(self, app: str, title: str) -> Row:
         remove = Button(self.tr("Remove"), "close", "quiet")

@@ -1,6 +1,6 @@
 """A page of settings: rows whose controls show what the daemon obeys, and change it at once, with a way back.
 
-What a setting's range and unit are, the daemon says; how it is called and explained, the page.
+What a setting's range is, the daemon says; how it is called and explained, the page.
 """
 
 from __future__ import annotations
@@ -9,31 +9,39 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from potluck_daemon.control.methods import settings
-from potluck_daemon.control.methods.settings import Change, Changed, SetParams, Setting, SettingsPage, Value
-from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QVBoxLayout, QWidget
+from potluck_daemon.control.methods.settings import (
+    Change,
+    Changed,
+    SetParams,
+    Setting,
+    SettingKind,
+    SettingsPage,
+)
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app import words
 from potluck_app.button import Switch
 from potluck_app.card import line
 from potluck_app.notice import Notice
+from potluck_app.number_box import NumberBox
 from potluck_app.page import Link, Page
 from potluck_app.row import Row
 
-_NUMBER_WIDTH = 150
+_HIGHEST = 1e9  # where the daemon names no bound
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A row of the page and the setting behind it."""
+    """A row of the page, and how it shows the setting behind it."""
 
     row: Row
     show: Callable[[Setting], None]
 
 
 class SettingsForm(Page):
-    """Subclasses add rows with `flag`, `number` and `choice`, and override `show_settings` for what has no row."""
+    """Subclasses add rows with `flag` and `number`, and override `show_settings` for what has no such row."""
 
     def __init__(self, link: Link, title: str) -> None:
         super().__init__(link, title)
@@ -45,24 +53,24 @@ class SettingsForm(Page):
     def refresh(self) -> None:
         self.ask(settings.GET, None, self._show)
 
-    def show_settings(self, page: dict[str, Setting]) -> None:
+    def show_settings(self, found: dict[str, Setting]) -> None:
         """Called with all settings by key, when they were asked for and after each change."""
 
-    def change(self, key: str, value: Value | None) -> None:
-        """Have the daemon obey another value; None: its default."""
+    def change(self, *changes: Change) -> None:
+        """Have the daemon obey other values. A refusal is said beside the row of the first one, if it has one."""
+        field = self._fields.get(changes[0].key)
 
         def failed(error: PotluckError) -> None:
-            field = self._fields.get(key)
             if field is None:
                 self.complain(error)
             else:
                 field.row.show_problem(words.failure(error))
 
-        self.link.call(settings.SET, SetParams((Change(key, value),)), done=self._changed, failed=failed)
+        self.link.call(settings.SET, SetParams(changes), done=self._changed, failed=failed)
 
     def flag(self, key: str, title: str, help_text: str = "") -> Row:
         switch = Switch()
-        switch.toggled.connect(lambda is_on: self.change(key, is_on))
+        switch.toggled.connect(lambda is_on: self.change(Change(key, is_on)))
 
         def show(setting: Setting) -> None:
             with QSignalBlocker(switch):
@@ -74,43 +82,20 @@ class SettingsForm(Page):
         self, key: str, title: str, help_text: str = "", *, unit: str = "", zero: str = "", scale: float = 1
     ) -> Row:
         """`zero`: what 0 means, in words. `scale`: how many of the daemon's units one of the shown ones has."""
-        box = QDoubleSpinBox()
-        box.setKeyboardTracking(False)
-        box.setFixedWidth(_NUMBER_WIDTH)
-        box.setAlignment(Qt.AlignmentFlag.AlignRight)
-        box.setSpecialValueText(zero)
-        box.setSuffix(f" {unit}" if unit else "")
-        box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page, not what it passes over
-        box.valueChanged.connect(lambda value: self.change(key, _number(value * scale, whole[0])))
-        whole = [True]
+        box, is_whole = NumberBox(unit, zero), True
 
         def show(setting: Setting) -> None:
+            nonlocal is_whole
             assert isinstance(setting.value, int | float)
-            whole[0] = isinstance(setting.default, int)
-            with QSignalBlocker(box):
-                box.setDecimals(0 if float(setting.value / scale).is_integer() and whole[0] else 2)
-                box.setRange((setting.low or 0) / scale, (setting.high or 1e9) / scale)
-                box.setSingleStep(max(1.0, round(setting.value / scale / 10)) if whole[0] else 1.0)
-                box.setValue(setting.value / scale)
+            is_whole = setting.kind is SettingKind.WHOLE
+            low, high = (setting.low or 0) / scale, (setting.high or _HIGHEST) / scale
+            box.show_value(setting.value / scale, low, high, is_whole=is_whole and scale == 1)
 
-        return self._add(key, Row(title, help_text, box), show)
+        def enter(value: float) -> None:
+            told = value * scale
+            self.change(Change(key, round(told) if is_whole else told))
 
-    def choice(self, key: str, title: str, choices: tuple[tuple[Value, str], ...], help_text: str = "") -> Row:
-        """A few values with names; another one that is set already is shown as it is."""
-        box = QComboBox()
-        for value, said in choices:
-            box.addItem(said, value)
-        box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        box.activated.connect(lambda place: self.change(key, box.itemData(place)))
-
-        def show(setting: Setting) -> None:
-            with QSignalBlocker(box):
-                place = next((i for i in range(box.count()) if box.itemData(i) == setting.value), -1)
-                if place < 0:
-                    box.addItem(f"{setting.value} {setting.unit}".strip(), setting.value)
-                    place = box.count() - 1
-                box.setCurrentIndex(place)
-
+        box.entered.connect(enter)
         return self._add(key, Row(title, help_text, box), show)
 
     def _add(self, key: str, row: Row, show: Callable[[Setting], None]) -> Row:
@@ -141,14 +126,7 @@ class SettingsForm(Page):
     def _take_back(self) -> None:
         back, self._back = self._back, ()
         self._undo.say("")
-        if back:
-            self.link.call(
-                settings.SET, SetParams(back), done=lambda changed: self._show(changed.page), failed=self.complain
-            )
-
-
-def _number(value: float, is_whole: bool) -> int | float:
-    return round(value) if is_whole else value
+        self.ask(settings.SET, SetParams(back), lambda changed: self._show(changed.page))
 
 
 def rows(column: QVBoxLayout, *widgets: QWidget) -> None:

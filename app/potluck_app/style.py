@@ -93,6 +93,8 @@ def _fields(of: Colours) -> str:
         {fields} {{ background: {of.card}; border: {_BORDER}px solid {of.outline}; border-radius: {RADIUS_M}px;
             padding: 0 {SPACE_S}px; selection-background-color: {of.accent}; selection-color: {of.on_accent}; }}
         QLineEdit, QComboBox, QAbstractSpinBox {{ min-height: {CONTROL - 2 * _BORDER}px; }}
+        QAbstractSpinBox QLineEdit {{ border: none; padding: 0 {SPACE_S}px; min-height: 0; background: transparent; }}
+        QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ width: 0; border: none; }}
         QPlainTextEdit {{ padding: {SPACE_S}px; }}
         {focused} {{ border-color: {of.accent}; }}
         QComboBox::drop-down {{ border: none; width: 24px; }}

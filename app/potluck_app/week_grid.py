@@ -13,7 +13,7 @@ from potluck_app import theme
 from potluck_app.theme import Type
 
 NUM_HOURS = 7 * 24
-_ROW, _LABEL, _HEAD, _GAP = 26, 56, 20, 2
+_ROW, _LABEL, _HEAD, _GAP, _MARGIN = 26, 56, 20, 2, 8  # the margin is for the last hour's label
 _MOVES = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -24, Qt.Key.Key_Down: 24}
 
 
@@ -59,10 +59,10 @@ class WeekGrid(QWidget):
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setMouseTracking(False)
 
     def show_hours(self, hours: frozenset[int]) -> None:
-        if hours != self.hours:
+        """What is obeyed now; somebody who is painting is not disturbed."""
+        if self._brush is None and hours != self.hours:
             self.hours = hours
             self.update()
         self._describe()
@@ -130,6 +130,7 @@ class WeekGrid(QWidget):
         is_open = hour in self.hours
         painter.setPen(QPen(QColor(colours.accent if is_open else colours.line), 1))
         painter.setBrush(QColor(colours.accent if is_open else colours.card))
+        painter.setOpacity(1.0 if self.isEnabled() else 0.45)
         painter.drawRoundedRect(cell, theme.RADIUS_S - 1, theme.RADIUS_S - 1)
         if hour == self._at and self.hasFocus():
             painter.setPen(QPen(QColor(colours.text), 2))
@@ -138,7 +139,7 @@ class WeekGrid(QWidget):
 
     @property
     def _column(self) -> float:
-        return (self.width() - _LABEL - 2 * _GAP) / 24
+        return (self.width() - _LABEL - _MARGIN) / 24
 
     def _cell(self, hour: int) -> QRectF:
         left, top = _LABEL + hour % 24 * self._column, _HEAD + hour // 24 * _ROW

@@ -1,15 +1,16 @@
-"""The page When to donate: which signs of a game count, whose programs, which hours, and other rules."""
+"""The page When to donate: who comes first, which hours, other rules, and what starts with the computer."""
 
 from __future__ import annotations
 
 from potluck_daemon.control.methods import programs
-from potluck_daemon.control.methods.programs import Place, Placed, PlaceParams
-from potluck_daemon.control.methods.settings import Setting
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from potluck_daemon.control.methods.programs import Place, Placed
+from potluck_daemon.control.methods.settings import Change, Setting
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from potluck_app import week_grid
+from potluck_app import theme, week_grid
 from potluck_app.button import Button
-from potluck_app.card import card, text
+from potluck_app.card import card, line, text
+from potluck_app.login import Login
 from potluck_app.page import Link
 from potluck_app.program_lists import ProgramList
 from potluck_app.settings_page import SettingsForm, rows
@@ -17,6 +18,7 @@ from potluck_app.theme import Type
 from potluck_app.week_grid import WeekGrid
 
 _HOURS = "when.hours"
+_NIGHT, _DAY = ("mon-sun 22:00-07:00",), ("mon-sun 07:00-22:00",)
 
 
 class WhenPage(SettingsForm):
@@ -28,28 +30,31 @@ class WhenPage(SettingsForm):
         super().__init__(link, self.tr("When to donate"))
         self._grid = WeekGrid(self.tr("Hours of the week in which to donate"))
         self._hours_note = text("muted", kind=Type.CAPTION)
+        self._login = Login(self)
         self._always = ProgramList(
             Place.ALWAYS,
             self.tr("Always step aside for"),
-            self.tr("Whenever one of these runs, it has the graphics card for itself."),
+            self.tr("Whenever one of these runs, it has the computer for itself."),
         )
         self._never = ProgramList(
             Place.NEVER,
             self.tr("Never step aside for"),
-            self.tr("These may look like a game and are none."),
+            self.tr("Programs that look like a game and are none."),
         )
         for listed in (self._always, self._never):
-            listed.placed.connect(self._place)
+            listed.placed.connect(lambda params: self.ask(programs.PLACE, params, self._placed))
         self._grid.changed.connect(self._paint_hours)
-        for widget in (self._games(), self._always, self._never, self._presence(), self._hours(), self._power()):
+        cards = (self._games(), self._presence(), self._hours(), self._always, self._never, self._travel())
+        for widget in (*cards, self._start()):
             self.column.addWidget(widget)
 
     def refresh(self) -> None:
         super().refresh()
         self.ask(programs.RUNNING, None, self._show_programs)
+        self._login.refresh()
 
-    def show_settings(self, page: dict[str, Setting]) -> None:
-        hours = page.get(_HOURS)
+    def show_settings(self, found: dict[str, Setting]) -> None:
+        hours = found.get(_HOURS)
         if hours is None or not isinstance(hours.value, tuple | list):
             self._grid.setEnabled(False)
             return
@@ -60,44 +65,70 @@ class WhenPage(SettingsForm):
 
     def _said_of(self, lines: tuple[str, ...]) -> str:
         if not lines:
-            return self.tr("At any time. Click hours, or drag over them, to leave them out.")
-        said = self.tr("Only in the filled hours: {hours}.").format(hours=", ".join(lines))
+            return self.tr("At any time. Click hours or drag over them to leave them out.")
+        said = self.tr("Only in the filled hours.")
         if not week_grid.is_exact(lines):
-            said += " " + self.tr("The times are exact to the minute; painting rounds them to hours.")
+            said += " " + self.tr(
+                "Your settings are exact to the minute: {hours}. Painting rounds them to hours."
+            ).format(hours=", ".join(lines))
         return said
 
     def _paint_hours(self, hours: frozenset[int]) -> None:
         if hours:
-            self.change(_HOURS, week_grid.to_lines(hours))
+            self.change(Change(_HOURS, week_grid.to_lines(hours)))
         else:
-            self._hours_note.setText(self.tr("No hour is left. To donate never, pause instead. Nothing was changed."))
+            self._hours_note.setText(
+                self.tr("No hour is left, so nothing was changed. To stop donating, use the menu.")
+            )
 
     def _show_programs(self, found: programs.Programs) -> None:
         self._always.show_programs(found)
         self._never.show_programs(found)
 
-    def _place(self, params: PlaceParams) -> None:
-        self.ask(programs.PLACE, params, self._placed)
-
     def _placed(self, placed: Placed) -> None:
-        self.tell(self._words_of(placed))
-        self.ask(programs.RUNNING, None, self._show_programs)
-
-    def _words_of(self, placed: Placed) -> str:
         said = {
-            Place.ALWAYS: self.tr("From now on, everything is given to {program} while it runs."),
-            Place.NEVER: self.tr("From now on, {program} is never stepped aside for."),
+            Place.ALWAYS: self.tr("From now on, Potluck steps aside whenever {program} runs."),
+            Place.NEVER: self.tr("From now on, Potluck goes on serving while {program} runs."),
             Place.NONE: self.tr("{program} is judged by what it does again."),
         }
-        return said[placed.place].format(program=placed.app)
+        self.tell(said[placed.place].format(program=placed.app))
+        self.ask(programs.RUNNING, None, self._show_programs)
 
     def _games(self) -> QFrame:
-        frame, column = card(self.tr("Games"))
-        column.addWidget(
-            text(
-                "muted", kind=Type.CAPTION, said=self.tr("What counts as a sign that somebody plays on this computer.")
-            )
+        frame, column = card(self.tr("Games come first"))
+        said = self.tr("When a game starts, its graphics memory is free within a second. Donating goes on by itself.")
+        column.addWidget(text("muted", kind=Type.CAPTION, said=said))
+        more, signs = Button(self.tr("What counts as a game"), "down", "link", is_trailing=True), self._signs()
+        more.setCheckable(True)
+        more.toggled.connect(signs.setVisible)
+        rows(
+            column,
+            self.number(
+                "yield.quiet_certain_s",
+                self.tr("Wait after a game"),
+                self.tr("Enough to start the next round undisturbed."),
+                unit=self.tr("s"),
+            ),
+            self.flag(
+                "yield.same_gpu_only",
+                self.tr("Go on with the other graphics cards"),
+                self.tr("Step aside only on the card that the game uses, if that is known."),
+            ),
         )
+        foot = QHBoxLayout()
+        foot.addWidget(more)
+        foot.addStretch(1)
+        column.addLayout(foot)
+        column.addWidget(signs)
+        return frame
+
+    def _signs(self) -> QWidget:
+        around, column = QWidget(), QVBoxLayout()
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.SPACE_M)
+        around.setLayout(column)
+        around.hide()
+        column.addWidget(line())
         rows(
             column,
             self.flag("yield.steam", self.tr("Games that Steam runs")),
@@ -111,35 +142,26 @@ class WhenPage(SettingsForm):
             ),
             self.flag("yield.gpu_use", self.tr("Programs that keep a graphics card busy")),
             self.flag("yield.memory", self.tr("Programs that need the memory")),
-            self.flag(
-                "yield.same_gpu_only",
-                self.tr("Go on with the other graphics cards"),
-                self.tr("Step aside only on the card that the game uses, if that is known."),
-            ),
-            self.number(
-                "yield.quiet_certain_s",
-                self.tr("Wait after a game"),
-                self.tr("So long after it ended, donating begins again."),
-                unit=self.tr("s"),
-            ),
         )
-        return frame
+        return around
 
     def _presence(self) -> QFrame:
         frame, column = card(self.tr("While you are here"))
         rows(
             column,
-            self.flag(
-                "when.only_when_idle",
-                self.tr("Only when I am away"),
-                self.tr("Keyboard and mouse have not been touched for a while."),
-            ),
-            self.number("when.idle_after_s", self.tr("Away after"), unit=self.tr("min"), scale=60),
             self.number(
                 "when.active_percent",
                 self.tr("Speed while I use the computer"),
                 self.tr("100 % is as fast as it can."),
                 unit="%",
+            ),
+            self.flag("when.only_when_idle", self.tr("Donate only while I am away")),
+            self.number(
+                "when.idle_after_s",
+                self.tr("Away after"),
+                self.tr("Keyboard and mouse have not been touched for so long."),
+                unit=self.tr("min"),
+                scale=60,
             ),
             self.flag("yield.other_users", self.tr("Step aside for other users who sit at the computer")),
         )
@@ -147,20 +169,31 @@ class WhenPage(SettingsForm):
 
     def _hours(self) -> QFrame:
         frame, column = card(self.tr("Hours of the week"))
-        always = Button(self.tr("At any time"), "", "link")
-        always.clicked.connect(lambda: self.change(_HOURS, None))
         row = QHBoxLayout()
+        row.setSpacing(theme.SPACE_S)
         row.addWidget(self._hours_note, 1)
-        row.addWidget(always)
+        for said, lines in (
+            (self.tr("At any time"), None),
+            (self.tr("Only at night"), _NIGHT),
+            (self.tr("Not at night"), _DAY),
+        ):
+            button = Button(said, "", "link")
+            button.clicked.connect(lambda _=False, lines=lines: self.change(Change(_HOURS, lines)))
+            row.addWidget(button)
         column.addWidget(self._grid)
         column.addLayout(row)
         return frame
 
-    def _power(self) -> QWidget:
+    def _travel(self) -> QFrame:
         frame, column = card(self.tr("On the move"))
         rows(
             column,
             self.flag("when.on_battery", self.tr("Donate on battery as well")),
             self.flag("when.on_metered", self.tr("Donate over a metered network as well")),
         )
+        return frame
+
+    def _start(self) -> QFrame:
+        frame, column = card(self.tr("When you log in"))
+        column.addWidget(self._login)
         return frame

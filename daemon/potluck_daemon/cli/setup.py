@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from potluck.errors import UsageError
@@ -14,7 +13,7 @@ from potluck_daemon.cli.doctor import lines
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.doctor.finding import Finding, Severity
-from potluck_daemon.environment.interpreter import engine_python
+from potluck_daemon.environment.interpreter import engine_python, has_torch
 from potluck_daemon.environment.machine import Machine, look
 from potluck_daemon.environment.preflight import examine, visit
 from potluck_daemon.environment.setup import Plan, Progress, Step, is_outdated, set_up, try_environment
@@ -88,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 def lacks_engine(places: Places) -> bool:
     """Whether nothing on this machine could run an engine: no environment, none named, and no torch here."""
     named = load(places.settings_file).settings.serve.python
-    return engine_python(places, named) == sys.executable and find_spec("torch") is None
+    return not has_torch(engine_python(places, named))
 
 
 def make_engine(*, quiet: bool) -> None:

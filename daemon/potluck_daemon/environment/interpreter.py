@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 from potluck_daemon.environment.store import Store, interpreter
 from potluck_daemon.settings.places import Places
@@ -12,3 +13,8 @@ def engine_python(places: Places, named: str) -> str:
     """`named`: the setting `serve.python`."""
     folder = Store(places.engines).current()
     return named or (str(interpreter(folder)) if folder is not None else sys.executable)
+
+
+def has_torch(python: str) -> bool:
+    """Whether an engine can compute there; one that was named or made for it is taken at its word."""
+    return python != sys.executable or find_spec("torch") is not None

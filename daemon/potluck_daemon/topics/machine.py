@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from potluck.errors import UsageError
 from potluck_daemon import login
 from potluck_daemon.control.method import Empty
 from potluck_daemon.control.methods import machine
 from potluck_daemon.control.server import Handler
+from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.topics.topic import Topic
-
-if TYPE_CHECKING:
-    pass
 
 
 class MachineTopic(Topic):
@@ -26,13 +24,16 @@ class MachineTopic(Topic):
         }
 
     async def _get(self, _: Empty) -> machine.Machine:
-        return await self._daemon.measuring.machine()
+        found = await self._daemon.measuring.machine()
+        return replace(found, has_engine=has_torch(self._daemon.engine_python))
 
     async def _measure(self, _: Empty) -> machine.Machine:
         if self._daemon.has_game:
             raise UsageError("somebody needs the device now", hint="measure when the game has ended")
+        if not has_torch(self._daemon.engine_python):
+            raise UsageError("the engine's environment is missing", hint="make it with: potluck setup")
         self._daemon.measuring.start(self._daemon.engine_python, self._daemon.engine_environment())
-        return await self._daemon.measuring.machine()
+        return await self._get(Empty())
 
     async def _login(self, _: Empty) -> machine.LoginStart:
         return await asyncio.to_thread(login.read_login, self._daemon.environment, self._daemon.places)

@@ -23,7 +23,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """`best`: the device that the engine takes by itself. `progress`: of measuring, 0 to 1; None: none runs."""
+    """`best`: the device that the engine takes by itself. `progress`: of measuring, 0 to 1; None: none runs.
+
+    `has_engine` False: there is no environment to compute in; `potluck setup` makes one.
+    """
 
     devices: tuple[Device, ...]
     best: str
@@ -31,6 +34,7 @@ class Machine:
     step: str = ""  # what is being measured, for people
     measured_at: float = 0.0  # Unix; 0: never
     problem: str = ""  # why measuring failed
+    has_engine: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,51 @@
+"""What starts when the user logs in: two switches that show what the system really does."""
+
+from __future__ import annotations
+
+from potluck_daemon.control.methods import machine
+from potluck_daemon.control.methods.machine import LoginParams, LoginStart
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from potluck_app import theme, words
+from potluck_app.button import Switch
+from potluck_app.card import line
+from potluck_app.page import Page
+from potluck_app.row import Row
+
+
+class Login(QWidget):
+    """Asks by way of its page."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self._page = page
+        self._daemon, self._app = Switch(), Switch()
+        self._rows = {
+            self._daemon: Row(self.tr("Start donating"), self.tr("By the rules that you have set."), self._daemon),
+            self._app: Row(self.tr("Show Potluck in the tray"), self.tr("Without a window."), self._app),
+        }
+        self._daemon.toggled.connect(lambda is_on: self._change(LoginParams(daemon=is_on)))
+        self._app.toggled.connect(lambda is_on: self._change(LoginParams(app=is_on)))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.SPACE_M)
+        column.addWidget(self._rows[self._daemon])
+        column.addWidget(line())
+        column.addWidget(self._rows[self._app])
+        for switch in self._rows:
+            switch.setEnabled(False)  # until it is known
+
+    def refresh(self) -> None:
+        self._page.ask(machine.LOGIN, None, self._show)
+
+    def _show(self, start: LoginStart) -> None:
+        shown = ((self._daemon, start.daemon, start.daemon_problem), (self._app, start.app, start.app_problem))
+        for switch, is_on, problem in shown:
+            with QSignalBlocker(switch):
+                switch.setChecked(is_on)
+            switch.setEnabled(not problem)
+            self._rows[switch].show_problem(words.sentence(problem) if problem else "")
+
+    def _change(self, params: LoginParams) -> None:
+        self._page.ask(machine.SET_LOGIN, params, self._show)
