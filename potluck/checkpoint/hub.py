@@ -39,7 +39,7 @@ class _CountingBar(tqdm):
 
     def update(self, n: float | None = 1) -> bool | None:
         FETCHING.add(int(n or 0))
-        return super().update(n)  # type: ignore[no-any-return, no-untyped-call]
+        return super().update(n)  # type: ignore[no-any-return]
 
 
 class _SilentBar(_CountingBar):
