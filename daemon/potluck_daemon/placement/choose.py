@@ -22,7 +22,7 @@ from potluck_daemon.placement.swarm_map import SwarmMap
 
 CHECK_S = 15.0  # between two looks for a better place
 _MIN_GAIN = 0.003  # of the mean coverage; below, moves cost more than they bring
-_MIN_SHARE = 0.5  # of what a server bears: in a large swarm none gains more alone, and holes must be filled
+_MIN_SHARE = 0.1  # of what a server bears: in a large swarm none gains more alone, and holes must be filled
 _MOVES_AT_A_TIME = 2.0  # expected of the whole swarm between two looks, in quiet times
 _WELL = 0.6  # of the mean coverage: where there is less because many failed at once, more go at a time
 _SHARE_AT_A_TIME = 0.5  # of what is lacking; all that wish to move have the same place in mind, and would be too many
