@@ -7,17 +7,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.environment.machine import Gpu, ask_nvidia
 
 NAME = "GPU"
 MIN_DRIVER = 525  # the oldest that runs torch's CUDA 12 builds
 MIN_CAPABILITY = (5, 0)  # Maxwell; older ones have no kernels in any build that is still made
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    name: str
-    memory_bytes: int
-    capability: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +27,9 @@ class GpuFacts:
 def gather(scene: Scene) -> GpuFacts:
     nvidia = Path("/dev/nvidiactl").exists() or Path("/dev/dxg").exists()
     has_other = not nvidia and (Path("/dev/kfd").exists() or any(Path("/dev").glob("dri/renderD*")))
-    gpus, driver, problem = _ask_nvml()
-    return GpuFacts(gpus, driver, problem if nvidia else "", _torch(), scene.loaded.settings.serve.device, has_other)
+    asked = ask_nvidia()
+    problem = asked.problem if nvidia else ""
+    return GpuFacts(asked.gpus, asked.driver, problem, _torch(), scene.loaded.settings.serve.device, has_other)
 
 
 def judge(facts: GpuFacts) -> list[Finding]:
@@ -49,7 +44,7 @@ def judge(facts: GpuFacts) -> list[Finding]:
     found.append(_of_driver(facts.driver))
     if facts.torch is not None and "+cpu" in facts.torch:
         text = f"torch {facts.torch} computes on the CPU only; the GPU is not used"
-        found.append(Finding(NAME, Severity.WARNING, text, "install a torch build for CUDA into Potluck's environment"))
+        found.append(Finding(NAME, Severity.WARNING, text, "potluck setup"))
     return found
 
 
@@ -76,32 +71,6 @@ def _of_driver(driver: str) -> Finding:
         advice = f"install version {MIN_DRIVER} or newer"
         return Finding("GPU driver", Severity.ERROR, f"driver {driver} is too old for torch", advice)
     return Finding("GPU driver", Severity.OK, f"driver {driver}")
-
-
-def _ask_nvml() -> tuple[tuple[Gpu, ...], str, str]:
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        return (), "", str(error)
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-        return tuple(_gpu(handle) for handle in handles), str(pynvml.nvmlSystemGetDriverVersion()), ""
-    except pynvml.NVMLError as error:
-        return (), "", str(error)
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _gpu(handle: object) -> Gpu:
-    import pynvml
-
-    try:
-        capability = tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle))
-    except pynvml.NVMLError:
-        capability = None
-    return Gpu(str(pynvml.nvmlDeviceGetName(handle)), int(pynvml.nvmlDeviceGetMemoryInfo(handle).total), capability)
 
 
 def _torch() -> str | None:

@@ -15,12 +15,13 @@ from potluck_daemon.doctor import checks, clock, disk, gpu, memory, nat, package
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.engine.network_report import NetworkReport
+from potluck_daemon.environment.machine import Gpu, Vendor
 from potluck_daemon.settings.places import Places
 from potluck_daemon.states import Reason, State
 
 GIB = 1 << 30
 OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
-H200 = gpu.Gpu("H200", 140 * GIB, (9, 0))
+H200 = Gpu(Vendor.NVIDIA, "H200", 140 * GIB, (9, 0))
 DISK = disk.DiskFacts("/s", GIB, True, "/c", 100 * GIB)
 NOW = clock.EARLIEST + 1.0
 
