@@ -1,112 +1,224 @@
-"""The page for a machine that has joined no swarm: paste an invite, or start a swarm with the demo model."""
+"""The first run, in five steps: what this is, a swarm, the device, how much to give, and starting at log-in."""
 
 from __future__ import annotations
 
-from potluck_daemon.control import schema
+from potluck_daemon.control.schema import Status
 from potluck_daemon.states import State
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
-from potluck.errors import PotluckError
-from potluck_app import icons, theme, words
+from potluck_app import theme, words
 from potluck_app.button import Button
-from potluck_app.card import card, text
+from potluck_app.card import Pot, Sign, card, text
+from potluck_app.devices import Devices
+from potluck_app.giving import Giving
+from potluck_app.joining import Joining
+from potluck_app.login import Login
 from potluck_app.page import Link, Page
 from potluck_app.theme import Type
 
-_POT = 56
+_POT, _SIGN = 56, 24
+_WELCOME, _SWARM, _DEVICE, _GIVE, _START = range(5)
 
 
 class FirstRunPage(Page):
-    """The window shows it while no swarm is joined, and as long as `is_open`. Signal: `finished()`, when it was."""
+    """The window shows it while no swarm is joined, and as long as `is_open`. Signal: `finished()`, when it was.
+
+    Every step has a default that works: whoever only presses Continue donates politely.
+    """
 
     finished = Signal()
 
     def __init__(self, link: Link) -> None:
         super().__init__(link, "")
         self.is_open = False
-        self._icon, self._invite = QLabel(), QPlainTextEdit()
-        self._join = Button(self.tr("Join this swarm"), style="primary")
-        self._start = Button(self.tr("Start a swarm with the demo model"))
-        self._error = text("error")
+        self._status: Status | None = None
+        self._step, self._measured = _WELCOME, False
+        self._title, self._lead = text(kind=Type.TITLE), text("muted")
+        self._where = text("muted", kind=Type.CAPTION)
+        self._bar = QProgressBar()
+        self._joining, self._devices = Joining(link), Devices(self, has_switches=False)
+        self._giving, self._login = Giving(self), Login(self)
+        self._joined = self._build_joined()
+        self._back = Button(self.tr("Back"), "back", "quiet")
+        self._next = Button(self.tr("Continue"), "", "primary")
+        self._steps = (
+            self._build_welcome(),
+            self._build_swarm(),
+            self._in_card(self.tr("This computer"), self._devices),
+            self._in_card(self.tr("How much, and when"), self._giving),
+            self._in_card(self.tr("When you log in"), self._login),
+        )
         self._build()
-        self.setFocusProxy(self._invite)
+        self._go(_WELCOME)
 
-    def show_status(self, status: schema.Status) -> None:
-        self._icon.setPixmap(icons.icon(State.SERVING, theme.colours()).pixmap(_POT, _POT))
+    def show_status(self, status: Status) -> None:
+        before, self._status = self._status, status
+        if before is None or (before.swarm is None) != (status.swarm is None):
+            self._show_step()
 
-    def show_error(self, message: str) -> None:
-        """Say what went wrong and let the user try again."""
-        self._error.setText(message)
-        self._error.setVisible(bool(message))
-        self._set_busy(False)
+    def refresh(self) -> None:
+        for part in (self._devices, self._giving, self._login):
+            part.refresh()
 
-    def clear(self, _joined: schema.Joined) -> None:
-        """The invite holds a key and does not stay on the screen."""
-        self._invite.clear()
-        self.show_error("")
-        self.finished.emit()
+    @property
+    def _is_member(self) -> bool:
+        return self._status is not None and self._status.swarm is not None
 
-    def _set_busy(self, busy: bool) -> None:
-        self._join.setEnabled(not busy and bool(self._text()))
-        self._start.setEnabled(not busy)
-        self._invite.setReadOnly(busy)
+    def _go(self, step: int) -> None:
+        self._step = step
+        self.is_open = step > _WELCOME
+        self._show_step()
+        self.verticalScrollBar().setValue(0)
+        if step == _SWARM and not self._measured:
+            self._measured = True
+            self._devices.measure()  # before anything is served, which would slow it down
+        (self._joining if step == _SWARM and not self._is_member else self._next).setFocus()
 
-    def _text(self) -> str:
-        return "".join(self._invite.toPlainText().split())
+    def _show_step(self) -> None:
+        said = (
+            (self.tr("Bring a few blocks to the table"), self.tr("Lend a swarm what your computer does not need.")),
+            (self.tr("Which swarm?"), self.tr("People who run one model together. An invite is the key to it.")),
+            (self.tr("What you bring"), self.tr("Measuring takes a moment; you need not wait for it.")),
+            (self.tr("You come first"), self.tr("Change it whenever you like, under When to donate and Limits.")),
+            (self.tr("From now on"), self.tr("Nothing starts by itself unless you switch it on.")),
+        )
+        for number, widget in enumerate(self._steps):
+            widget.setVisible(number == self._step)
+        self._title.setText(said[self._step][0])
+        self._lead.setText(said[self._step][1])
+        self._bar.setValue(self._step + 1)
+        self._where.setText(self.tr("{step} of {all}").format(step=self._step + 1, all=len(self._steps)))
+        self._back.setVisible(self._step > _WELCOME)
+        self._next.setVisible(self._step != _SWARM or self._is_member)
+        self._next.setText(self.tr("Done") if self._step == _START else self.tr("Continue"))
+        self._joining.setVisible(not self._is_member)
+        self._joined.setVisible(self._is_member)
+        swarm = self._status.swarm if self._status is not None else None
+        if swarm is not None:
+            member = self.tr("You are in the swarm “{swarm}”, which runs {model}.")
+            self._member.setText(member.format(swarm=swarm.name, model=words.model(swarm.model)))
 
-    def _press_join(self) -> None:
-        try:
-            params = schema.JoinParams(self._text())
-        except ValueError as error:
-            self.show_error(words.sentence(str(error)))
-            return
-        self._error.hide()
-        self._set_busy(True)
-        self.link.call(schema.JOIN, params, done=self.clear, failed=self._fail)
-
-    def _press_start(self) -> None:
-        self._error.hide()
-        self._set_busy(True)
-        self.link.call(schema.CREATE, schema.CreateParams(), done=self.clear, failed=self._fail)
-
-    def _fail(self, error: PotluckError) -> None:
-        self.show_error(words.failure(error))
+    def _continue(self) -> None:
+        if self._step == _START:
+            self._go(_WELCOME)
+            self.finished.emit()
+        else:
+            self._go(self._step + 1)
 
     def _build(self) -> None:
-        head = QHBoxLayout()
+        self.setFocusProxy(self._next)
+        self._back.clicked.connect(lambda: self._go(self._step - 1))
+        self._next.clicked.connect(self._continue)
+        self._joining.joined.connect(lambda: self._go(_DEVICE))
+        head, texts, foot = QHBoxLayout(), QVBoxLayout(), QHBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(self._title)
+        texts.addWidget(self._lead)
         head.setSpacing(theme.SPACE_L)
-        head.addWidget(self._icon)
-        head.addWidget(text(kind=Type.TITLE, said=self.tr("Bring a few blocks to the table")), 1)
-        what = self.tr(
-            "Potluck lends this machine to a swarm of friends; together you run a language model that fits on no "
-            "single machine. It steps aside by itself when a game starts. Whoever serves a model sees the numbers "
-            "that pass through its blocks."
-        )
-        self._error.hide()
+        head.addWidget(Pot(_POT, State.SERVING))
+        head.addLayout(texts, 1)
+        self._bar.setRange(0, len(self._steps))
+        self._bar.setTextVisible(False)
+        self._bar.setFixedWidth(_POT * 2)
+        self._bar.setAccessibleName(self.tr("Steps"))
+        foot.setSpacing(theme.SPACE_M)
+        foot.addWidget(self._bar)
+        foot.addWidget(self._where, 1)
+        foot.addWidget(self._back)
+        foot.addWidget(self._next)
         self.column.addLayout(head)
-        self.column.addWidget(text("muted", said=what))
-        self.column.addWidget(self._build_join())
-        self.column.addWidget(self._build_start())
-        self.column.addWidget(self._error)
+        for widget in self._steps:
+            self.column.addWidget(widget)
+        self.column.addLayout(foot)
 
-    def _build_join(self) -> QFrame:
-        frame, column = card(self.tr("I have an invite"))
-        self._invite.setPlaceholderText("potluck1:…")
-        self._invite.setAccessibleName(self.tr("Invite"))
-        self._invite.setTabChangesFocus(True)
-        self._invite.setFixedHeight(64)
-        self._invite.textChanged.connect(lambda: self._set_busy(False))
-        self._join.setEnabled(False)
-        self._join.clicked.connect(self._press_join)
-        column.addWidget(self._invite)
-        column.addWidget(self._join)
+    def _build_welcome(self) -> QWidget:
+        around, column = _column()
+        column.addWidget(
+            _points(
+                self.tr("What this is"),
+                (
+                    "models",
+                    self.tr("Together you run what nobody can run alone"),
+                    self.tr(
+                        "A large language model is cut into blocks. Your computer serves a few of them, others serve "
+                        "the rest, and everybody in the swarm can use the whole."
+                    ),
+                ),
+                (
+                    "game",
+                    self.tr("Your games come first"),
+                    self.tr(
+                        "When one starts, its graphics memory is free within a second. Later it goes on by itself."
+                    ),
+                ),
+                (
+                    "earnings",
+                    self.tr("What you give, you get back"),
+                    self.tr("Work for others earns credit. It is no money: it lets your own requests go first."),
+                ),
+            )
+        )
+        column.addWidget(
+            _points(
+                self.tr("What others can see"),
+                (
+                    "info",
+                    self.tr("Members of your swarm"),
+                    self.tr(
+                        "Your internet address, which blocks you serve and how fast. If you chat, those who serve the "
+                        "model can read what you write. Never send what they must not know."
+                    ),
+                ),
+                (
+                    "good",
+                    self.tr("Nobody else"),
+                    self.tr("No account and no telemetry. Your files stay yours: no code comes from others."),
+                ),
+            )
+        )
+        return around
+
+    def _build_swarm(self) -> QWidget:
+        around, column = _column()
+        column.addWidget(self._joining)
+        column.addWidget(self._joined)
+        return around
+
+    def _build_joined(self) -> QFrame:
+        frame, column = card()
+        self._member = text()
+        row = QHBoxLayout()
+        row.setSpacing(theme.SPACE_M)
+        row.addWidget(Sign("good", "serving", _SIGN))
+        row.addWidget(self._member, 1)
+        column.addLayout(row)
         return frame
 
-    def _build_start(self) -> QFrame:
-        frame, column = card(self.tr("I want to try it"))
-        note = self.tr("A small model comes with Potluck. Once it is served here, copy an invite from the Home page.")
-        self._start.clicked.connect(self._press_start)
-        column.addWidget(text("muted", said=note))
-        column.addWidget(self._start)
+    def _in_card(self, heading: str, part: QWidget) -> QWidget:
+        frame, column = card(heading)
+        column.addWidget(part)
         return frame
+
+
+def _points(heading: str, *points: tuple[str, str, str]) -> QFrame:
+    """Each: a glyph, a line, and a sentence or two."""
+    frame, column = card(heading)
+    for glyph, title, said in points:
+        texts, row = QVBoxLayout(), QHBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(text(kind=Type.STRONG, said=title))
+        texts.addWidget(text("muted", said=said))
+        row.setSpacing(theme.SPACE_M)
+        row.addWidget(Sign(glyph, "accent", _SIGN), 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(texts, 1)
+        column.addLayout(row)
+    return frame
+
+
+def _column() -> tuple[QWidget, QVBoxLayout]:
+    around, column = QWidget(), QVBoxLayout()
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(theme.SPACE_L)
+    around.setLayout(column)
+    return around, column

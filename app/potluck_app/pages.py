@@ -36,6 +36,7 @@ SIDEBAR = (
     Entry("limits", QT_TRANSLATE_NOOP("", "Limits"), "limits", "limits:LimitsPage"),
     Entry("models", QT_TRANSLATE_NOOP("", "Models"), "models", "models:ModelsPage"),
     Entry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
+    Entry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
     Entry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
 )
 WATCHING = Entry("watching", QT_TRANSLATE_NOOP("", "What Potluck watches"), "info", "watching:WatchingPage")

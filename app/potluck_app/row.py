@@ -29,14 +29,20 @@ class Row(QWidget):
         label = text(said=title)
         label.setBuddy(control)
         texts.addWidget(label)
-        if help_text:
-            texts.addWidget(text("muted", kind=Type.CAPTION, said=help_text))
+        self._help = text("muted", kind=Type.CAPTION, said=help_text)
+        self._help.setVisible(bool(help_text))
+        texts.addWidget(self._help)
         texts.addWidget(self._problem)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(theme.SPACE_XL)
         row.addLayout(texts, 1)
         row.addWidget(control, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
+    def show_help(self, message: str) -> None:
+        self._help.setText(message)
+        self._help.setVisible(bool(message))
+        self.control.setAccessibleDescription(message)
 
     def show_problem(self, message: str) -> None:
         """ "" takes it away."""

@@ -32,6 +32,7 @@ def _surfaces(of: Colours) -> str:
         MainWindow {{ background: {of.window}; }}
         QFrame#sidebar {{ background: {of.sidebar}; border: none; border-right: {_BORDER}px solid {of.line}; }}
         QFrame#card {{ background: {of.card}; border: {_BORDER}px solid {of.line}; border-radius: {RADIUS_L}px; }}
+        QFrame#question {{ background: {of.chosen}; border: none; border-radius: {RADIUS_L}px; }}
         QFrame#line {{ background: {of.line}; border: none; }}
         QFrame#notice {{ background: {of.card}; border: {_BORDER}px solid {of.yielded}; border-radius: {RADIUS_M}px; }}
         QLabel#muted {{ color: {of.muted}; }}
