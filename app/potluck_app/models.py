@@ -15,7 +15,7 @@ from potluck_daemon.control.methods.models import (
     StoredModel,
 )
 from potluck_daemon.control.schema import Status
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMessageBox, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from potluck_app import theme, words
 from potluck_app.button import Button
@@ -23,8 +23,10 @@ from potluck_app.card import card, line, text
 from potluck_app.language import tr
 from potluck_app.page import Link, Page
 from potluck_app.placeholder import Placeholder
+from potluck_app.question import Question
 from potluck_app.row import Row
 from potluck_app.strip import BlockStrip
+from potluck_app.swarms import Swarms
 from potluck_app.theme import Type
 
 _STEPS = 1000
@@ -55,7 +57,8 @@ class ModelsPage(Page):
         for widget in (self._strip, self._seen, self._needs):
             swarm_column.addWidget(widget)
         disk_column.addWidget(self._stored)
-        for frame in (self._served, self._swarm, self._disk):
+        self._swarms = Swarms(self)
+        for frame in (self._served, self._swarm, self._swarms, self._disk):
             frame.hide()
             self.column.addWidget(frame)
         self.column.insertWidget(0, self._looking)
@@ -69,6 +72,7 @@ class ModelsPage(Page):
 
     def refresh(self) -> None:
         self.ask(models.LIST, None, self._show)
+        self._swarms.refresh()
 
     def _show(self, found: Models) -> None:
         self._show_progress(found)
@@ -77,7 +81,7 @@ class ModelsPage(Page):
             return
         self._shown = still
         self._looking.hide()
-        for frame in (self._served, self._disk):
+        for frame in (self._served, self._swarms, self._disk):
             frame.show()
         self._swarm.setVisible(found.served is not None)
         served, swarm, disk = self._columns
@@ -166,20 +170,11 @@ class ModelsPage(Page):
 
     def _ask_delete(self, model: StoredModel) -> None:
         """Asked back once: fetching it again may take hours."""
-        box = QMessageBox(self)
-        box.setText(self.tr("Delete {model}?").format(model=model.name))
         said = self.tr("{size} become free. If the model is needed again, it is downloaded again.")
-        box.setInformativeText(said.format(size=words.size(model.bytes)))
-        delete = box.addButton(self.tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
-        box.addButton(self.tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
-
-        def end(_: int) -> None:
-            if box.clickedButton() is delete:
-                self._delete(model.name, force=bool(model.swarms))
-            box.deleteLater()
-
-        box.finished.connect(end)
-        box.open()
+        question = Question(self, self.tr("Delete {model}?").format(model=model.name), self.tr("Delete"))
+        question.setInformativeText(said.format(size=words.size(model.bytes)))
+        question.confirmed.connect(lambda: self._delete(model.name, force=bool(model.swarms)))
+        question.open()
 
     def _delete(self, name: str, *, force: bool = False) -> None:
         self.ask(models.DELETE, DeleteParams(name, force), self._deleted)

@@ -244,10 +244,11 @@ def test_first_run_joins_lines_that_a_mail_program_broke() -> None:
 def test_first_run_waits_for_an_answer_and_lets_the_user_try_again() -> None:
     link = FakeLink()
     page = FirstRunPage(link)
+    button(page, "Continue").click()
     start = button(page, "Start a swarm with the demo model")
     start.click()
     start.click()
-    assert len(link.calls) == 1
+    assert len(link.named("create")) == 1
     link.fail("create", PotluckError("this installation lacks demo-model", hint="install Potluck again"))
     assert "Install Potluck again." in shown(page)
     assert start.isEnabled()
@@ -259,6 +260,46 @@ def test_first_run_forgets_the_invite_once_it_is_joined() -> None:
     page.findChild(QPlainTextEdit).setPlainText("potluck1:secret")
     button(page, "Join this swarm").click()
     assert page.findChild(QPlainTextEdit).toPlainText() == ""
+
+
+def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> None:
+    link, finished = FakeLink(), []
+    page = FirstRunPage(link)
+    page.finished.connect(lambda: finished.append(page.is_open))
+    page.show_status(NO_SWARM)
+    titles = []
+    button(page, "Continue").click()
+    assert not button(page, "Continue").isVisibleTo(page)  # a swarm comes first
+    button(page, "Start a swarm with the demo model").click()
+    link.answer("create", Joined("home", "demo"))
+    page.show_status(SERVING)
+    for said in ("Continue", "Continue", "Done"):
+        assert page.is_open
+        assert not finished
+        titles.append(page._title.text())
+        button(page, said).click()
+    assert titles == ["What you bring", "You come first", "From now on"]
+    assert finished == [False]
+
+
+def test_first_run_measures_before_anything_is_served_and_only_once() -> None:
+    link = FakeLink()
+    page = FirstRunPage(link)
+    assert link.named("machine.measure") == []
+    for said in ("Continue", "Back", "Continue"):
+        button(page, said).click()
+    assert len(link.named("machine.measure")) == 1
+    assert link.named("login.set") == link.named("settings.set") == []
+
+
+def test_the_window_keeps_the_first_run_open_after_joining() -> None:
+    window = MainWindow(FakeLink())
+    window.show_status(NO_SWARM)
+    assert window.page is not None
+    button(window.page, "Continue").click()
+    window.show_status(SERVING)
+    assert isinstance(window.page, FirstRunPage)
+    assert "You are in the swarm “friday”, which runs demo." in shown(window.page)
 
 
 # -- the strip ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,216 @@
+"""The chat page before a real gateway server over real sockets, whose model is a list of words."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from helpers.fake_link import FakeLink
+from potluck_app.chat import ChatPage
+from potluck_daemon.control.methods.earnings import Earned, Earnings
+from potluck_daemon.control.methods.gateway import GatewayState, GatewayStatus
+from potluck_daemon.control.schema import Status, SwarmStatus
+from potluck_daemon.gateway.requests import ChatRequest
+from potluck_daemon.gateway.server import GatewayServer
+from potluck_daemon.states import Reason, State
+from PySide6.QtCore import QDeadlineTimer, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
+
+from potluck.errors import PotluckError, SwarmError
+
+TOKEN = "secret-token"
+PATIENCE_MS = 60_000
+SERVING = Status(
+    State.SERVING, Reason.NONE, "Serving", since=0.0, version="1", swarm=SwarmStatus("friday", "a/demo", 4)
+)
+STARTING = GatewayStatus(GatewayState.STARTING, step="Loading embeddings")
+NOTHING = Earned(0, 0)
+
+
+class Words:
+    """Says its words one after the other; waits before the last one until it may go on."""
+
+    name = "words"
+
+    def __init__(self) -> None:
+        self.words = ["Good ", "day"]
+        self.asked: list[ChatRequest] = []
+        self.may_end = threading.Event()
+        self.is_cut = threading.Event()
+        self.failure: PotluckError | None = None
+
+    def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
+        self.asked.append(request)
+        on_text(self.words[0])
+        while not self.may_end.wait(0.01):
+            try:
+                on_text("")
+            except OSError:
+                self.is_cut.set()
+                raise
+        if self.failure is not None:
+            raise self.failure
+        on_text(self.words[1])
+        return "".join(self.words), "stop", (1, 2)
+
+
+@pytest.fixture
+def model() -> Iterator[Words]:
+    made = Words()
+    yield made
+    made.may_end.set()
+
+
+@pytest.fixture
+def server(model: Words) -> Iterator[GatewayServer]:
+    with GatewayServer(model, TOKEN, lambda: None, max_tokens=100) as made:
+        thread = threading.Thread(target=made.serve_forever, args=(0.01,))
+        thread.start()
+        yield made
+        model.may_end.set()
+        made.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def link(server: GatewayServer) -> FakeLink:
+    ready = GatewayStatus(GatewayState.READY, url=server.url, token=TOKEN)
+    return FakeLink(
+        {"gateway.start": ready, "earnings.summary": Earnings(NOTHING, NOTHING, NOTHING, NOTHING, 2_500_000)}
+    )
+
+
+@pytest.fixture
+def page(link: FakeLink) -> ChatPage:
+    made = ChatPage(link)
+    made.show_status(SERVING)
+    made.refresh()
+    return made
+
+
+def wait(is_so: Callable[[], object]) -> None:
+    deadline = QDeadlineTimer(PATIENCE_MS)
+    while not is_so():
+        assert not deadline.hasExpired()
+        QTest.qWait(5)
+
+
+def ask(page: ChatPage, question: str) -> None:
+    field = page.findChild(QPlainTextEdit)
+    field.setPlainText(question)
+    QTest.keyClick(field, Qt.Key.Key_Return)
+
+
+def button(page: ChatPage, text: str) -> QPushButton:
+    (found,) = [item for item in page.findChildren(QPushButton) if item.text() == text]
+    return found
+
+
+def shown(page: ChatPage) -> list[str]:
+    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
+
+
+def test_before_the_first_question_the_page_says_who_reads_along_and_what_it_costs(page: ChatPage) -> None:
+    assert "Talk to demo" in shown(page)
+    assert any("can read what you write" in said and "spend the credit" in said for said in shown(page))
+    assert "Servers can read along. Your credit: 2.50" in shown(page)
+    assert not button(page, "Send").isEnabled()
+
+
+def test_without_a_swarm_there_is_nobody_to_talk_to(link: FakeLink) -> None:
+    page = ChatPage(link)
+    assert "Nobody to talk to yet" in shown(page)
+    ask(page, "Hello")
+    assert link.named("gateway.start") == []
+
+
+def test_an_answer_comes_part_by_part_and_belongs_to_the_conversation(page: ChatPage, model: Words) -> None:
+    ask(page, "Hello")
+    wait(lambda: "Good" in shown(page))
+    assert button(page, "Stop").isVisibleTo(page)
+    model.may_end.set()
+    wait(lambda: "Good day" in shown(page) and button(page, "Send").isVisibleTo(page))
+    ask(page, "And now?")
+    wait(lambda: len(model.asked) == 2)
+    assert [(said.role, said.content) for said in model.asked[1].messages] == [
+        ("user", "Hello"),
+        ("assistant", "Good day"),
+        ("user", "And now?"),
+    ]
+    wait(lambda: button(page, "Send").isVisibleTo(page))
+
+
+def test_a_gateway_that_starts_tells_how_far_it_is(page: ChatPage, link: FakeLink, model: Words) -> None:
+    ready = link.answers.pop("gateway.start")
+    model.may_end.set()
+    ask(page, "Hello")
+    link.answer("gateway.start", STARTING)
+    assert "Getting ready: Loading embeddings…" in shown(page)
+    wait(lambda: link.named("gateway.status"))
+    link.answer("gateway.status", ready)
+    wait(lambda: "Good day" in shown(page))
+
+
+def test_a_gateway_that_fails_says_why_and_the_question_can_be_asked_again(
+    page: ChatPage, link: FakeLink, model: Words
+) -> None:
+    ready = link.answers.pop("gateway.start")
+    ask(page, "Hello")
+    link.answer("gateway.start", GatewayStatus(GatewayState.FAILED, problem="nobody serves block 3"))
+    assert "Nobody serves block 3." in shown(page)
+    link.answers["gateway.start"] = ready
+    model.may_end.set()
+    button(page, "Ask again").click()
+    wait(lambda: "Good day" in shown(page))
+    assert shown(page).count("Hello") == 1
+    assert "Nobody serves block 3." not in shown(page)
+
+
+def test_a_failure_in_the_middle_is_said_and_half_an_answer_is_no_answer(page: ChatPage, model: Words) -> None:
+    model.failure = SwarmError("the swarm went away", hint="try later")
+    ask(page, "Hello")
+    wait(lambda: "Good" in shown(page))
+    model.may_end.set()
+    wait(lambda: "The swarm went away (try later)." in shown(page))
+    assert "Good" not in shown(page)
+    assert [said.role for said in page._said] == ["user"]
+
+
+def test_a_wrong_token_is_said_in_the_gateways_words(page: ChatPage, link: FakeLink, server: GatewayServer) -> None:
+    link.answers["gateway.start"] = GatewayStatus(GatewayState.READY, url=server.url, token="other")
+    ask(page, "Hello")
+    wait(lambda: any("token is wrong" in said for said in shown(page)))
+
+
+def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words) -> None:
+    ask(page, "Hello")
+    wait(lambda: "Good" in shown(page))
+    button(page, "Stop").click()
+    assert {"Good", "Stopped."} <= set(shown(page))
+    wait(model.is_cut.is_set)
+    assert page._said[-1].content == "Good"
+
+
+def test_a_new_conversation_forgets_the_old_one_even_while_it_is_answered(page: ChatPage, model: Words) -> None:
+    ask(page, "Hello")
+    wait(lambda: "Good" in shown(page))
+    button(page, "New conversation").click()
+    wait(model.is_cut.is_set)
+    QTest.qWait(0)
+    assert "Talk to demo" in shown(page)
+    model.may_end.set()
+    ask(page, "Another")
+    wait(lambda: "Good day" in shown(page))
+    assert [said.content for said in model.asked[1].messages] == ["Another"]
+    assert "Hello" not in json.dumps(shown(page))
+
+
+def test_shift_and_return_begin_a_line_instead_of_sending(page: ChatPage, link: FakeLink) -> None:
+    field = page.findChild(QPlainTextEdit)
+    QTest.keyClicks(field, "a")
+    QTest.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert field.toPlainText() == "a\n"
+    assert link.named("gateway.start") == []

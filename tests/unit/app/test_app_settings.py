@@ -1,0 +1,333 @@
+"""The pages that change settings, with a daemon that answers as the test says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.fake_link import FakeLink
+from potluck_app import week_grid
+from potluck_app.devices import Devices, choice, toggled
+from potluck_app.giving import Company, Giving, Share
+from potluck_app.limits import LimitsPage
+from potluck_app.login import Login
+from potluck_app.models import ModelsPage
+from potluck_app.number_box import NumberBox
+from potluck_app.page import Page
+from potluck_app.when import WhenPage
+from potluck_daemon.control.methods.machine import Device, LoginParams, LoginStart, Machine
+from potluck_daemon.control.methods.models import (
+    DeleteParams,
+    Models,
+    ModelsFolder,
+    Need,
+    Progress,
+    Served,
+    StoredModel,
+)
+from potluck_daemon.control.methods.programs import Place, Placed, PlaceParams, Programs, RunningProgram
+from potluck_daemon.control.methods.settings import Change, Changed, SetParams, SettingsPage
+from potluck_daemon.control.methods.swarms import JoinedSwarm, LeaveParams, Swarms
+from potluck_daemon.settings.page import settings_page
+from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.store import Loaded
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QMessageBox, QPushButton, QWidget
+
+from potluck.errors import PotluckError
+
+GIB = 1 << 30
+
+
+def page_of(**environment: str) -> SettingsPage:
+    """What a real daemon with no settings of its own says."""
+    return settings_page(Loaded(Settings()), Path("/x/settings.toml"), environment)
+
+
+GPUS = (
+    Device("cuda:0", "RTX 3090", 24 * GIB, 20 * GIB, "", 900.0, 71.0, "bfloat16"),
+    Device("cuda:1", "RTX 2060", 6 * GIB, GIB),
+)
+MACHINE = Machine((*GPUS, Device("cpu", "Ryzen", 32 * GIB, 30 * GIB)), "cuda:0", measured_at=1.0)
+DOOM = RunningProgram("doom", "Doom", "", True, 5, Place.NONE)
+ANSWERS: dict[str, object] = {
+    "settings.get": page_of(),
+    "programs.running": Programs((DOOM,), ("blender",), ()),
+    "login.get": LoginStart(app=False, daemon=True),
+    "machine.get": MACHINE,
+}
+
+
+def control(page: QWidget, name: str) -> QWidget:
+    (found,) = [item for item in page.findChildren(QWidget) if item.accessibleName() == name]
+    return found
+
+
+def press(page: QWidget, text: str) -> None:
+    (found,) = [item for item in page.findChildren(QPushButton) if text in (item.text(), item.accessibleName())]
+    found.click()
+
+
+def shown(page: QWidget) -> list[str]:
+    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
+
+
+def enter(page: QWidget, name: str, value: float) -> None:
+    box = control(page, name)
+    assert isinstance(box, NumberBox)
+    box.setValue(value)
+    box.editingFinished.emit()
+
+
+# -- forms -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_number_is_told_in_the_daemons_unit_and_can_be_taken_back() -> None:
+    link = FakeLink(ANSWERS)
+    page = LimitsPage(link)
+    page.refresh()
+    enter(page, "Always left free for other programs", 2.5)
+    assert link.named("settings.set") == [SetParams((Change("yield.reserve_mb", 2560),))]
+    link.answer("settings.set", Changed(page_of(), (Change("yield.reserve_mb", 1024),)))
+    press(page, "Undo")
+    assert link.named("settings.set")[-1] == SetParams((Change("yield.reserve_mb", 1024),))
+
+
+def test_a_number_that_was_not_changed_is_not_told() -> None:
+    link = FakeLink(ANSWERS)
+    page = LimitsPage(link)
+    page.refresh()
+    enter(page, "Always left free for other programs", 1.0)
+    assert link.named("settings.set") == []
+
+
+def test_a_refused_value_is_said_at_its_row() -> None:
+    link = FakeLink(ANSWERS)
+    page = WhenPage(link)
+    page.refresh()
+    switch = control(page, "Donate on battery as well")
+    assert isinstance(switch, QCheckBox)
+    switch.click()
+    link.fail("settings.set", PotluckError("the file is not yours", hint="ask root"))
+    assert "The file is not yours. Ask root." in shown(page)
+    assert page.notice.isHidden()
+
+
+def test_a_setting_that_the_environment_fixes_cannot_be_changed_and_says_so() -> None:
+    page = WhenPage(FakeLink(ANSWERS | {"settings.get": page_of(POTLUCK_WHEN_ON_BATTERY="yes")}))
+    page.refresh()
+    assert not control(page, "Donate on battery as well").isEnabled()
+    assert "Fixed by POTLUCK_WHEN_ON_BATTERY in the daemon's environment." in shown(page)
+
+
+@pytest.mark.parametrize("make", [WhenPage, LimitsPage])
+def test_every_row_has_its_setting(make: type[Page]) -> None:
+    page = make(FakeLink(ANSWERS))
+    page.refresh()
+    assert not any("does not know this" in said for said in shown(page))
+    assert all(box.isEnabled() for box in page.findChildren(NumberBox))
+
+
+def test_a_number_has_no_needless_digits_and_zero_is_a_word() -> None:
+    box = NumberBox("GiB", "No limit")
+    texts = []
+    for value in (0.0, 2.0, 2.5, 2.25, 1234.0):
+        box.show_value(value, 0, 1e6, is_whole=False)
+        texts.append(box.text())
+    assert texts == ["No limit", "2 GiB", "2.5 GiB", "2.25 GiB", "1,234 GiB"]
+
+
+# -- the week ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [(), ("mon-fri 22:00-24:00", "mon-sun 00:00-07:00"), ("sat 10:00-12:00", "sat 14:00-15:00"), ("sun 23:00-24:00",)],
+)
+def test_hours_come_back_as_they_were_written(lines: tuple[str, ...]) -> None:
+    hours = week_grid.from_lines(lines)
+    assert week_grid.from_lines(week_grid.to_lines(hours)) == hours
+    assert week_grid.is_exact(lines)
+
+
+def test_a_night_goes_on_after_midnight_and_sunday_goes_on_on_monday() -> None:
+    assert week_grid.from_lines(("sun 22:00-02:00",)) == {6 * 24 + 22, 6 * 24 + 23, 0, 1}
+
+
+def test_minutes_are_not_exact_in_hours() -> None:
+    assert not week_grid.is_exact(("mon 10:30-12:00",))
+    assert week_grid.from_lines(("mon 10:30-11:10",)) == {10, 11}
+
+
+def test_hours_are_painted_with_mouse_and_keyboard() -> None:
+    link = FakeLink(ANSWERS)
+    page = WhenPage(link)
+    page.refresh()
+    grid = page._grid
+    grid.resize(grid.sizeHint())
+    first, last = (grid._cell(hour).center().toPoint() for hour in (9, 11))
+    QTest.mousePress(grid, Qt.MouseButton.LeftButton, pos=first)
+    grid.show_hours(frozenset())  # what the daemon says meanwhile does not disturb
+    for hour in (10, 11):
+        grid._paint_hour(hour)
+    QTest.mouseRelease(grid, Qt.MouseButton.LeftButton, pos=last)
+    (told,) = link.named("settings.set")
+    assert isinstance(told, SetParams)
+    lines = told.changes[0].value
+    assert isinstance(lines, tuple)
+    assert week_grid.from_lines(lines) == frozenset(range(168)) - {9, 10, 11}
+    QTest.keyClick(grid, Qt.Key.Key_Right)
+    assert "10:00-11:00: not donating" in grid.accessibleDescription()
+    assert grid._hour_at(QPointF(0, 0)) is None
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_running_program_is_chosen_and_one_is_taken_off_its_list() -> None:
+    link = FakeLink(ANSWERS)
+    page = WhenPage(link)
+    page.refresh()
+    box = control(page, "Program for the list: Always step aside for")
+    assert isinstance(box, QComboBox)
+    assert [box.itemText(i) for i in range(box.count())] == ["Doom"]
+    box.setEditText("Doom")
+    page._always._add_chosen()
+    press(page, "Remove blender")
+    assert link.named("programs.place") == [PlaceParams("doom", Place.ALWAYS), PlaceParams("blender", Place.NONE)]
+    link.answer("programs.place", Placed("blender", Place.NONE, Place.ALWAYS))
+    assert "blender is judged by what it does again." in shown(page)
+
+
+# -- devices -----------------------------------------------------------------------------------------------------------
+
+
+def test_graphics_cards_compute_together_and_the_processor_alone() -> None:
+    both = toggled(frozenset({"cuda:0"}), "cuda:1", is_on=True)
+    assert choice(both) == (Change("serve.device", None), Change("serve.devices", ("cuda:0", "cuda:1")))
+    assert toggled(both, "cpu", is_on=True) == {"cpu"}
+    assert toggled(frozenset({"cpu"}), "cuda:1", is_on=True) == {"cuda:1"}
+    assert choice(frozenset({"cuda:1"})) == (Change("serve.device", "cuda:1"), Change("serve.devices", None))
+    assert choice(toggled(both, "cuda:0", is_on=False) - {"cuda:1"}) == (
+        Change("serve.device", None),
+        Change("serve.devices", None),
+    )
+
+
+def test_a_second_card_joins_the_one_that_is_taken_by_itself() -> None:
+    link = FakeLink(ANSWERS)
+    page = LimitsPage(link)
+    page.refresh()
+    assert "20.0 GiB of 24.0 GiB free · 900 GB/s · 71 TFLOPS in bfloat16 · chosen by itself" in shown(page)
+    second = control(page, "RTX 2060")
+    assert isinstance(second, QCheckBox)
+    second.click()
+    (told,) = link.named("settings.set")
+    assert told == SetParams(choice(frozenset({"cuda:0", "cuda:1"})))
+
+
+def test_a_machine_without_an_engine_says_what_makes_one() -> None:
+    page = Page(FakeLink(ANSWERS), "")
+    devices = Devices(page, has_switches=False)
+    devices.show_machine(replace(MACHINE, has_engine=False))
+    assert "potluck setup" in shown(devices)
+    assert not devices._measure.isVisibleTo(devices)
+
+
+def test_measuring_is_begun_and_its_progress_shown() -> None:
+    link = FakeLink(ANSWERS)
+    devices = Devices(Page(link, ""), has_switches=False)
+    devices.refresh()
+    press(devices, "Measure again")
+    link.answer("machine.measure", replace(MACHINE, progress=0.4, step="copying on RTX 3090"))
+    assert "Measuring: copying on RTX 3090" in shown(devices)
+    assert devices._bar.value() == 400
+
+
+# -- log-in, and how much to give --------------------------------------------------------------------------------------
+
+
+def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
+    link = FakeLink(ANSWERS)
+    login = Login(Page(link, ""))
+    login.refresh()
+    daemon, app = control(login, "Start donating"), control(login, "Show Potluck in the tray")
+    assert isinstance(daemon, QCheckBox)
+    assert isinstance(app, QCheckBox)
+    assert (daemon.isChecked(), app.isChecked()) == (True, False)
+    app.click()
+    assert link.named("login.set") == [LoginParams(app=True)]
+    link.answer("login.set", LoginStart(app=False, daemon=True, app_problem="no such folder"))
+    assert not app.isChecked()
+    assert "No such folder." in shown(login)
+
+
+@pytest.mark.parametrize("share", list(Share))
+def test_a_share_is_recognised_by_its_limit(share: Share) -> None:
+    assert Share.of(share.limit_mb(24 * GIB), 24 * GIB) is share
+
+
+def test_what_is_given_follows_the_choice() -> None:
+    link = FakeLink(ANSWERS)
+    giving = Giving(Page(link, ""))
+    giving.refresh()
+    assert giving._company.value is Company.HALF
+    assert link.named("settings.set") == []
+    giving._share.choose(Share.HALF)
+    giving._company.choose(Company.REST)
+    assert link.named("settings.set") == [
+        SetParams((Change("serve.memory_limit_mb", 12 * 1024),)),
+        SetParams((Change("when.only_when_idle", True),)),
+    ]
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+FOLDER = ModelsFolder("/x/hub", True, 5 << 30, 0, 9 << 30, 0)
+SERVED = Served("a/llama", "friday", 80, (0, 10), "bfloat16", "int4", "cuda:0", device_bytes=3 << 30)
+STORED = StoredModel("a/other", 5 << 30, 1, 0.0, ("saturday",), False)
+MODELS = Models(SERVED, (Need(70, 80, 0),), Progress(1 << 30, 4 << 30, 1 << 20), FOLDER, (STORED,), None)
+
+
+def test_models_show_what_is_served_what_lacks_and_what_is_fetched() -> None:
+    page = ModelsPage(FakeLink({"models.list": MODELS}))
+    page.refresh()
+    texts = shown(page)
+    assert {"llama", "Swarm “friday”, 80 blocks in all", "10 of them here: 0:10"} <= set(texts)
+    assert "Computed on cuda:0 in bfloat16, weights held in int4" in texts
+    assert "Downloading: 1.0 GiB of 4.0 GiB, 1 MiB in a second" in texts
+    assert texts.index("Blocks 70:80") == texts.index("nobody") - 1
+    assert "5.0 GiB · used by saturday · not complete" in texts
+
+
+def test_a_model_is_deleted_after_a_question() -> None:
+    link = FakeLink({"models.list": MODELS})
+    page = ModelsPage(link)
+    page.refresh()
+    press(page, "Delete a/other")
+    box = page.findChild(QMessageBox)
+    assert link.named("models.delete") == []
+    next(button for button in box.buttons() if button.text() == "Delete").click()
+    assert link.named("models.delete") == [DeleteParams("a/other", force=True)]
+
+
+def test_models_say_that_they_look_before_they_know() -> None:
+    page = ModelsPage(FakeLink())
+    page.refresh()
+    assert shown(page) == ["Models", "Looking…"]
+
+
+def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
+    friday, sunday = JoinedSwarm("friday", "a/llama", 80, False, True), JoinedSwarm("sunday", "demo", 12, True, False)
+    link = FakeLink({"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
+    page = ModelsPage(link)
+    page.refresh()
+    assert {"llama · 80 blocks · served now", "demo · 12 blocks · open to everybody"} <= set(shown(page))
+    press(page, "Serve sunday")
+    assert link.named("settings.set") == [SetParams((Change("serve.swarm", "sunday"),))]
+    press(page, "Leave friday")
+    assert link.named("swarms.leave") == []
+    next(button for button in page.findChild(QMessageBox).buttons() if button.text() == "Leave").click()
+    assert link.named("swarms.leave") == [LeaveParams("friday")]
