@@ -32,6 +32,7 @@ _PROGRAMS = {
 _APP = {"potluck-app": ("potluck_app.main", "main")}
 _SCRIPT = """\
 #!{python}
+import sys
 from {module} import {function}
 sys.exit({function}())
 """
