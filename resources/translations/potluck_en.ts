@@ -2,7 +2,7 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en" sourcelanguage="en">
 <context>
-    <name />
+    <name></name>
     <message numerus="yes">
         <source>Others have signed for %n credit(s) of work. Thank you!</source>
         <translation>
@@ -48,8 +48,22 @@
     <message numerus="yes">
         <source>%n entries written to {file}.</source>
         <translation>
+            <numerusform>%n entry written to {file}.</numerusform>
             <numerusform>%n entries written to {file}.</numerusform>
-            <numerusform>%n entries written to {file}.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Swarm “{swarm}”, %n block(s) in all</source>
+        <translation>
+            <numerusform>Swarm “{swarm}”, %n block in all</numerusform>
+            <numerusform>Swarm “{swarm}”, %n blocks in all</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n of them here: {blocks}</source>
+        <translation>
+            <numerusform>%n of them here: {blocks}</numerusform>
+            <numerusform>%n of them here: {blocks}</numerusform>
         </translation>
     </message>
 </context>
@@ -94,12 +108,32 @@
     </message>
 </context>
 <context>
+    <name>ModelsPage</name>
+    <message numerus="yes">
+        <source>%n server(s)</source>
+        <translation>
+            <numerusform>%n server</numerusform>
+            <numerusform>%n servers</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>NowCard</name>
     <message numerus="yes">
         <source>open session(s)</source>
         <translation>
             <numerusform>open session</numerusform>
             <numerusform>open sessions</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>Swarms</name>
+    <message numerus="yes">
+        <source>%n block(s)</source>
+        <translation>
+            <numerusform>%n block</numerusform>
+            <numerusform>%n blocks</numerusform>
         </translation>
     </message>
 </context>

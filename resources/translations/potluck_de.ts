@@ -1,0 +1,1894 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="de" sourcelanguage="en">
+<context>
+    <name></name>
+    <message>
+        <source>The answer is too long.</source>
+        <translation>Die Antwort ist zu lang.</translation>
+    </message>
+    <message>
+        <source>The answer took too long.</source>
+        <translation>Die Antwort hat zu lange gedauert.</translation>
+    </message>
+    <message>
+        <source>The gateway went away before the answer was complete.</source>
+        <translation>Der Chat-Zugang ist verschwunden, bevor die Antwort fertig war.</translation>
+    </message>
+    <message>
+        <source>The gateway said something that is not understood.</source>
+        <translation>Der Chat-Zugang hat etwas Unverständliches gesagt.</translation>
+    </message>
+    <message>
+        <source>{free} of {all} free</source>
+        <translation>{free} von {all} frei</translation>
+    </message>
+    <message>
+        <source>{number} GB/s</source>
+        <translation>{number} GB/s</translation>
+    </message>
+    <message>
+        <source>{number} TFLOPS in {dtype}</source>
+        <translation>{number} TFLOPS in {dtype}</translation>
+    </message>
+    <message>
+        <source>chosen by itself</source>
+        <translation>von selbst gewählt</translation>
+    </message>
+    <message>
+        <source>Problem</source>
+        <translation>Problem</translation>
+    </message>
+    <message>
+        <source>Warning</source>
+        <translation>Warnung</translation>
+    </message>
+    <message>
+        <source>Note</source>
+        <translation>Hinweis</translation>
+    </message>
+    <message>
+        <source>Fine</source>
+        <translation>In Ordnung</translation>
+    </message>
+    <message>
+        <source>Measured by {name}: {watts} W lately.</source>
+        <translation>Gemessen von {name}: zuletzt {watts} W.</translation>
+    </message>
+    <message>
+        <source>As you gave it in the settings: {watts} W while serving.</source>
+        <translation>Wie in deinen Einstellungen: {watts} W im Einsatz.</translation>
+    </message>
+    <message>
+        <source>Estimated, not measured ({name}): {watts} W lately.</source>
+        <translation>Geschätzt, nicht gemessen ({name}): zuletzt {watts} W.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n entries written to {file}.</source>
+        <translation>
+            <numerusform>%n Eintrag in {file} geschrieben.</numerusform>
+            <numerusform>%n Einträge in {file} geschrieben.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Swarm “{swarm}”, %n block(s) in all</source>
+        <translation>
+            <numerusform>Schwarm „{swarm}“, insgesamt %n Block</numerusform>
+            <numerusform>Schwarm „{swarm}“, insgesamt %n Blöcke</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n of them here: {blocks}</source>
+        <translation>
+            <numerusform>%n davon hier: {blocks}</numerusform>
+            <numerusform>%n davon hier: {blocks}</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Computed on {device} in {dtype}</source>
+        <translation>Gerechnet auf {device} in {dtype}</translation>
+    </message>
+    <message>
+        <source>weights held in {format}</source>
+        <translation>Gewichte gespeichert in {format}</translation>
+    </message>
+    <message>
+        <source>{size} of weights stay in its memory</source>
+        <translation>{size} an Gewichten bleiben in seinem Speicher</translation>
+    </message>
+    <message>
+        <source>{size} pass through it each time</source>
+        <translation>{size} laufen jedes Mal hindurch</translation>
+    </message>
+    <message>
+        <source>{done} of {all}</source>
+        <translation>{done} von {all}</translation>
+    </message>
+    <message>
+        <source>{size} in a second</source>
+        <translation>{size} pro Sekunde</translation>
+    </message>
+    <message>
+        <source>Potluck needs attention</source>
+        <translation>Potluck braucht dich</translation>
+    </message>
+    <message>
+        <source>Potluck was updated</source>
+        <translation>Potluck wurde aktualisiert</translation>
+    </message>
+    <message>
+        <source>A milestone</source>
+        <translation>Ein Meilenstein</translation>
+    </message>
+    <message numerus="yes">
+        <source>Others have signed for %n credit(s) of work. Thank you!</source>
+        <translation>
+            <numerusform>Andere haben dir Arbeit im Wert von %n Credit bestätigt. Danke!</numerusform>
+            <numerusform>Andere haben dir Arbeit im Wert von %n Credits bestätigt. Danke!</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Paused since {time}. Resume from the menu when you like.</source>
+        <translation>Pausiert seit {time}. Im Menü geht es weiter, wann du willst.</translation>
+    </message>
+    <message>
+        <source>Still paused</source>
+        <translation>Immer noch pausiert</translation>
+    </message>
+    <message>
+        <source>Home</source>
+        <translation>Start</translation>
+    </message>
+    <message>
+        <source>Earnings</source>
+        <translation>Ertrag</translation>
+    </message>
+    <message>
+        <source>When to donate</source>
+        <translation>Wann spenden</translation>
+    </message>
+    <message>
+        <source>Limits</source>
+        <translation>Grenzen</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>Modelle</translation>
+    </message>
+    <message>
+        <source>Activity</source>
+        <translation>Verlauf</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>Chat</translation>
+    </message>
+    <message>
+        <source>Diagnostics</source>
+        <translation>Diagnose</translation>
+    </message>
+    <message>
+        <source>What Potluck watches</source>
+        <translation>Worauf Potluck achtet</translation>
+    </message>
+    <message>
+        <source>Welcome</source>
+        <translation>Willkommen</translation>
+    </message>
+    <message>
+        <source>Pause for an hour</source>
+        <translation>Eine Stunde pausieren</translation>
+    </message>
+    <message>
+        <source>Pause until tomorrow, {time}</source>
+        <translation>Bis morgen pausieren, {time}</translation>
+    </message>
+    <message>
+        <source>Pause until the game ends</source>
+        <translation>Pausieren, bis das Spiel endet</translation>
+    </message>
+    <message>
+        <source>Pause until I resume</source>
+        <translation>Pausieren, bis ich fortsetze</translation>
+    </message>
+    <message>
+        <source>Not serving</source>
+        <translation>Nicht im Einsatz</translation>
+    </message>
+    <message>
+        <source>Starting</source>
+        <translation>Startet</translation>
+    </message>
+    <message>
+        <source>Joining the swarm</source>
+        <translation>Tritt dem Schwarm bei</translation>
+    </message>
+    <message>
+        <source>Serving</source>
+        <translation>Im Einsatz</translation>
+    </message>
+    <message>
+        <source>Stepping aside</source>
+        <translation>Macht gerade Platz</translation>
+    </message>
+    <message>
+        <source>Stepped aside</source>
+        <translation>Macht Platz</translation>
+    </message>
+    <message>
+        <source>Paused</source>
+        <translation>Pausiert</translation>
+    </message>
+    <message>
+        <source>Something failed</source>
+        <translation>Etwas ist schiefgegangen</translation>
+    </message>
+    <message>
+        <source>Running</source>
+        <translation>Läuft</translation>
+    </message>
+    <message>
+        <source>Sees something now</source>
+        <translation>Sieht gerade etwas</translation>
+    </message>
+    <message>
+        <source>Does not work</source>
+        <translation>Funktioniert nicht</translation>
+    </message>
+    <message>
+        <source>Watching, nothing seen</source>
+        <translation>Passt auf, sieht nichts</translation>
+    </message>
+    <message>
+        <source>Resting, as there is nothing to give back</source>
+        <translation>Ruht, denn es gibt nichts zurückzugeben</translation>
+    </message>
+    <message>
+        <source>Not on this computer</source>
+        <translation>Nicht auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>Not needed with these settings</source>
+        <translation>Mit diesen Einstellungen nicht nötig</translation>
+    </message>
+    <message>
+        <source>Known only to a newer version</source>
+        <translation>Nur einer neueren Version bekannt</translation>
+    </message>
+    <message>
+        <source>Potluck is not running</source>
+        <translation>Potluck läuft nicht</translation>
+    </message>
+    <message>
+        <source>Nothing is served until it runs. Your settings and what you earned are kept.</source>
+        <translation>Bis es läuft, wird nichts bereitgestellt. Deine Einstellungen und dein Guthaben bleiben.</translation>
+    </message>
+    <message>
+        <source>The daemon has ended.</source>
+        <translation>Der Dienst hat sich beendet.</translation>
+    </message>
+    <message>
+        <source>Serving at {percent} %</source>
+        <translation>Im Einsatz mit {percent} %</translation>
+    </message>
+    <message>
+        <source>Finishing</source>
+        <translation>Kommt zum Ende</translation>
+    </message>
+    <message>
+        <source>Shutting down</source>
+        <translation>Fährt herunter</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n session(s) left</source>
+        <translation>
+            <numerusform>noch %n Sitzung</numerusform>
+            <numerusform>noch %n Sitzungen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>{left}; shuts down at {time} at the latest.</source>
+        <translation>{left}; fährt spätestens um {time} herunter.</translation>
+    </message>
+    <message>
+        <source>Serves again at {time}.</source>
+        <translation>Um {time} wieder im Einsatz.</translation>
+    </message>
+    <message>
+        <source>Serves again {condition}.</source>
+        <translation>Wieder im Einsatz: {condition}.</translation>
+    </message>
+    <message>
+        <source>Full speed again at {time}.</source>
+        <translation>Um {time} wieder mit voller Kraft.</translation>
+    </message>
+    <message>
+        <source>Full speed again {condition}.</source>
+        <translation>Wieder mit voller Kraft: {condition}.</translation>
+    </message>
+    <message>
+        <source>Tries again at {time}.</source>
+        <translation>Neuer Versuch um {time}.</translation>
+    </message>
+    <message>
+        <source>Tries again {condition}.</source>
+        <translation>Neuer Versuch: {condition}.</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Keep serving</source>
+        <translation>Weitermachen</translation>
+    </message>
+    <message>
+        <source>Serve now</source>
+        <translation>Jetzt loslegen</translation>
+    </message>
+    <message>
+        <source>Start donating again</source>
+        <translation>Wieder spenden</translation>
+    </message>
+    <message>
+        <source>Try again now</source>
+        <translation>Jetzt noch einmal versuchen</translation>
+    </message>
+    <message>
+        <source>Never step aside for {program}…</source>
+        <translation>Nie für {program} Platz machen…</translation>
+    </message>
+    <message>
+        <source>Go on serving whenever {program} runs, now and from now on? You can take it back on the Activity page.</source>
+        <translation>Ab jetzt immer weitermachen, wenn {program} läuft? Auf der Seite Verlauf kannst du es zurücknehmen.</translation>
+    </message>
+    <message>
+        <source>Watches nothing just now</source>
+        <translation>Achtet gerade auf nichts</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n way(s) to notice that you need the computer</source>
+        <translation>
+            <numerusform>%n Weg zu merken, dass du den Computer brauchst</numerusform>
+            <numerusform>%n Wege zu merken, dass du den Computer brauchst</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n do(es) not work</source>
+        <translation>
+            <numerusform>%n funktioniert nicht</numerusform>
+            <numerusform>%n funktionieren nicht</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Used today: {sent} sent, {received} received, {energy} of electricity</source>
+        <translation>Heute verbraucht: {sent} gesendet, {received} empfangen, {energy} Strom</translation>
+    </message>
+    <message>
+        <source>{energy} for {cost}</source>
+        <translation>{energy} für {cost}</translation>
+    </message>
+    <message>
+        <source>{number} tokens/s</source>
+        <translation>{number} Token/s</translation>
+    </message>
+    <message>
+        <source>{used} of {all}</source>
+        <translation>{used} von {all}</translation>
+    </message>
+    <message>
+        <source>What to do: {advice}.</source>
+        <translation>Was du tun kannst: {advice}.</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>Heute</translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation>Gestern</translation>
+    </message>
+    <message>
+        <source>none of them yours</source>
+        <translation>keiner davon von dir</translation>
+    </message>
+    <message>
+        <source>yours: {blocks}</source>
+        <translation>deine: {blocks}</translation>
+    </message>
+    <message>
+        <source>at {time} {coverage}</source>
+        <translation>um {time} {coverage}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n block(s)</source>
+        <translation>
+            <numerusform>%n Block</numerusform>
+            <numerusform>%n Blöcke</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Together the swarm serves up to {rate}</source>
+        <translation>Zusammen schafft der Schwarm bis zu {rate}</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} (framed) set the limit.</source>
+        <translation>die Blöcke {blocks} (eingerahmt) sind der Engpass.</translation>
+    </message>
+    <message>
+        <source>coverage not known yet</source>
+        <translation>Abdeckung noch nicht bekannt</translation>
+    </message>
+    <message>
+        <source>nobody serves {blocks}</source>
+        <translation>niemand stellt {blocks} bereit</translation>
+    </message>
+    <message numerus="yes">
+        <source>each served at least %n time(s)</source>
+        <translation>
+            <numerusform>jeder mindestens einmal vorhanden</numerusform>
+            <numerusform>jeder mindestens %n-mal vorhanden</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ActivityPage</name>
+    <message>
+        <source>Activity</source>
+        <translation>Verlauf</translation>
+    </message>
+    <message>
+        <source>Everything</source>
+        <translation>Alles</translation>
+    </message>
+    <message>
+        <source>Stepped aside</source>
+        <translation>Macht Platz</translation>
+    </message>
+    <message>
+        <source>Problems</source>
+        <translation>Probleme</translation>
+    </message>
+    <message>
+        <source>What to show</source>
+        <translation>Was gezeigt wird</translation>
+    </message>
+    <message>
+        <source>Looking…</source>
+        <translation>Schaue nach …</translation>
+    </message>
+    <message>
+        <source>Show more</source>
+        <translation>Mehr zeigen</translation>
+    </message>
+    <message>
+        <source>Nothing of this kind has happened yet.</source>
+        <translation>So etwas ist noch nicht vorgekommen.</translation>
+    </message>
+    <message>
+        <source>Nothing here</source>
+        <translation>Hier ist nichts</translation>
+    </message>
+    <message>
+        <source>Never for this app</source>
+        <translation>Nie für dieses Programm</translation>
+    </message>
+    <message>
+        <source>Go on serving whenever {program} runs</source>
+        <translation>Immer weitermachen, wenn {program} läuft</translation>
+    </message>
+    <message>
+        <source>Never step aside for {program}</source>
+        <translation>Nie für {program} Platz machen</translation>
+    </message>
+    <message>
+        <source>Never stepped aside for</source>
+        <translation>Dafür wird nie Platz gemacht</translation>
+    </message>
+    <message>
+        <source>Take back</source>
+        <translation>Zurücknehmen</translation>
+    </message>
+    <message>
+        <source>Step aside for {program} again</source>
+        <translation>Für {program} wieder Platz machen</translation>
+    </message>
+    <message>
+        <source>Potluck goes on serving while {program} runs.</source>
+        <translation>Potluck macht weiter, während {program} läuft.</translation>
+    </message>
+    <message>
+        <source>Potluck steps aside for {program} again.</source>
+        <translation>Potluck macht für {program} wieder Platz.</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+</context>
+<context>
+    <name>App</name>
+    <message>
+        <source>The daemon does not start.</source>
+        <translation>Der Dienst startet nicht.</translation>
+    </message>
+</context>
+<context>
+    <name>AwayPage</name>
+    <message>
+        <source>Start it</source>
+        <translation>Starten</translation>
+    </message>
+    <message>
+        <source>Potluck was updated</source>
+        <translation>Potluck wurde aktualisiert</translation>
+    </message>
+</context>
+<context>
+    <name>BlockStrip</name>
+    <message>
+        <source>Blocks of the model</source>
+        <translation>Blöcke des Modells</translation>
+    </message>
+</context>
+<context>
+    <name>ChatPage</name>
+    <message>
+        <source>Chat</source>
+        <translation>Chat</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neues Gespräch</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>Senden</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>Du</translation>
+    </message>
+    <message>
+        <source>Asking…</source>
+        <translation>Frage wird gestellt …</translation>
+    </message>
+    <message>
+        <source>Starting</source>
+        <translation>Startet</translation>
+    </message>
+    <message>
+        <source>Getting ready: {step}…</source>
+        <translation>Vorbereitung: {step} …</translation>
+    </message>
+    <message>
+        <source>Waiting for the first word…</source>
+        <translation>Wartet auf das erste Wort …</translation>
+    </message>
+    <message>
+        <source>The gateway was stopped.</source>
+        <translation>Der Chat-Zugang wurde beendet.</translation>
+    </message>
+    <message>
+        <source>The model added nothing. A small one only continues a text: begin a sentence.</source>
+        <translation>Das Modell hat nichts ergänzt. Ein kleines führt Texte nur fort: Beginne einen Satz.</translation>
+    </message>
+    <message>
+        <source>Ask again</source>
+        <translation>Noch einmal fragen</translation>
+    </message>
+    <message>
+        <source>Stopped.</source>
+        <translation>Angehalten.</translation>
+    </message>
+    <message>
+        <source>A chat needs a swarm: join one, or start one.</source>
+        <translation>Ein Chat braucht einen Schwarm: Tritt einem bei oder gründe einen.</translation>
+    </message>
+    <message>
+        <source>Nobody to talk to yet</source>
+        <translation>Noch niemand zum Reden da</translation>
+    </message>
+    <message>
+        <source>Each answer is computed by the members who serve its blocks. They can read what you write, so never send what they must not know. Your questions spend the credit that this computer earned.</source>
+        <translation>Jede Antwort rechnen die Mitglieder, die die Blöcke bereitstellen. Sie können mitlesen, was du schreibst: Sende nie, was sie nicht wissen dürfen. Deine Fragen verbrauchen das Guthaben, das dieser Computer verdient hat.</translation>
+    </message>
+    <message>
+        <source>Talk to {model}</source>
+        <translation>Sprich mit {model}</translation>
+    </message>
+    <message>
+        <source>Servers can read along. Your credit: {credit}</source>
+        <translation>Server können mitlesen. Dein Guthaben: {credit}</translation>
+    </message>
+</context>
+<context>
+    <name>CreditCard</name>
+    <message>
+        <source>Credit earned in the last 24 hours</source>
+        <translation>Guthaben der letzten 24 Stunden</translation>
+    </message>
+    <message numerus="yes">
+        <source>from %n people</source>
+        <translation>
+            <numerusform>von einer Person</numerusform>
+            <numerusform>von %n Personen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>nothing signed for yet</source>
+        <translation>noch nichts bestätigt</translation>
+    </message>
+    <message>
+        <source>{amount} credits in the last 24 hours</source>
+        <translation>{amount} Credits in den letzten 24 Stunden</translation>
+    </message>
+    <message>
+        <source>Earnings</source>
+        <translation>Ertrag</translation>
+    </message>
+    <message>
+        <source>Show all earnings</source>
+        <translation>Ganzen Ertrag zeigen</translation>
+    </message>
+    <message>
+        <source>Credit today</source>
+        <translation>Guthaben heute</translation>
+    </message>
+</context>
+<context>
+    <name>Devices</name>
+    <message>
+        <source>Measuring: {step}</source>
+        <translation>Messe: {step}</translation>
+    </message>
+    <message>
+        <source>Measure again</source>
+        <translation>Noch einmal messen</translation>
+    </message>
+    <message>
+        <source>Measure the speed</source>
+        <translation>Geschwindigkeit messen</translation>
+    </message>
+    <message>
+        <source>In use</source>
+        <translation>Wird benutzt</translation>
+    </message>
+    <message>
+        <source>Not in use</source>
+        <translation>Wird nicht benutzt</translation>
+    </message>
+    <message>
+        <source>The engine that computes is not installed yet. This command looks at the computer, fetches torch in the build that fits it (some gigabytes), and tries it on every device. Run it in a terminal:</source>
+        <translation>Die Engine, die rechnet, ist noch nicht installiert. Dieser Befehl sieht sich den Computer an, lädt das passende torch (einige Gigabyte) und probiert es auf jedem Gerät aus. Führe ihn in einem Terminal aus:</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the command {command}</source>
+        <translation>Den Befehl {command} kopieren</translation>
+    </message>
+    <message>
+        <source>Progress of measuring</source>
+        <translation>Fortschritt der Messung</translation>
+    </message>
+</context>
+<context>
+    <name>DiagnosticsPage</name>
+    <message>
+        <source>Diagnostics</source>
+        <translation>Diagnose</translation>
+    </message>
+    <message>
+        <source>Check now</source>
+        <translation>Jetzt prüfen</translation>
+    </message>
+    <message>
+        <source>Not checked yet</source>
+        <translation>Noch nicht geprüft</translation>
+    </message>
+    <message>
+        <source>A check-up looks at the installation, the disk, the graphics card, the network and the swarm.</source>
+        <translation>Geprüft werden Installation, Festplatte, Grafikkarte, Netzwerk und Schwarm.</translation>
+    </message>
+    <message>
+        <source>Checking…</source>
+        <translation>Prüfe …</translation>
+    </message>
+    <message>
+        <source>Checked {done} of {all}…</source>
+        <translation>{done} von {all} geprüft …</translation>
+    </message>
+    <message>
+        <source>Checked at {time}.</source>
+        <translation>Geprüft um {time}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n check(s) found nothing wrong</source>
+        <translation>
+            <numerusform>%n Prüfung ohne Befund</numerusform>
+            <numerusform>%n Prüfungen ohne Befund</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Report (*.zip)</source>
+        <translation>Bericht (*.zip)</translation>
+    </message>
+    <message>
+        <source>Save a report</source>
+        <translation>Bericht speichern</translation>
+    </message>
+    <message>
+        <source>Saved {file} ({size}): {parts}.</source>
+        <translation>{file} gespeichert ({size}): {parts}.</translation>
+    </message>
+    <message>
+        <source>Copied. It names versions, devices and what is watched, no keys and no addresses.</source>
+        <translation>Kopiert. Darin stehen Versionen, Geräte und worauf geachtet wird, keine Schlüssel und keine Adressen.</translation>
+    </message>
+    <message>
+        <source>Check-up</source>
+        <translation>Prüfung</translation>
+    </message>
+    <message>
+        <source>Progress of the check-up</source>
+        <translation>Fortschritt der Prüfung</translation>
+    </message>
+    <message>
+        <source>For somebody who helps you</source>
+        <translation>Für jemanden, der dir hilft</translation>
+    </message>
+    <message>
+        <source>A report holds the settings, the history and the log. Keys, invites, addresses and your user name are taken out.</source>
+        <translation>Ein Bericht enthält Einstellungen, Verlauf und Protokoll. Schlüssel, Einladungen, Adressen und dein Benutzername sind entfernt.</translation>
+    </message>
+    <message>
+        <source>Save a report…</source>
+        <translation>Bericht speichern …</translation>
+    </message>
+    <message>
+        <source>Copy system info</source>
+        <translation>Systemangaben kopieren</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>Protokoll</translation>
+    </message>
+    <message>
+        <source>Log of the daemon</source>
+        <translation>Protokoll des Dienstes</translation>
+    </message>
+</context>
+<context>
+    <name>EarningsPage</name>
+    <message>
+        <source>Earnings</source>
+        <translation>Ertrag</translation>
+    </message>
+    <message>
+        <source>Day</source>
+        <translation>Tag</translation>
+    </message>
+    <message>
+        <source>Week</source>
+        <translation>Woche</translation>
+    </message>
+    <message>
+        <source>Month</source>
+        <translation>Monat</translation>
+    </message>
+    <message>
+        <source>Stretch of time</source>
+        <translation>Zeitraum</translation>
+    </message>
+    <message>
+        <source>credits earned</source>
+        <translation>Credits verdient</translation>
+    </message>
+    <message>
+        <source>credits spent</source>
+        <translation>Credits ausgegeben</translation>
+    </message>
+    <message>
+        <source>tokens served</source>
+        <translation>Token bereitgestellt</translation>
+    </message>
+    <message numerus="yes">
+        <source>person(s) helped</source>
+        <translation>
+            <numerusform>Person unterstützt</numerusform>
+            <numerusform>Personen unterstützt</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>People</source>
+        <translation>Personen</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>Spent</source>
+        <translation>Ausgegeben</translation>
+    </message>
+    <message>
+        <source>Earned</source>
+        <translation>Verdient</translation>
+    </message>
+    <message>
+        <source>Credits earned</source>
+        <translation>Verdiente Credits</translation>
+    </message>
+    <message>
+        <source>Credits by time</source>
+        <translation>Credits nach Zeit</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>Wann</translation>
+    </message>
+    <message>
+        <source>Show as table</source>
+        <translation>Als Tabelle zeigen</translation>
+    </message>
+    <message>
+        <source>Credits by model</source>
+        <translation>Credits nach Modell</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>No model has earned anything in this time.</source>
+        <translation>In dieser Zeit hat kein Modell etwas verdient.</translation>
+    </message>
+    <message>
+        <source>Adding up…</source>
+        <translation>Rechne zusammen …</translation>
+    </message>
+    <message>
+        <source>Balance: {balance} credits. Since the beginning {earned} earned and {spent} spent.</source>
+        <translation>Stand: {balance} Credits. Seit Beginn {earned} verdient und {spent} ausgegeben.</translation>
+    </message>
+    <message>
+        <source>{amount} credits</source>
+        <translation>{amount} Credits</translation>
+    </message>
+    <message>
+        <source>Show as chart</source>
+        <translation>Als Diagramm zeigen</translation>
+    </message>
+    <message>
+        <source>Export…</source>
+        <translation>Exportieren …</translation>
+    </message>
+    <message>
+        <source>A credit is 10¹² parameter-tokens of work that somebody signed for. It is no money: it buys an earlier place in the queues of those who trust you.</source>
+        <translation>Ein Credit sind 10¹² Parameter-Token an Arbeit, die jemand bestätigt hat. Er ist kein Geld: Er bringt dich in den Warteschlangen derer nach vorn, die dir vertrauen.</translation>
+    </message>
+    <message>
+        <source>By model</source>
+        <translation>Nach Modell</translation>
+    </message>
+</context>
+<context>
+    <name>EnergyCard</name>
+    <message>
+        <source>electricity used</source>
+        <translation>Strom verbraucht</translation>
+    </message>
+    <message>
+        <source>cost, no price is set</source>
+        <translation>Kosten, kein Preis angegeben</translation>
+    </message>
+    <message>
+        <source>time served</source>
+        <translation>Zeit im Einsatz</translation>
+    </message>
+    <message numerus="yes">
+        <source>day(s) in a row</source>
+        <translation>
+            <numerusform>Tag in Folge</numerusform>
+            <numerusform>Tage in Folge</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Energy and time</source>
+        <translation>Energie und Zeit</translation>
+    </message>
+    <message>
+        <source>cost at your price</source>
+        <translation>Kosten zu deinem Preis</translation>
+    </message>
+</context>
+<context>
+    <name>Export</name>
+    <message>
+        <source>Table (CSV)</source>
+        <translation>Tabelle (CSV)</translation>
+    </message>
+    <message>
+        <source>Export all entries</source>
+        <translation>Alle Einträge exportieren</translation>
+    </message>
+</context>
+<context>
+    <name>FirstRunPage</name>
+    <message>
+        <source>Back</source>
+        <translation>Zurück</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Weiter</translation>
+    </message>
+    <message>
+        <source>This computer</source>
+        <translation>Dieser Computer</translation>
+    </message>
+    <message>
+        <source>How much, and when</source>
+        <translation>Wie viel und wann</translation>
+    </message>
+    <message>
+        <source>When you log in</source>
+        <translation>Wenn du dich anmeldest</translation>
+    </message>
+    <message>
+        <source>Bring a few blocks to the table</source>
+        <translation>Bring ein paar Blöcke mit</translation>
+    </message>
+    <message>
+        <source>Lend a swarm what your computer does not need.</source>
+        <translation>Leih einem Schwarm, was dein Computer nicht braucht.</translation>
+    </message>
+    <message>
+        <source>Which swarm?</source>
+        <translation>Welcher Schwarm?</translation>
+    </message>
+    <message>
+        <source>People who run one model together. An invite is the key to it.</source>
+        <translation>Menschen, die zusammen ein Modell betreiben. Eine Einladung ist der Schlüssel dazu.</translation>
+    </message>
+    <message>
+        <source>What you bring</source>
+        <translation>Was du mitbringst</translation>
+    </message>
+    <message>
+        <source>Measuring takes a moment; you need not wait for it.</source>
+        <translation>Das Messen dauert einen Moment; du musst nicht darauf warten.</translation>
+    </message>
+    <message>
+        <source>You come first</source>
+        <translation>Du gehst vor</translation>
+    </message>
+    <message>
+        <source>Change it whenever you like, under When to donate and Limits.</source>
+        <translation>Du kannst es jederzeit ändern, unter „Wann spenden“ und „Grenzen“.</translation>
+    </message>
+    <message>
+        <source>From now on</source>
+        <translation>Von jetzt an</translation>
+    </message>
+    <message>
+        <source>Nothing starts by itself unless you switch it on.</source>
+        <translation>Nichts startet von selbst, wenn du es nicht einschaltest.</translation>
+    </message>
+    <message>
+        <source>{step} of {all}</source>
+        <translation>{step} von {all}</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Fertig</translation>
+    </message>
+    <message>
+        <source>You are in the swarm “{swarm}”, which runs {model}.</source>
+        <translation>Du bist im Schwarm „{swarm}“, der {model} betreibt.</translation>
+    </message>
+    <message>
+        <source>Steps</source>
+        <translation>Schritte</translation>
+    </message>
+    <message>
+        <source>What this is</source>
+        <translation>Was das ist</translation>
+    </message>
+    <message>
+        <source>Together you run what nobody can run alone</source>
+        <translation>Zusammen betreibt ihr, was allein niemand kann</translation>
+    </message>
+    <message>
+        <source>A large language model is cut into blocks. Your computer serves a few of them, others serve the rest, and everybody in the swarm can use the whole.</source>
+        <translation>Ein großes Sprachmodell wird in Blöcke geteilt. Dein Computer stellt einige bereit, andere den Rest, und alle im Schwarm können das Ganze benutzen.</translation>
+    </message>
+    <message>
+        <source>Your games come first</source>
+        <translation>Deine Spiele gehen vor</translation>
+    </message>
+    <message>
+        <source>When one starts, its graphics memory is free within a second. Later it goes on by itself.</source>
+        <translation>Startet eines, ist sein Grafikspeicher in einer Sekunde frei. Danach geht es von selbst weiter.</translation>
+    </message>
+    <message>
+        <source>What you give, you get back</source>
+        <translation>Was du gibst, bekommst du zurück</translation>
+    </message>
+    <message>
+        <source>Work for others earns credit. It is no money: it lets your own requests go first.</source>
+        <translation>Arbeit für andere bringt Guthaben. Es ist kein Geld: Es lässt deine eigenen Anfragen vor.</translation>
+    </message>
+    <message>
+        <source>What others can see</source>
+        <translation>Was andere sehen können</translation>
+    </message>
+    <message>
+        <source>Members of your swarm</source>
+        <translation>Mitglieder deines Schwarms</translation>
+    </message>
+    <message>
+        <source>Your internet address, which blocks you serve and how fast. If you chat, those who serve the model can read what you write. Never send what they must not know.</source>
+        <translation>Deine Internetadresse, welche Blöcke du bereitstellst und wie schnell. Wenn du chattest, können die, die das Modell bereitstellen, mitlesen. Sende nie, was sie nicht wissen dürfen.</translation>
+    </message>
+    <message>
+        <source>Nobody else</source>
+        <translation>Sonst niemand</translation>
+    </message>
+    <message>
+        <source>No account and no telemetry. Your files stay yours: no code comes from others.</source>
+        <translation>Kein Konto, keine Telemetrie. Deine Dateien bleiben deine: Von anderen kommt kein Code.</translation>
+    </message>
+</context>
+<context>
+    <name>Giving</name>
+    <message>
+        <source>What fits</source>
+        <translation>Was passt</translation>
+    </message>
+    <message>
+        <source>Half of it</source>
+        <translation>Die Hälfte</translation>
+    </message>
+    <message>
+        <source>A quarter</source>
+        <translation>Ein Viertel</translation>
+    </message>
+    <message>
+        <source>At full speed</source>
+        <translation>Mit voller Kraft</translation>
+    </message>
+    <message>
+        <source>At half speed</source>
+        <translation>Mit halber Kraft</translation>
+    </message>
+    <message>
+        <source>Not at all</source>
+        <translation>Gar nicht</translation>
+    </message>
+    <message>
+        <source>Memory to give</source>
+        <translation>Speicher, den du gibst</translation>
+    </message>
+    <message>
+        <source>Donate while I use the computer</source>
+        <translation>Spenden, während ich den Computer benutze</translation>
+    </message>
+    <message>
+        <source>Games come first in any case.</source>
+        <translation>Spiele gehen auf jeden Fall vor.</translation>
+    </message>
+    <message>
+        <source>{device} has {size}. What other programs need stays free.</source>
+        <translation>{device} hat {size}. Was andere Programme brauchen, bleibt frei.</translation>
+    </message>
+</context>
+<context>
+    <name>HomePage</name>
+    <message>
+        <source>Home</source>
+        <translation>Start</translation>
+    </message>
+    <message>
+        <source>Pause longer</source>
+        <translation>Länger pausieren</translation>
+    </message>
+    <message>
+        <source>Copy invite</source>
+        <translation>Einladung kopieren</translation>
+    </message>
+    <message>
+        <source>No swarm joined</source>
+        <translation>In keinem Schwarm</translation>
+    </message>
+    <message>
+        <source>{model}, swarm “{swarm}”</source>
+        <translation>{model}, Schwarm „{swarm}“</translation>
+    </message>
+    <message>
+        <source>Show what Potluck watches to step aside in time</source>
+        <translation>Zeigt, worauf Potluck achtet, um rechtzeitig Platz zu machen</translation>
+    </message>
+    <message>
+        <source>Copies an invite to this swarm; whoever has it can serve and use the model</source>
+        <translation>Kopiert eine Einladung in diesen Schwarm; wer sie hat, kann das Modell bereitstellen und benutzen</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Kopiert</translation>
+    </message>
+</context>
+<context>
+    <name>Joining</name>
+    <message>
+        <source>Join this swarm</source>
+        <translation>Diesem Schwarm beitreten</translation>
+    </message>
+    <message>
+        <source>Start this swarm</source>
+        <translation>Diesen Schwarm gründen</translation>
+    </message>
+    <message>
+        <source>Start a swarm with the demo model</source>
+        <translation>Schwarm mit dem Demo-Modell gründen</translation>
+    </message>
+    <message>
+        <source>I have an invite</source>
+        <translation>Ich habe eine Einladung</translation>
+    </message>
+    <message>
+        <source>Invite</source>
+        <translation>Einladung</translation>
+    </message>
+    <message>
+        <source>I want to start one</source>
+        <translation>Ich will einen gründen</translation>
+    </message>
+    <message>
+        <source>Others join with an invite that you copy from Home. A small model to try it with is included.</source>
+        <translation>Andere kommen mit einer Einladung dazu, die du auf „Start“ kopierst. Ein kleines Modell zum Ausprobieren ist dabei.</translation>
+    </message>
+    <message>
+        <source>Another model: its name on Hugging Face, or a folder</source>
+        <translation>Anderes Modell: Name auf Hugging Face oder ein Ordner</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+</context>
+<context>
+    <name>LimitsPage</name>
+    <message>
+        <source>Limits</source>
+        <translation>Grenzen</translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation>Keine Grenze</translation>
+    </message>
+    <message>
+        <source>Computes on</source>
+        <translation>Gerechnet wird auf</translation>
+    </message>
+    <message>
+        <source>Several graphics cards hold the blocks together. With none chosen, the best one is taken.</source>
+        <translation>Mehrere Grafikkarten halten die Blöcke gemeinsam. Ist keine gewählt, wird die beste genommen.</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>GiB</source>
+        <translation>GiB</translation>
+    </message>
+    <message>
+        <source>On the graphics card, or in the computer without one</source>
+        <translation>Auf der Grafikkarte oder, ohne eine, im Computer</translation>
+    </message>
+    <message>
+        <source>Never takes more, so fewer blocks may be served. A change loads the blocks again.</source>
+        <translation>Mehr wird nie genommen, also vielleicht weniger Blöcke bereitgestellt. Eine Änderung lädt die Blöcke neu.</translation>
+    </message>
+    <message>
+        <source>What fits</source>
+        <translation>Was passt</translation>
+    </message>
+    <message>
+        <source>In the computer, engine and network together</source>
+        <translation>Im Computer, Engine und Netzwerk zusammen</translation>
+    </message>
+    <message>
+        <source>Always left free for other programs</source>
+        <translation>Bleibt immer frei für andere Programme</translation>
+    </message>
+    <message>
+        <source>Blocks to serve</source>
+        <translation>Blöcke, die du bereitstellst</translation>
+    </message>
+    <message>
+        <source>Processor cores to compute with</source>
+        <translation>Prozessorkerne zum Rechnen</translation>
+    </message>
+    <message>
+        <source>Half of them</source>
+        <translation>Die Hälfte</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Netzwerk</translation>
+    </message>
+    <message>
+        <source>Mbit/s</source>
+        <translation>Mbit/s</translation>
+    </message>
+    <message>
+        <source>Upload</source>
+        <translation>Hochladen</translation>
+    </message>
+    <message>
+        <source>Download</source>
+        <translation>Herunterladen</translation>
+    </message>
+    <message>
+        <source>Upload in a day</source>
+        <translation>Hochladen am Tag</translation>
+    </message>
+    <message>
+        <source>Download in a day</source>
+        <translation>Herunterladen am Tag</translation>
+    </message>
+    <message>
+        <source>Disk</source>
+        <translation>Festplatte</translation>
+    </message>
+    <message>
+        <source>Downloaded models may take</source>
+        <translation>Geladene Modelle dürfen belegen</translation>
+    </message>
+    <message>
+        <source>Where they lie is on the page Models.</source>
+        <translation>Wo sie liegen, steht auf der Seite „Modelle“.</translation>
+    </message>
+    <message>
+        <source>Always left free on the disk</source>
+        <translation>Bleibt auf der Festplatte immer frei</translation>
+    </message>
+    <message>
+        <source>No download begins when less is free.</source>
+        <translation>Ist weniger frei, beginnt kein Download.</translation>
+    </message>
+    <message>
+        <source>Heat and power</source>
+        <translation>Wärme und Leistung</translation>
+    </message>
+    <message>
+        <source>Above these, it computes more slowly until it is below them again.</source>
+        <translation>Darüber wird langsamer gerechnet, bis es wieder darunter ist.</translation>
+    </message>
+    <message>
+        <source>Temperature of a graphics card</source>
+        <translation>Temperatur einer Grafikkarte</translation>
+    </message>
+    <message>
+        <source>Temperature of the processor</source>
+        <translation>Temperatur des Prozessors</translation>
+    </message>
+    <message>
+        <source>Power of a graphics card</source>
+        <translation>Leistung einer Grafikkarte</translation>
+    </message>
+    <message>
+        <source>Electricity</source>
+        <translation>Strom</translation>
+    </message>
+    <message>
+        <source>Price of a kilowatt-hour</source>
+        <translation>Preis einer Kilowattstunde</translation>
+    </message>
+    <message>
+        <source>In your currency. With it, Earnings shows what donating costs.</source>
+        <translation>In deiner Währung. Damit zeigt „Ertrag“, was das Spenden kostet.</translation>
+    </message>
+    <message>
+        <source>Not known</source>
+        <translation>Nicht bekannt</translation>
+    </message>
+    <message>
+        <source>Costs in a day</source>
+        <translation>Kosten am Tag</translation>
+    </message>
+    <message>
+        <source>When they are reached, donating rests until midnight.</source>
+        <translation>Sind sie erreicht, ruht das Spenden bis Mitternacht.</translation>
+    </message>
+    <message>
+        <source>Power that donating takes</source>
+        <translation>Leistung, die das Spenden braucht</translation>
+    </message>
+    <message>
+        <source>From a meter at the plug, if you have one.</source>
+        <translation>Von einem Messgerät an der Steckdose, falls du eins hast.</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Gemessen</translation>
+    </message>
+</context>
+<context>
+    <name>Login</name>
+    <message>
+        <source>Start donating</source>
+        <translation>Mit dem Spenden beginnen</translation>
+    </message>
+    <message>
+        <source>By the rules that you have set.</source>
+        <translation>Nach den Regeln, die du gesetzt hast.</translation>
+    </message>
+    <message>
+        <source>Show Potluck in the tray</source>
+        <translation>Potluck in der Leiste zeigen</translation>
+    </message>
+    <message>
+        <source>Without a window.</source>
+        <translation>Ohne Fenster.</translation>
+    </message>
+</context>
+<context>
+    <name>MachineCard</name>
+    <message>
+        <source>Processor</source>
+        <translation>Prozessor</translation>
+    </message>
+    <message>
+        <source>Graphics card</source>
+        <translation>Grafikkarte</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>This computer</source>
+        <translation>Dieser Computer</translation>
+    </message>
+    <message>
+        <source>{all} %, of which Potluck {ours} %</source>
+        <translation>{all} %, davon Potluck {ours} %</translation>
+    </message>
+</context>
+<context>
+    <name>MainWindow</name>
+    <message>
+        <source>Looking for the daemon.</source>
+        <translation>Sucht den Dienst.</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsPage</name>
+    <message>
+        <source>Models</source>
+        <translation>Modelle</translation>
+    </message>
+    <message>
+        <source>Looking…</source>
+        <translation>Schaue nach …</translation>
+    </message>
+    <message>
+        <source>Served here</source>
+        <translation>Hier bereitgestellt</translation>
+    </message>
+    <message>
+        <source>What the swarm needs</source>
+        <translation>Was der Schwarm braucht</translation>
+    </message>
+    <message>
+        <source>On the disk</source>
+        <translation>Auf der Festplatte</translation>
+    </message>
+    <message>
+        <source>Progress of the download</source>
+        <translation>Fortschritt des Downloads</translation>
+    </message>
+    <message>
+        <source>Join a swarm, and this computer takes the blocks that it lacks most.</source>
+        <translation>Tritt einem Schwarm bei, und dieser Computer nimmt die Blöcke, die dort am meisten fehlen.</translation>
+    </message>
+    <message>
+        <source>Nothing is served</source>
+        <translation>Nichts wird bereitgestellt</translation>
+    </message>
+    <message>
+        <source>Downloading: {progress}</source>
+        <translation>Lädt herunter: {progress}</translation>
+    </message>
+    <message>
+        <source>Loading: {progress}</source>
+        <translation>Lädt: {progress}</translation>
+    </message>
+    <message>
+        <source>Blocks {blocks}</source>
+        <translation>Blöcke {blocks}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n server(s)</source>
+        <translation>
+            <numerusform>%n Server</numerusform>
+            <numerusform>%n Server</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>nobody</source>
+        <translation>niemand</translation>
+    </message>
+    <message>
+        <source>Moving to {folder}: {progress}</source>
+        <translation>Zieht um nach {folder}: {progress}</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+    <message>
+        <source>{size}, made again when needed</source>
+        <translation>{size}, werden bei Bedarf neu gemacht</translation>
+    </message>
+    <message>
+        <source>Blocks prepared for this computer</source>
+        <translation>Für diesen Computer vorbereitete Blöcke</translation>
+    </message>
+    <message>
+        <source>Delete prepared blocks</source>
+        <translation>Vorbereitete Blöcke löschen</translation>
+    </message>
+    <message>
+        <source>{used} used, {free} free on this disk</source>
+        <translation>{used} belegt, {free} auf dieser Festplatte frei</translation>
+    </message>
+    <message>
+        <source>Move…</source>
+        <translation>Verschieben …</translation>
+    </message>
+    <message>
+        <source>Move the models to another folder</source>
+        <translation>Die Modelle in einen anderen Ordner verschieben</translation>
+    </message>
+    <message>
+        <source>served now</source>
+        <translation>gerade im Einsatz</translation>
+    </message>
+    <message>
+        <source>used by {swarms}</source>
+        <translation>benutzt von {swarms}</translation>
+    </message>
+    <message>
+        <source>not complete</source>
+        <translation>nicht vollständig</translation>
+    </message>
+    <message>
+        <source>Delete {model}</source>
+        <translation>{model} löschen</translation>
+    </message>
+    <message>
+        <source>{size} become free. If the model is needed again, it is downloaded again.</source>
+        <translation>{size} werden frei. Wird das Modell wieder gebraucht, wird es neu heruntergeladen.</translation>
+    </message>
+    <message>
+        <source>Delete {model}?</source>
+        <translation>{model} löschen?</translation>
+    </message>
+    <message>
+        <source>{size} are free again.</source>
+        <translation>{size} sind wieder frei.</translation>
+    </message>
+    <message>
+        <source>Folder for models</source>
+        <translation>Ordner für Modelle</translation>
+    </message>
+</context>
+<context>
+    <name>NeverYield</name>
+    <message>
+        <source>Never step aside</source>
+        <translation>Nie Platz machen</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+</context>
+<context>
+    <name>NowCard</name>
+    <message>
+        <source>tokens/s</source>
+        <translation>Token/s</translation>
+    </message>
+    <message numerus="yes">
+        <source>open session(s)</source>
+        <translation>
+            <numerusform>offene Sitzung</numerusform>
+            <numerusform>offene Sitzungen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>tokens today</source>
+        <translation>Token heute</translation>
+    </message>
+    <message>
+        <source>Right now</source>
+        <translation>Gerade jetzt</translation>
+    </message>
+</context>
+<context>
+    <name>Page</name>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal</translation>
+    </message>
+</context>
+<context>
+    <name>ProgramList</name>
+    <message>
+        <source>Add</source>
+        <translation>Hinzufügen</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Remove {program}</source>
+        <translation>{program} entfernen</translation>
+    </message>
+    <message>
+        <source>Program for the list: {list}</source>
+        <translation>Programm für die Liste: {list}</translation>
+    </message>
+    <message>
+        <source>A running program, or its name</source>
+        <translation>Ein laufendes Programm oder sein Name</translation>
+    </message>
+</context>
+<context>
+    <name>Question</name>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+</context>
+<context>
+    <name>QuestionField</name>
+    <message>
+        <source>Ask something</source>
+        <translation>Frag etwas</translation>
+    </message>
+    <message>
+        <source>Question</source>
+        <translation>Frage</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsForm</name>
+    <message>
+        <source>The daemon does not know this yet; update it.</source>
+        <translation>Der Dienst kennt das noch nicht; aktualisiere ihn.</translation>
+    </message>
+    <message>
+        <source>Fixed by {variable} in the daemon&apos;s environment.</source>
+        <translation>Festgelegt durch {variable} in der Umgebung des Dienstes.</translation>
+    </message>
+    <message>
+        <source>Saved, and in use.</source>
+        <translation>Gespeichert und in Kraft.</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+</context>
+<context>
+    <name>Sidebar</name>
+    <message>
+        <source>Pages</source>
+        <translation>Seiten</translation>
+    </message>
+</context>
+<context>
+    <name>Swarms</name>
+    <message>
+        <source>Join or start another swarm</source>
+        <translation>Anderem Schwarm beitreten oder einen gründen</translation>
+    </message>
+    <message>
+        <source>Your swarms</source>
+        <translation>Deine Schwärme</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n block(s)</source>
+        <translation>
+            <numerusform>%n Block</numerusform>
+            <numerusform>%n Blöcke</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>open to everybody</source>
+        <translation>offen für alle</translation>
+    </message>
+    <message>
+        <source>served now</source>
+        <translation>gerade im Einsatz</translation>
+    </message>
+    <message>
+        <source>Serve this one</source>
+        <translation>Diesen unterstützen</translation>
+    </message>
+    <message>
+        <source>Serve {swarm}</source>
+        <translation>{swarm} unterstützen</translation>
+    </message>
+    <message>
+        <source>Leave…</source>
+        <translation>Verlassen …</translation>
+    </message>
+    <message>
+        <source>Leave {swarm}</source>
+        <translation>{swarm} verlassen</translation>
+    </message>
+    <message>
+        <source>Leave the swarm {swarm}?</source>
+        <translation>Den Schwarm {swarm} verlassen?</translation>
+    </message>
+    <message>
+        <source>Leave</source>
+        <translation>Verlassen</translation>
+    </message>
+    <message>
+        <source>Only a new invite brings you back. What you earned stays.</source>
+        <translation>Nur eine neue Einladung bringt dich zurück. Was du verdient hast, bleibt.</translation>
+    </message>
+</context>
+<context>
+    <name>Tray</name>
+    <message>
+        <source>Resume</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Free my memory now</source>
+        <translation>Meinen Speicher jetzt freigeben</translation>
+    </message>
+    <message>
+        <source>Open Potluck</source>
+        <translation>Potluck öffnen</translation>
+    </message>
+    <message>
+        <source>Show notifications</source>
+        <translation>Benachrichtigungen zeigen</translation>
+    </message>
+    <message>
+        <source>Quit the app</source>
+        <translation>App beenden</translation>
+    </message>
+    <message>
+        <source>Start donating again</source>
+        <translation>Wieder spenden</translation>
+    </message>
+    <message>
+        <source>Stop donating</source>
+        <translation>Nicht mehr spenden</translation>
+    </message>
+</context>
+<context>
+    <name>WatchingPage</name>
+    <message>
+        <source>What Potluck watches</source>
+        <translation>Worauf Potluck achtet</translation>
+    </message>
+    <message>
+        <source>Back</source>
+        <translation>Zurück</translation>
+    </message>
+</context>
+<context>
+    <name>WeekGrid</name>
+    <message>
+        <source>donating</source>
+        <translation>Spenden</translation>
+    </message>
+    <message>
+        <source>not donating</source>
+        <translation>kein Spenden</translation>
+    </message>
+</context>
+<context>
+    <name>WhenPage</name>
+    <message>
+        <source>When to donate</source>
+        <translation>Wann spenden</translation>
+    </message>
+    <message>
+        <source>Hours of the week in which to donate</source>
+        <translation>Stunden der Woche, in denen gespendet wird</translation>
+    </message>
+    <message>
+        <source>Always step aside for</source>
+        <translation>Immer Platz machen für</translation>
+    </message>
+    <message>
+        <source>Whenever one of these runs, it has the computer for itself.</source>
+        <translation>Läuft eines davon, hat es den Computer für sich allein.</translation>
+    </message>
+    <message>
+        <source>Never step aside for</source>
+        <translation>Nie Platz machen für</translation>
+    </message>
+    <message>
+        <source>Programs that look like a game and are none.</source>
+        <translation>Programme, die wie ein Spiel aussehen und keines sind.</translation>
+    </message>
+    <message>
+        <source>At any time. Click hours or drag over them to leave them out.</source>
+        <translation>Jederzeit. Klicke Stunden an oder ziehe darüber, um sie auszulassen.</translation>
+    </message>
+    <message>
+        <source>Only in the filled hours.</source>
+        <translation>Nur in den ausgefüllten Stunden.</translation>
+    </message>
+    <message>
+        <source>Your settings are exact to the minute: {hours}. Painting rounds them to hours.</source>
+        <translation>Deine Einstellung gilt auf die Minute: {hours}. Malen rundet sie auf Stunden.</translation>
+    </message>
+    <message>
+        <source>No hour is left, so nothing was changed. To stop donating, use the menu.</source>
+        <translation>Keine Stunde bliebe übrig, daher wurde nichts geändert. Zum Aufhören gibt es das Menü.</translation>
+    </message>
+    <message>
+        <source>From now on, Potluck steps aside whenever {program} runs.</source>
+        <translation>Ab jetzt macht Potluck Platz, wenn {program} läuft.</translation>
+    </message>
+    <message>
+        <source>From now on, Potluck goes on serving while {program} runs.</source>
+        <translation>Ab jetzt macht Potluck weiter, während {program} läuft.</translation>
+    </message>
+    <message>
+        <source>{program} is judged by what it does again.</source>
+        <translation>Bei {program} zählt wieder, was es tut.</translation>
+    </message>
+    <message>
+        <source>Games come first</source>
+        <translation>Spiele gehen vor</translation>
+    </message>
+    <message>
+        <source>When a game starts, its graphics memory is free within a second. Donating goes on by itself.</source>
+        <translation>Startet ein Spiel, ist sein Grafikspeicher in einer Sekunde frei. Das Spenden geht von selbst weiter.</translation>
+    </message>
+    <message>
+        <source>What counts as a game</source>
+        <translation>Was als Spiel zählt</translation>
+    </message>
+    <message>
+        <source>Wait after a game</source>
+        <translation>Warten nach einem Spiel</translation>
+    </message>
+    <message>
+        <source>Enough to start the next round undisturbed.</source>
+        <translation>Genug, um ungestört die nächste Runde zu starten.</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
+    </message>
+    <message>
+        <source>Go on with the other graphics cards</source>
+        <translation>Mit den anderen Grafikkarten weitermachen</translation>
+    </message>
+    <message>
+        <source>Step aside only on the card that the game uses, if that is known.</source>
+        <translation>Nur auf der Karte Platz machen, die das Spiel benutzt, wenn das bekannt ist.</translation>
+    </message>
+    <message>
+        <source>Games that Steam runs</source>
+        <translation>Spiele, die Steam startet</translation>
+    </message>
+    <message>
+        <source>Games that ask for GameMode</source>
+        <translation>Spiele, die GameMode benutzen</translation>
+    </message>
+    <message>
+        <source>Windows games with Proton or Wine</source>
+        <translation>Windows-Spiele mit Proton oder Wine</translation>
+    </message>
+    <message>
+        <source>What runs in gamescope</source>
+        <translation>Was in gamescope läuft</translation>
+    </message>
+    <message>
+        <source>Full-screen programs that are busy</source>
+        <translation>Beschäftigte Programme im Vollbild</translation>
+    </message>
+    <message>
+        <source>Players of videos, browsers and screen savers do not count.</source>
+        <translation>Videoplayer, Browser und Bildschirmschoner zählen nicht.</translation>
+    </message>
+    <message>
+        <source>Programs that keep a graphics card busy</source>
+        <translation>Programme, die eine Grafikkarte auslasten</translation>
+    </message>
+    <message>
+        <source>Programs that need the memory</source>
+        <translation>Programme, die den Speicher brauchen</translation>
+    </message>
+    <message>
+        <source>While you are here</source>
+        <translation>Während du da bist</translation>
+    </message>
+    <message>
+        <source>Speed while I use the computer</source>
+        <translation>Tempo, während ich den Computer benutze</translation>
+    </message>
+    <message>
+        <source>100 % is as fast as it can.</source>
+        <translation>100 % ist so schnell es geht.</translation>
+    </message>
+    <message>
+        <source>Donate only while I am away</source>
+        <translation>Nur spenden, wenn ich weg bin</translation>
+    </message>
+    <message>
+        <source>Away after</source>
+        <translation>Weg nach</translation>
+    </message>
+    <message>
+        <source>Keyboard and mouse have not been touched for so long.</source>
+        <translation>So lange wurden Tastatur und Maus nicht berührt.</translation>
+    </message>
+    <message>
+        <source>min</source>
+        <translation>min</translation>
+    </message>
+    <message>
+        <source>Step aside for other users who sit at the computer</source>
+        <translation>Platz machen für andere, die am Computer sitzen</translation>
+    </message>
+    <message>
+        <source>Hours of the week</source>
+        <translation>Stunden der Woche</translation>
+    </message>
+    <message>
+        <source>At any time</source>
+        <translation>Jederzeit</translation>
+    </message>
+    <message>
+        <source>Only at night</source>
+        <translation>Nur nachts</translation>
+    </message>
+    <message>
+        <source>Not at night</source>
+        <translation>Nicht nachts</translation>
+    </message>
+    <message>
+        <source>On the move</source>
+        <translation>Unterwegs</translation>
+    </message>
+    <message>
+        <source>Donate on battery as well</source>
+        <translation>Auch im Akkubetrieb spenden</translation>
+    </message>
+    <message>
+        <source>Donate over a metered network as well</source>
+        <translation>Auch über ein getaktetes Netz spenden</translation>
+    </message>
+    <message>
+        <source>When you log in</source>
+        <translation>Wenn du dich anmeldest</translation>
+    </message>
+</context>
+</TS>

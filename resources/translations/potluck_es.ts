@@ -1,0 +1,1894 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="es" sourcelanguage="en">
+<context>
+    <name></name>
+    <message>
+        <source>The answer is too long.</source>
+        <translation>La respuesta es demasiado larga.</translation>
+    </message>
+    <message>
+        <source>The answer took too long.</source>
+        <translation>La respuesta ha tardado demasiado.</translation>
+    </message>
+    <message>
+        <source>The gateway went away before the answer was complete.</source>
+        <translation>La pasarela desapareció antes de completar la respuesta.</translation>
+    </message>
+    <message>
+        <source>The gateway said something that is not understood.</source>
+        <translation>La pasarela ha dicho algo que no se entiende.</translation>
+    </message>
+    <message>
+        <source>{free} of {all} free</source>
+        <translation>{free} de {all} libres</translation>
+    </message>
+    <message>
+        <source>{number} GB/s</source>
+        <translation>{number} GB/s</translation>
+    </message>
+    <message>
+        <source>{number} TFLOPS in {dtype}</source>
+        <translation>{number} TFLOPS en {dtype}</translation>
+    </message>
+    <message>
+        <source>chosen by itself</source>
+        <translation>elegido por sí solo</translation>
+    </message>
+    <message>
+        <source>Problem</source>
+        <translation>Problema</translation>
+    </message>
+    <message>
+        <source>Warning</source>
+        <translation>Aviso</translation>
+    </message>
+    <message>
+        <source>Note</source>
+        <translation>Nota</translation>
+    </message>
+    <message>
+        <source>Fine</source>
+        <translation>Correcto</translation>
+    </message>
+    <message>
+        <source>Measured by {name}: {watts} W lately.</source>
+        <translation>Medido por {name}: {watts} W últimamente.</translation>
+    </message>
+    <message>
+        <source>As you gave it in the settings: {watts} W while serving.</source>
+        <translation>Como lo indicaste en los ajustes: {watts} W mientras sirve.</translation>
+    </message>
+    <message>
+        <source>Estimated, not measured ({name}): {watts} W lately.</source>
+        <translation>Estimado, no medido ({name}): {watts} W últimamente.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n entries written to {file}.</source>
+        <translation>
+            <numerusform>%n entrada escrita en {file}.</numerusform>
+            <numerusform>%n entradas escritas en {file}.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Swarm “{swarm}”, %n block(s) in all</source>
+        <translation>
+            <numerusform>Enjambre «{swarm}», %n bloque en total</numerusform>
+            <numerusform>Enjambre «{swarm}», %n bloques en total</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n of them here: {blocks}</source>
+        <translation>
+            <numerusform>%n de ellos aquí: {blocks}</numerusform>
+            <numerusform>%n de ellos aquí: {blocks}</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Computed on {device} in {dtype}</source>
+        <translation>Se calcula en {device} con {dtype}</translation>
+    </message>
+    <message>
+        <source>weights held in {format}</source>
+        <translation>pesos guardados en {format}</translation>
+    </message>
+    <message>
+        <source>{size} of weights stay in its memory</source>
+        <translation>{size} de pesos quedan en su memoria</translation>
+    </message>
+    <message>
+        <source>{size} pass through it each time</source>
+        <translation>{size} pasan por ella cada vez</translation>
+    </message>
+    <message>
+        <source>{done} of {all}</source>
+        <translation>{done} de {all}</translation>
+    </message>
+    <message>
+        <source>{size} in a second</source>
+        <translation>{size} por segundo</translation>
+    </message>
+    <message>
+        <source>Potluck needs attention</source>
+        <translation>Potluck necesita tu atención</translation>
+    </message>
+    <message>
+        <source>Potluck was updated</source>
+        <translation>Potluck se ha actualizado</translation>
+    </message>
+    <message>
+        <source>A milestone</source>
+        <translation>Un hito</translation>
+    </message>
+    <message numerus="yes">
+        <source>Others have signed for %n credit(s) of work. Thank you!</source>
+        <translation>
+            <numerusform>Otros han firmado %n crédito de trabajo tuyo. ¡Gracias!</numerusform>
+            <numerusform>Otros han firmado %n créditos de trabajo tuyo. ¡Gracias!</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Paused since {time}. Resume from the menu when you like.</source>
+        <translation>En pausa desde {time}. Reanuda desde el menú cuando quieras.</translation>
+    </message>
+    <message>
+        <source>Still paused</source>
+        <translation>Sigue en pausa</translation>
+    </message>
+    <message>
+        <source>Home</source>
+        <translation>Inicio</translation>
+    </message>
+    <message>
+        <source>Earnings</source>
+        <translation>Ganancias</translation>
+    </message>
+    <message>
+        <source>When to donate</source>
+        <translation>Cuándo donar</translation>
+    </message>
+    <message>
+        <source>Limits</source>
+        <translation>Límites</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>Modelos</translation>
+    </message>
+    <message>
+        <source>Activity</source>
+        <translation>Actividad</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>Chat</translation>
+    </message>
+    <message>
+        <source>Diagnostics</source>
+        <translation>Diagnóstico</translation>
+    </message>
+    <message>
+        <source>What Potluck watches</source>
+        <translation>Qué vigila Potluck</translation>
+    </message>
+    <message>
+        <source>Welcome</source>
+        <translation>Te damos la bienvenida</translation>
+    </message>
+    <message>
+        <source>Pause for an hour</source>
+        <translation>Pausar una hora</translation>
+    </message>
+    <message>
+        <source>Pause until tomorrow, {time}</source>
+        <translation>Pausar hasta mañana, {time}</translation>
+    </message>
+    <message>
+        <source>Pause until the game ends</source>
+        <translation>Pausar hasta que acabe el juego</translation>
+    </message>
+    <message>
+        <source>Pause until I resume</source>
+        <translation>Pausar hasta que yo reanude</translation>
+    </message>
+    <message>
+        <source>Not serving</source>
+        <translation>Sin servir</translation>
+    </message>
+    <message>
+        <source>Starting</source>
+        <translation>Iniciando</translation>
+    </message>
+    <message>
+        <source>Joining the swarm</source>
+        <translation>Uniéndose al enjambre</translation>
+    </message>
+    <message>
+        <source>Serving</source>
+        <translation>Sirviendo</translation>
+    </message>
+    <message>
+        <source>Stepping aside</source>
+        <translation>Haciéndose a un lado</translation>
+    </message>
+    <message>
+        <source>Stepped aside</source>
+        <translation>A un lado</translation>
+    </message>
+    <message>
+        <source>Paused</source>
+        <translation>En pausa</translation>
+    </message>
+    <message>
+        <source>Something failed</source>
+        <translation>Algo ha fallado</translation>
+    </message>
+    <message>
+        <source>Running</source>
+        <translation>En marcha</translation>
+    </message>
+    <message>
+        <source>Sees something now</source>
+        <translation>Ve algo ahora</translation>
+    </message>
+    <message>
+        <source>Does not work</source>
+        <translation>No funciona</translation>
+    </message>
+    <message>
+        <source>Watching, nothing seen</source>
+        <translation>Vigilando, nada visto</translation>
+    </message>
+    <message>
+        <source>Resting, as there is nothing to give back</source>
+        <translation>En reposo, pues no hay nada que devolver</translation>
+    </message>
+    <message>
+        <source>Not on this computer</source>
+        <translation>No en este ordenador</translation>
+    </message>
+    <message>
+        <source>Not needed with these settings</source>
+        <translation>No hace falta con estos ajustes</translation>
+    </message>
+    <message>
+        <source>Known only to a newer version</source>
+        <translation>Solo lo conoce una versión más nueva</translation>
+    </message>
+    <message>
+        <source>Potluck is not running</source>
+        <translation>Potluck no está en marcha</translation>
+    </message>
+    <message>
+        <source>Nothing is served until it runs. Your settings and what you earned are kept.</source>
+        <translation>No se sirve nada hasta que arranque. Tus ajustes y lo que ganaste se conservan.</translation>
+    </message>
+    <message>
+        <source>The daemon has ended.</source>
+        <translation>El servicio ha terminado.</translation>
+    </message>
+    <message>
+        <source>Serving at {percent} %</source>
+        <translation>Sirviendo al {percent} %</translation>
+    </message>
+    <message>
+        <source>Finishing</source>
+        <translation>Terminando</translation>
+    </message>
+    <message>
+        <source>Shutting down</source>
+        <translation>Apagándose</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n session(s) left</source>
+        <translation>
+            <numerusform>queda %n sesión</numerusform>
+            <numerusform>quedan %n sesiones</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>{left}; shuts down at {time} at the latest.</source>
+        <translation>{left}; se apaga a las {time} como muy tarde.</translation>
+    </message>
+    <message>
+        <source>Serves again at {time}.</source>
+        <translation>Vuelve a servir a las {time}.</translation>
+    </message>
+    <message>
+        <source>Serves again {condition}.</source>
+        <translation>Vuelve a servir: {condition}.</translation>
+    </message>
+    <message>
+        <source>Full speed again at {time}.</source>
+        <translation>A toda velocidad de nuevo a las {time}.</translation>
+    </message>
+    <message>
+        <source>Full speed again {condition}.</source>
+        <translation>A toda velocidad de nuevo: {condition}.</translation>
+    </message>
+    <message>
+        <source>Tries again at {time}.</source>
+        <translation>Lo intenta de nuevo a las {time}.</translation>
+    </message>
+    <message>
+        <source>Tries again {condition}.</source>
+        <translation>Lo intenta de nuevo: {condition}.</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>Reanudar</translation>
+    </message>
+    <message>
+        <source>Keep serving</source>
+        <translation>Seguir sirviendo</translation>
+    </message>
+    <message>
+        <source>Serve now</source>
+        <translation>Servir ahora</translation>
+    </message>
+    <message>
+        <source>Start donating again</source>
+        <translation>Volver a donar</translation>
+    </message>
+    <message>
+        <source>Try again now</source>
+        <translation>Reintentar ahora</translation>
+    </message>
+    <message>
+        <source>Never step aside for {program}…</source>
+        <translation>No apartarse nunca por {program}…</translation>
+    </message>
+    <message>
+        <source>Go on serving whenever {program} runs, now and from now on? You can take it back on the Activity page.</source>
+        <translation>¿Seguir sirviendo siempre que {program} esté abierto, desde ahora? Puedes deshacerlo en la página Actividad.</translation>
+    </message>
+    <message>
+        <source>Watches nothing just now</source>
+        <translation>Ahora no vigila nada</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n way(s) to notice that you need the computer</source>
+        <translation>
+            <numerusform>%n forma de notar que necesitas el ordenador</numerusform>
+            <numerusform>%n formas de notar que necesitas el ordenador</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n do(es) not work</source>
+        <translation>
+            <numerusform>%n no funciona</numerusform>
+            <numerusform>%n no funcionan</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Used today: {sent} sent, {received} received, {energy} of electricity</source>
+        <translation>Hoy: {sent} enviados, {received} recibidos, {energy} de electricidad</translation>
+    </message>
+    <message>
+        <source>{energy} for {cost}</source>
+        <translation>{energy} por {cost}</translation>
+    </message>
+    <message>
+        <source>{number} tokens/s</source>
+        <translation>{number} tokens/s</translation>
+    </message>
+    <message>
+        <source>{used} of {all}</source>
+        <translation>{used} de {all}</translation>
+    </message>
+    <message>
+        <source>What to do: {advice}.</source>
+        <translation>Qué hacer: {advice}.</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>Hoy</translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation>Ayer</translation>
+    </message>
+    <message>
+        <source>none of them yours</source>
+        <translation>ninguno es tuyo</translation>
+    </message>
+    <message>
+        <source>yours: {blocks}</source>
+        <translation>tuyos: {blocks}</translation>
+    </message>
+    <message>
+        <source>at {time} {coverage}</source>
+        <translation>a las {time} {coverage}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n block(s)</source>
+        <translation>
+            <numerusform>%n bloque</numerusform>
+            <numerusform>%n bloques</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Together the swarm serves up to {rate}</source>
+        <translation>En conjunto, el enjambre alcanza hasta {rate}</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} (framed) set the limit.</source>
+        <translation>los bloques {blocks} (enmarcados) marcan el límite.</translation>
+    </message>
+    <message>
+        <source>coverage not known yet</source>
+        <translation>cobertura aún desconocida</translation>
+    </message>
+    <message>
+        <source>nobody serves {blocks}</source>
+        <translation>nadie sirve {blocks}</translation>
+    </message>
+    <message numerus="yes">
+        <source>each served at least %n time(s)</source>
+        <translation>
+            <numerusform>cada uno servido al menos una vez</numerusform>
+            <numerusform>cada uno servido al menos %n veces</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ActivityPage</name>
+    <message>
+        <source>Activity</source>
+        <translation>Actividad</translation>
+    </message>
+    <message>
+        <source>Everything</source>
+        <translation>Todo</translation>
+    </message>
+    <message>
+        <source>Stepped aside</source>
+        <translation>A un lado</translation>
+    </message>
+    <message>
+        <source>Problems</source>
+        <translation>Problemas</translation>
+    </message>
+    <message>
+        <source>What to show</source>
+        <translation>Qué mostrar</translation>
+    </message>
+    <message>
+        <source>Looking…</source>
+        <translation>Buscando…</translation>
+    </message>
+    <message>
+        <source>Show more</source>
+        <translation>Mostrar más</translation>
+    </message>
+    <message>
+        <source>Nothing of this kind has happened yet.</source>
+        <translation>Aún no ha ocurrido nada así.</translation>
+    </message>
+    <message>
+        <source>Nothing here</source>
+        <translation>Aquí no hay nada</translation>
+    </message>
+    <message>
+        <source>Never for this app</source>
+        <translation>Nunca por esta aplicación</translation>
+    </message>
+    <message>
+        <source>Go on serving whenever {program} runs</source>
+        <translation>Seguir sirviendo siempre que {program} esté abierto</translation>
+    </message>
+    <message>
+        <source>Never step aside for {program}</source>
+        <translation>No apartarse nunca por {program}</translation>
+    </message>
+    <message>
+        <source>Never stepped aside for</source>
+        <translation>Nunca se aparta por</translation>
+    </message>
+    <message>
+        <source>Take back</source>
+        <translation>Deshacer</translation>
+    </message>
+    <message>
+        <source>Step aside for {program} again</source>
+        <translation>Volver a apartarse por {program}</translation>
+    </message>
+    <message>
+        <source>Potluck goes on serving while {program} runs.</source>
+        <translation>Potluck sigue sirviendo mientras {program} está abierto.</translation>
+    </message>
+    <message>
+        <source>Potluck steps aside for {program} again.</source>
+        <translation>Potluck vuelve a apartarse por {program}.</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>Deshacer</translation>
+    </message>
+</context>
+<context>
+    <name>App</name>
+    <message>
+        <source>The daemon does not start.</source>
+        <translation>El servicio no arranca.</translation>
+    </message>
+</context>
+<context>
+    <name>AwayPage</name>
+    <message>
+        <source>Start it</source>
+        <translation>Iniciarlo</translation>
+    </message>
+    <message>
+        <source>Potluck was updated</source>
+        <translation>Potluck se ha actualizado</translation>
+    </message>
+</context>
+<context>
+    <name>BlockStrip</name>
+    <message>
+        <source>Blocks of the model</source>
+        <translation>Bloques del modelo</translation>
+    </message>
+</context>
+<context>
+    <name>ChatPage</name>
+    <message>
+        <source>Chat</source>
+        <translation>Chat</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Conversación nueva</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>Enviar</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Detener</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>Tú</translation>
+    </message>
+    <message>
+        <source>Asking…</source>
+        <translation>Preguntando…</translation>
+    </message>
+    <message>
+        <source>Starting</source>
+        <translation>Iniciando</translation>
+    </message>
+    <message>
+        <source>Getting ready: {step}…</source>
+        <translation>Preparando: {step}…</translation>
+    </message>
+    <message>
+        <source>Waiting for the first word…</source>
+        <translation>Esperando la primera palabra…</translation>
+    </message>
+    <message>
+        <source>The gateway was stopped.</source>
+        <translation>La pasarela se detuvo.</translation>
+    </message>
+    <message>
+        <source>The model added nothing. A small one only continues a text: begin a sentence.</source>
+        <translation>El modelo no añadió nada. Uno pequeño solo continúa un texto: empieza una frase.</translation>
+    </message>
+    <message>
+        <source>Ask again</source>
+        <translation>Preguntar de nuevo</translation>
+    </message>
+    <message>
+        <source>Stopped.</source>
+        <translation>Detenido.</translation>
+    </message>
+    <message>
+        <source>A chat needs a swarm: join one, or start one.</source>
+        <translation>Un chat necesita un enjambre: únete a uno o crea uno.</translation>
+    </message>
+    <message>
+        <source>Nobody to talk to yet</source>
+        <translation>Aún no hay con quién hablar</translation>
+    </message>
+    <message>
+        <source>Each answer is computed by the members who serve its blocks. They can read what you write, so never send what they must not know. Your questions spend the credit that this computer earned.</source>
+        <translation>Cada respuesta la calculan los miembros que sirven los bloques. Pueden leer lo que escribes, así que nunca envíes lo que no deban saber. Tus preguntas gastan el crédito que ganó este ordenador.</translation>
+    </message>
+    <message>
+        <source>Talk to {model}</source>
+        <translation>Habla con {model}</translation>
+    </message>
+    <message>
+        <source>Servers can read along. Your credit: {credit}</source>
+        <translation>Los servidores pueden leer lo que escribes. Tu crédito: {credit}</translation>
+    </message>
+</context>
+<context>
+    <name>CreditCard</name>
+    <message>
+        <source>Credit earned in the last 24 hours</source>
+        <translation>Crédito ganado en las últimas 24 horas</translation>
+    </message>
+    <message numerus="yes">
+        <source>from %n people</source>
+        <translation>
+            <numerusform>de una persona</numerusform>
+            <numerusform>de %n personas</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>nothing signed for yet</source>
+        <translation>nada firmado todavía</translation>
+    </message>
+    <message>
+        <source>{amount} credits in the last 24 hours</source>
+        <translation>{amount} créditos en las últimas 24 horas</translation>
+    </message>
+    <message>
+        <source>Earnings</source>
+        <translation>Ganancias</translation>
+    </message>
+    <message>
+        <source>Show all earnings</source>
+        <translation>Mostrar todas las ganancias</translation>
+    </message>
+    <message>
+        <source>Credit today</source>
+        <translation>Crédito de hoy</translation>
+    </message>
+</context>
+<context>
+    <name>Devices</name>
+    <message>
+        <source>Measuring: {step}</source>
+        <translation>Midiendo: {step}</translation>
+    </message>
+    <message>
+        <source>Measure again</source>
+        <translation>Medir de nuevo</translation>
+    </message>
+    <message>
+        <source>Measure the speed</source>
+        <translation>Medir la velocidad</translation>
+    </message>
+    <message>
+        <source>In use</source>
+        <translation>En uso</translation>
+    </message>
+    <message>
+        <source>Not in use</source>
+        <translation>Sin usar</translation>
+    </message>
+    <message>
+        <source>The engine that computes is not installed yet. This command looks at the computer, fetches torch in the build that fits it (some gigabytes), and tries it on every device. Run it in a terminal:</source>
+        <translation>El motor que calcula aún no está instalado. Esta orden examina el ordenador, descarga la versión de torch que le va (algunos gigabytes) y la prueba en cada dispositivo. Ejecútala en un terminal:</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Copiar</translation>
+    </message>
+    <message>
+        <source>Copy the command {command}</source>
+        <translation>Copiar la orden {command}</translation>
+    </message>
+    <message>
+        <source>Progress of measuring</source>
+        <translation>Progreso de la medición</translation>
+    </message>
+</context>
+<context>
+    <name>DiagnosticsPage</name>
+    <message>
+        <source>Diagnostics</source>
+        <translation>Diagnóstico</translation>
+    </message>
+    <message>
+        <source>Check now</source>
+        <translation>Comprobar ahora</translation>
+    </message>
+    <message>
+        <source>Not checked yet</source>
+        <translation>Aún sin comprobar</translation>
+    </message>
+    <message>
+        <source>A check-up looks at the installation, the disk, the graphics card, the network and the swarm.</source>
+        <translation>Se examinan la instalación, el disco, la tarjeta gráfica, la red y el enjambre.</translation>
+    </message>
+    <message>
+        <source>Checking…</source>
+        <translation>Comprobando…</translation>
+    </message>
+    <message>
+        <source>Checked {done} of {all}…</source>
+        <translation>{done} de {all} comprobados…</translation>
+    </message>
+    <message>
+        <source>Checked at {time}.</source>
+        <translation>Comprobado a las {time}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n check(s) found nothing wrong</source>
+        <translation>
+            <numerusform>%n comprobación sin problemas</numerusform>
+            <numerusform>%n comprobaciones sin problemas</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Report (*.zip)</source>
+        <translation>Informe (*.zip)</translation>
+    </message>
+    <message>
+        <source>Save a report</source>
+        <translation>Guardar un informe</translation>
+    </message>
+    <message>
+        <source>Saved {file} ({size}): {parts}.</source>
+        <translation>Guardado {file} ({size}): {parts}.</translation>
+    </message>
+    <message>
+        <source>Copied. It names versions, devices and what is watched, no keys and no addresses.</source>
+        <translation>Copiado. Incluye versiones, dispositivos y lo que se vigila; ni claves ni direcciones.</translation>
+    </message>
+    <message>
+        <source>Check-up</source>
+        <translation>Comprobación</translation>
+    </message>
+    <message>
+        <source>Progress of the check-up</source>
+        <translation>Progreso de la comprobación</translation>
+    </message>
+    <message>
+        <source>For somebody who helps you</source>
+        <translation>Para quien te ayude</translation>
+    </message>
+    <message>
+        <source>A report holds the settings, the history and the log. Keys, invites, addresses and your user name are taken out.</source>
+        <translation>Un informe contiene los ajustes, el historial y el registro. Se quitan claves, invitaciones, direcciones y tu nombre de usuario.</translation>
+    </message>
+    <message>
+        <source>Save a report…</source>
+        <translation>Guardar un informe…</translation>
+    </message>
+    <message>
+        <source>Copy system info</source>
+        <translation>Copiar datos del sistema</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>Registro</translation>
+    </message>
+    <message>
+        <source>Log of the daemon</source>
+        <translation>Registro del servicio</translation>
+    </message>
+</context>
+<context>
+    <name>EarningsPage</name>
+    <message>
+        <source>Earnings</source>
+        <translation>Ganancias</translation>
+    </message>
+    <message>
+        <source>Day</source>
+        <translation>Día</translation>
+    </message>
+    <message>
+        <source>Week</source>
+        <translation>Semana</translation>
+    </message>
+    <message>
+        <source>Month</source>
+        <translation>Mes</translation>
+    </message>
+    <message>
+        <source>Stretch of time</source>
+        <translation>Periodo</translation>
+    </message>
+    <message>
+        <source>credits earned</source>
+        <translation>créditos ganados</translation>
+    </message>
+    <message>
+        <source>credits spent</source>
+        <translation>créditos gastados</translation>
+    </message>
+    <message>
+        <source>tokens served</source>
+        <translation>tokens servidos</translation>
+    </message>
+    <message numerus="yes">
+        <source>person(s) helped</source>
+        <translation>
+            <numerusform>persona ayudada</numerusform>
+            <numerusform>personas ayudadas</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>People</source>
+        <translation>Personas</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Tokens</translation>
+    </message>
+    <message>
+        <source>Spent</source>
+        <translation>Gastado</translation>
+    </message>
+    <message>
+        <source>Earned</source>
+        <translation>Ganado</translation>
+    </message>
+    <message>
+        <source>Credits earned</source>
+        <translation>Créditos ganados</translation>
+    </message>
+    <message>
+        <source>Credits by time</source>
+        <translation>Créditos por tiempo</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>Cuándo</translation>
+    </message>
+    <message>
+        <source>Show as table</source>
+        <translation>Mostrar como tabla</translation>
+    </message>
+    <message>
+        <source>Credits by model</source>
+        <translation>Créditos por modelo</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modelo</translation>
+    </message>
+    <message>
+        <source>No model has earned anything in this time.</source>
+        <translation>Ningún modelo ha ganado nada en este tiempo.</translation>
+    </message>
+    <message>
+        <source>Adding up…</source>
+        <translation>Sumando…</translation>
+    </message>
+    <message>
+        <source>Balance: {balance} credits. Since the beginning {earned} earned and {spent} spent.</source>
+        <translation>Saldo: {balance} créditos. Desde el principio, {earned} ganados y {spent} gastados.</translation>
+    </message>
+    <message>
+        <source>{amount} credits</source>
+        <translation>{amount} créditos</translation>
+    </message>
+    <message>
+        <source>Show as chart</source>
+        <translation>Mostrar como gráfico</translation>
+    </message>
+    <message>
+        <source>Export…</source>
+        <translation>Exportar…</translation>
+    </message>
+    <message>
+        <source>A credit is 10¹² parameter-tokens of work that somebody signed for. It is no money: it buys an earlier place in the queues of those who trust you.</source>
+        <translation>Un crédito son 10¹² parámetros-token de trabajo que alguien firmó. No es dinero: te adelanta en las colas de quienes confían en ti.</translation>
+    </message>
+    <message>
+        <source>By model</source>
+        <translation>Por modelo</translation>
+    </message>
+</context>
+<context>
+    <name>EnergyCard</name>
+    <message>
+        <source>electricity used</source>
+        <translation>electricidad usada</translation>
+    </message>
+    <message>
+        <source>cost, no price is set</source>
+        <translation>coste, sin precio indicado</translation>
+    </message>
+    <message>
+        <source>time served</source>
+        <translation>tiempo sirviendo</translation>
+    </message>
+    <message numerus="yes">
+        <source>day(s) in a row</source>
+        <translation>
+            <numerusform>día seguido</numerusform>
+            <numerusform>días seguidos</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Energy and time</source>
+        <translation>Energía y tiempo</translation>
+    </message>
+    <message>
+        <source>cost at your price</source>
+        <translation>coste a tu precio</translation>
+    </message>
+</context>
+<context>
+    <name>Export</name>
+    <message>
+        <source>Table (CSV)</source>
+        <translation>Tabla (CSV)</translation>
+    </message>
+    <message>
+        <source>Export all entries</source>
+        <translation>Exportar todas las entradas</translation>
+    </message>
+</context>
+<context>
+    <name>FirstRunPage</name>
+    <message>
+        <source>Back</source>
+        <translation>Atrás</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Continuar</translation>
+    </message>
+    <message>
+        <source>This computer</source>
+        <translation>Este ordenador</translation>
+    </message>
+    <message>
+        <source>How much, and when</source>
+        <translation>Cuánto y cuándo</translation>
+    </message>
+    <message>
+        <source>When you log in</source>
+        <translation>Cuando inicies sesión</translation>
+    </message>
+    <message>
+        <source>Bring a few blocks to the table</source>
+        <translation>Trae unos bloques a la mesa</translation>
+    </message>
+    <message>
+        <source>Lend a swarm what your computer does not need.</source>
+        <translation>Presta a un enjambre lo que tu ordenador no necesita.</translation>
+    </message>
+    <message>
+        <source>Which swarm?</source>
+        <translation>¿Qué enjambre?</translation>
+    </message>
+    <message>
+        <source>People who run one model together. An invite is the key to it.</source>
+        <translation>Personas que hacen funcionar juntas un modelo. Una invitación es la llave.</translation>
+    </message>
+    <message>
+        <source>What you bring</source>
+        <translation>Lo que aportas</translation>
+    </message>
+    <message>
+        <source>Measuring takes a moment; you need not wait for it.</source>
+        <translation>Medir tarda un momento; no hace falta que esperes.</translation>
+    </message>
+    <message>
+        <source>You come first</source>
+        <translation>Tú vas primero</translation>
+    </message>
+    <message>
+        <source>Change it whenever you like, under When to donate and Limits.</source>
+        <translation>Cámbialo cuando quieras, en «Cuándo donar» y «Límites».</translation>
+    </message>
+    <message>
+        <source>From now on</source>
+        <translation>A partir de ahora</translation>
+    </message>
+    <message>
+        <source>Nothing starts by itself unless you switch it on.</source>
+        <translation>Nada arranca por sí solo si no lo activas.</translation>
+    </message>
+    <message>
+        <source>{step} of {all}</source>
+        <translation>{step} de {all}</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Listo</translation>
+    </message>
+    <message>
+        <source>You are in the swarm “{swarm}”, which runs {model}.</source>
+        <translation>Estás en el enjambre «{swarm}», que hace funcionar {model}.</translation>
+    </message>
+    <message>
+        <source>Steps</source>
+        <translation>Pasos</translation>
+    </message>
+    <message>
+        <source>What this is</source>
+        <translation>Qué es esto</translation>
+    </message>
+    <message>
+        <source>Together you run what nobody can run alone</source>
+        <translation>Juntos hacéis funcionar lo que nadie puede solo</translation>
+    </message>
+    <message>
+        <source>A large language model is cut into blocks. Your computer serves a few of them, others serve the rest, and everybody in the swarm can use the whole.</source>
+        <translation>Un gran modelo de lenguaje se corta en bloques. Tu ordenador sirve unos cuantos, otros sirven el resto, y todo el enjambre puede usar el conjunto.</translation>
+    </message>
+    <message>
+        <source>Your games come first</source>
+        <translation>Tus juegos van primero</translation>
+    </message>
+    <message>
+        <source>When one starts, its graphics memory is free within a second. Later it goes on by itself.</source>
+        <translation>Cuando empieza uno, su memoria gráfica queda libre en un segundo. Después sigue por sí solo.</translation>
+    </message>
+    <message>
+        <source>What you give, you get back</source>
+        <translation>Lo que das, lo recibes</translation>
+    </message>
+    <message>
+        <source>Work for others earns credit. It is no money: it lets your own requests go first.</source>
+        <translation>Trabajar para otros da crédito. No es dinero: hace que tus peticiones pasen antes.</translation>
+    </message>
+    <message>
+        <source>What others can see</source>
+        <translation>Qué pueden ver los demás</translation>
+    </message>
+    <message>
+        <source>Members of your swarm</source>
+        <translation>Los miembros de tu enjambre</translation>
+    </message>
+    <message>
+        <source>Your internet address, which blocks you serve and how fast. If you chat, those who serve the model can read what you write. Never send what they must not know.</source>
+        <translation>Tu dirección de internet, qué bloques sirves y a qué velocidad. Si chateas, quienes sirven el modelo pueden leer lo que escribes. Nunca envíes lo que no deban saber.</translation>
+    </message>
+    <message>
+        <source>Nobody else</source>
+        <translation>Nadie más</translation>
+    </message>
+    <message>
+        <source>No account and no telemetry. Your files stay yours: no code comes from others.</source>
+        <translation>Sin cuenta ni telemetría. Tus archivos siguen siendo tuyos: no llega código de otros.</translation>
+    </message>
+</context>
+<context>
+    <name>Giving</name>
+    <message>
+        <source>What fits</source>
+        <translation>Lo que quepa</translation>
+    </message>
+    <message>
+        <source>Half of it</source>
+        <translation>La mitad</translation>
+    </message>
+    <message>
+        <source>A quarter</source>
+        <translation>Un cuarto</translation>
+    </message>
+    <message>
+        <source>At full speed</source>
+        <translation>A toda velocidad</translation>
+    </message>
+    <message>
+        <source>At half speed</source>
+        <translation>A media velocidad</translation>
+    </message>
+    <message>
+        <source>Not at all</source>
+        <translation>Nada</translation>
+    </message>
+    <message>
+        <source>Memory to give</source>
+        <translation>Memoria que das</translation>
+    </message>
+    <message>
+        <source>Donate while I use the computer</source>
+        <translation>Donar mientras uso el ordenador</translation>
+    </message>
+    <message>
+        <source>Games come first in any case.</source>
+        <translation>Los juegos van primero en todo caso.</translation>
+    </message>
+    <message>
+        <source>{device} has {size}. What other programs need stays free.</source>
+        <translation>{device} tiene {size}. Lo que necesiten otros programas queda libre.</translation>
+    </message>
+</context>
+<context>
+    <name>HomePage</name>
+    <message>
+        <source>Home</source>
+        <translation>Inicio</translation>
+    </message>
+    <message>
+        <source>Pause longer</source>
+        <translation>Pausar más tiempo</translation>
+    </message>
+    <message>
+        <source>Copy invite</source>
+        <translation>Copiar invitación</translation>
+    </message>
+    <message>
+        <source>No swarm joined</source>
+        <translation>En ningún enjambre</translation>
+    </message>
+    <message>
+        <source>{model}, swarm “{swarm}”</source>
+        <translation>{model}, enjambre «{swarm}»</translation>
+    </message>
+    <message>
+        <source>Show what Potluck watches to step aside in time</source>
+        <translation>Muestra qué vigila Potluck para apartarse a tiempo</translation>
+    </message>
+    <message>
+        <source>Copies an invite to this swarm; whoever has it can serve and use the model</source>
+        <translation>Copia una invitación a este enjambre; quien la tenga puede servir y usar el modelo</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Copiada</translation>
+    </message>
+</context>
+<context>
+    <name>Joining</name>
+    <message>
+        <source>Join this swarm</source>
+        <translation>Unirse a este enjambre</translation>
+    </message>
+    <message>
+        <source>Start this swarm</source>
+        <translation>Crear este enjambre</translation>
+    </message>
+    <message>
+        <source>Start a swarm with the demo model</source>
+        <translation>Crear un enjambre con el modelo de prueba</translation>
+    </message>
+    <message>
+        <source>I have an invite</source>
+        <translation>Tengo una invitación</translation>
+    </message>
+    <message>
+        <source>Invite</source>
+        <translation>Invitación</translation>
+    </message>
+    <message>
+        <source>I want to start one</source>
+        <translation>Quiero crear uno</translation>
+    </message>
+    <message>
+        <source>Others join with an invite that you copy from Home. A small model to try it with is included.</source>
+        <translation>Los demás se unen con una invitación que copias en «Inicio». Se incluye un modelo pequeño para probar.</translation>
+    </message>
+    <message>
+        <source>Another model: its name on Hugging Face, or a folder</source>
+        <translation>Otro modelo: su nombre en Hugging Face o una carpeta</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modelo</translation>
+    </message>
+</context>
+<context>
+    <name>LimitsPage</name>
+    <message>
+        <source>Limits</source>
+        <translation>Límites</translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation>Sin límite</translation>
+    </message>
+    <message>
+        <source>Computes on</source>
+        <translation>Calcula en</translation>
+    </message>
+    <message>
+        <source>Several graphics cards hold the blocks together. With none chosen, the best one is taken.</source>
+        <translation>Varias tarjetas gráficas guardan los bloques juntas. Si no eliges ninguna, se toma la mejor.</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Memoria</translation>
+    </message>
+    <message>
+        <source>GiB</source>
+        <translation>GiB</translation>
+    </message>
+    <message>
+        <source>On the graphics card, or in the computer without one</source>
+        <translation>En la tarjeta gráfica o, si no hay, en el ordenador</translation>
+    </message>
+    <message>
+        <source>Never takes more, so fewer blocks may be served. A change loads the blocks again.</source>
+        <translation>Nunca toma más, así que quizá sirva menos bloques. Un cambio vuelve a cargarlos.</translation>
+    </message>
+    <message>
+        <source>What fits</source>
+        <translation>Lo que quepa</translation>
+    </message>
+    <message>
+        <source>In the computer, engine and network together</source>
+        <translation>En el ordenador, motor y red juntos</translation>
+    </message>
+    <message>
+        <source>Always left free for other programs</source>
+        <translation>Siempre libre para otros programas</translation>
+    </message>
+    <message>
+        <source>Blocks to serve</source>
+        <translation>Bloques que sirves</translation>
+    </message>
+    <message>
+        <source>Processor cores to compute with</source>
+        <translation>Núcleos del procesador para calcular</translation>
+    </message>
+    <message>
+        <source>Half of them</source>
+        <translation>La mitad</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Red</translation>
+    </message>
+    <message>
+        <source>Mbit/s</source>
+        <translation>Mbit/s</translation>
+    </message>
+    <message>
+        <source>Upload</source>
+        <translation>Subida</translation>
+    </message>
+    <message>
+        <source>Download</source>
+        <translation>Bajada</translation>
+    </message>
+    <message>
+        <source>Upload in a day</source>
+        <translation>Subida en un día</translation>
+    </message>
+    <message>
+        <source>Download in a day</source>
+        <translation>Bajada en un día</translation>
+    </message>
+    <message>
+        <source>Disk</source>
+        <translation>Disco</translation>
+    </message>
+    <message>
+        <source>Downloaded models may take</source>
+        <translation>Los modelos descargados pueden ocupar</translation>
+    </message>
+    <message>
+        <source>Where they lie is on the page Models.</source>
+        <translation>Dónde están se ve en la página «Modelos».</translation>
+    </message>
+    <message>
+        <source>Always left free on the disk</source>
+        <translation>Siempre libre en el disco</translation>
+    </message>
+    <message>
+        <source>No download begins when less is free.</source>
+        <translation>No empieza ninguna descarga si hay menos libre.</translation>
+    </message>
+    <message>
+        <source>Heat and power</source>
+        <translation>Calor y potencia</translation>
+    </message>
+    <message>
+        <source>Above these, it computes more slowly until it is below them again.</source>
+        <translation>Por encima de esto calcula más despacio hasta bajar de nuevo.</translation>
+    </message>
+    <message>
+        <source>Temperature of a graphics card</source>
+        <translation>Temperatura de una tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>Temperature of the processor</source>
+        <translation>Temperatura del procesador</translation>
+    </message>
+    <message>
+        <source>Power of a graphics card</source>
+        <translation>Potencia de una tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>Electricity</source>
+        <translation>Electricidad</translation>
+    </message>
+    <message>
+        <source>Price of a kilowatt-hour</source>
+        <translation>Precio del kilovatio-hora</translation>
+    </message>
+    <message>
+        <source>In your currency. With it, Earnings shows what donating costs.</source>
+        <translation>En tu moneda. Con él, «Ganancias» muestra lo que cuesta donar.</translation>
+    </message>
+    <message>
+        <source>Not known</source>
+        <translation>Desconocido</translation>
+    </message>
+    <message>
+        <source>Costs in a day</source>
+        <translation>Coste en un día</translation>
+    </message>
+    <message>
+        <source>When they are reached, donating rests until midnight.</source>
+        <translation>Al alcanzarlo, la donación descansa hasta medianoche.</translation>
+    </message>
+    <message>
+        <source>Power that donating takes</source>
+        <translation>Potencia que consume donar</translation>
+    </message>
+    <message>
+        <source>From a meter at the plug, if you have one.</source>
+        <translation>De un medidor en el enchufe, si lo tienes.</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Medida</translation>
+    </message>
+</context>
+<context>
+    <name>Login</name>
+    <message>
+        <source>Start donating</source>
+        <translation>Empezar a donar</translation>
+    </message>
+    <message>
+        <source>By the rules that you have set.</source>
+        <translation>Según las reglas que has puesto.</translation>
+    </message>
+    <message>
+        <source>Show Potluck in the tray</source>
+        <translation>Mostrar Potluck en la bandeja</translation>
+    </message>
+    <message>
+        <source>Without a window.</source>
+        <translation>Sin ventana.</translation>
+    </message>
+</context>
+<context>
+    <name>MachineCard</name>
+    <message>
+        <source>Processor</source>
+        <translation>Procesador</translation>
+    </message>
+    <message>
+        <source>Graphics card</source>
+        <translation>Tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Memoria</translation>
+    </message>
+    <message>
+        <source>This computer</source>
+        <translation>Este ordenador</translation>
+    </message>
+    <message>
+        <source>{all} %, of which Potluck {ours} %</source>
+        <translation>{all} %, de los cuales Potluck {ours} %</translation>
+    </message>
+</context>
+<context>
+    <name>MainWindow</name>
+    <message>
+        <source>Looking for the daemon.</source>
+        <translation>Buscando el servicio.</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsPage</name>
+    <message>
+        <source>Models</source>
+        <translation>Modelos</translation>
+    </message>
+    <message>
+        <source>Looking…</source>
+        <translation>Buscando…</translation>
+    </message>
+    <message>
+        <source>Served here</source>
+        <translation>Servido aquí</translation>
+    </message>
+    <message>
+        <source>What the swarm needs</source>
+        <translation>Qué necesita el enjambre</translation>
+    </message>
+    <message>
+        <source>On the disk</source>
+        <translation>En el disco</translation>
+    </message>
+    <message>
+        <source>Progress of the download</source>
+        <translation>Progreso de la descarga</translation>
+    </message>
+    <message>
+        <source>Join a swarm, and this computer takes the blocks that it lacks most.</source>
+        <translation>Únete a un enjambre y este ordenador tomará los bloques que más le falten.</translation>
+    </message>
+    <message>
+        <source>Nothing is served</source>
+        <translation>No se sirve nada</translation>
+    </message>
+    <message>
+        <source>Downloading: {progress}</source>
+        <translation>Descargando: {progress}</translation>
+    </message>
+    <message>
+        <source>Loading: {progress}</source>
+        <translation>Cargando: {progress}</translation>
+    </message>
+    <message>
+        <source>Blocks {blocks}</source>
+        <translation>Bloques {blocks}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n server(s)</source>
+        <translation>
+            <numerusform>%n servidor</numerusform>
+            <numerusform>%n servidores</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>nobody</source>
+        <translation>nadie</translation>
+    </message>
+    <message>
+        <source>Moving to {folder}: {progress}</source>
+        <translation>Moviendo a {folder}: {progress}</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Borrar</translation>
+    </message>
+    <message>
+        <source>{size}, made again when needed</source>
+        <translation>{size}, se rehacen si hacen falta</translation>
+    </message>
+    <message>
+        <source>Blocks prepared for this computer</source>
+        <translation>Bloques preparados para este ordenador</translation>
+    </message>
+    <message>
+        <source>Delete prepared blocks</source>
+        <translation>Borrar bloques preparados</translation>
+    </message>
+    <message>
+        <source>{used} used, {free} free on this disk</source>
+        <translation>{used} usados, {free} libres en este disco</translation>
+    </message>
+    <message>
+        <source>Move…</source>
+        <translation>Mover…</translation>
+    </message>
+    <message>
+        <source>Move the models to another folder</source>
+        <translation>Mover los modelos a otra carpeta</translation>
+    </message>
+    <message>
+        <source>served now</source>
+        <translation>servido ahora</translation>
+    </message>
+    <message>
+        <source>used by {swarms}</source>
+        <translation>usado por {swarms}</translation>
+    </message>
+    <message>
+        <source>not complete</source>
+        <translation>incompleto</translation>
+    </message>
+    <message>
+        <source>Delete {model}</source>
+        <translation>Borrar {model}</translation>
+    </message>
+    <message>
+        <source>{size} become free. If the model is needed again, it is downloaded again.</source>
+        <translation>Se liberan {size}. Si el modelo vuelve a hacer falta, se descarga de nuevo.</translation>
+    </message>
+    <message>
+        <source>Delete {model}?</source>
+        <translation>¿Borrar {model}?</translation>
+    </message>
+    <message>
+        <source>{size} are free again.</source>
+        <translation>{size} vuelven a estar libres.</translation>
+    </message>
+    <message>
+        <source>Folder for models</source>
+        <translation>Carpeta para modelos</translation>
+    </message>
+</context>
+<context>
+    <name>NeverYield</name>
+    <message>
+        <source>Never step aside</source>
+        <translation>No apartarse nunca</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Cancelar</translation>
+    </message>
+</context>
+<context>
+    <name>NowCard</name>
+    <message>
+        <source>tokens/s</source>
+        <translation>tokens/s</translation>
+    </message>
+    <message numerus="yes">
+        <source>open session(s)</source>
+        <translation>
+            <numerusform>sesión abierta</numerusform>
+            <numerusform>sesiones abiertas</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>tokens today</source>
+        <translation>tokens hoy</translation>
+    </message>
+    <message>
+        <source>Right now</source>
+        <translation>Ahora mismo</translation>
+    </message>
+</context>
+<context>
+    <name>Page</name>
+    <message>
+        <source>Try again</source>
+        <translation>Reintentar</translation>
+    </message>
+</context>
+<context>
+    <name>ProgramList</name>
+    <message>
+        <source>Add</source>
+        <translation>Añadir</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Quitar</translation>
+    </message>
+    <message>
+        <source>Remove {program}</source>
+        <translation>Quitar {program}</translation>
+    </message>
+    <message>
+        <source>Program for the list: {list}</source>
+        <translation>Programa para la lista: {list}</translation>
+    </message>
+    <message>
+        <source>A running program, or its name</source>
+        <translation>Un programa abierto o su nombre</translation>
+    </message>
+</context>
+<context>
+    <name>Question</name>
+    <message>
+        <source>Cancel</source>
+        <translation>Cancelar</translation>
+    </message>
+</context>
+<context>
+    <name>QuestionField</name>
+    <message>
+        <source>Ask something</source>
+        <translation>Pregunta algo</translation>
+    </message>
+    <message>
+        <source>Question</source>
+        <translation>Pregunta</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsForm</name>
+    <message>
+        <source>The daemon does not know this yet; update it.</source>
+        <translation>El servicio aún no conoce esto; actualízalo.</translation>
+    </message>
+    <message>
+        <source>Fixed by {variable} in the daemon&apos;s environment.</source>
+        <translation>Fijado por {variable} en el entorno del servicio.</translation>
+    </message>
+    <message>
+        <source>Saved, and in use.</source>
+        <translation>Guardado y en vigor.</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>Deshacer</translation>
+    </message>
+</context>
+<context>
+    <name>Sidebar</name>
+    <message>
+        <source>Pages</source>
+        <translation>Páginas</translation>
+    </message>
+</context>
+<context>
+    <name>Swarms</name>
+    <message>
+        <source>Join or start another swarm</source>
+        <translation>Unirse a otro enjambre o crear uno</translation>
+    </message>
+    <message>
+        <source>Your swarms</source>
+        <translation>Tus enjambres</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n block(s)</source>
+        <translation>
+            <numerusform>%n bloque</numerusform>
+            <numerusform>%n bloques</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>open to everybody</source>
+        <translation>abierto a todos</translation>
+    </message>
+    <message>
+        <source>served now</source>
+        <translation>servido ahora</translation>
+    </message>
+    <message>
+        <source>Serve this one</source>
+        <translation>Servir este</translation>
+    </message>
+    <message>
+        <source>Serve {swarm}</source>
+        <translation>Servir {swarm}</translation>
+    </message>
+    <message>
+        <source>Leave…</source>
+        <translation>Salir…</translation>
+    </message>
+    <message>
+        <source>Leave {swarm}</source>
+        <translation>Salir de {swarm}</translation>
+    </message>
+    <message>
+        <source>Leave the swarm {swarm}?</source>
+        <translation>¿Salir del enjambre {swarm}?</translation>
+    </message>
+    <message>
+        <source>Leave</source>
+        <translation>Salir</translation>
+    </message>
+    <message>
+        <source>Only a new invite brings you back. What you earned stays.</source>
+        <translation>Solo una invitación nueva te trae de vuelta. Lo que ganaste se queda.</translation>
+    </message>
+</context>
+<context>
+    <name>Tray</name>
+    <message>
+        <source>Resume</source>
+        <translation>Reanudar</translation>
+    </message>
+    <message>
+        <source>Free my memory now</source>
+        <translation>Liberar mi memoria ahora</translation>
+    </message>
+    <message>
+        <source>Open Potluck</source>
+        <translation>Abrir Potluck</translation>
+    </message>
+    <message>
+        <source>Show notifications</source>
+        <translation>Mostrar notificaciones</translation>
+    </message>
+    <message>
+        <source>Quit the app</source>
+        <translation>Cerrar la aplicación</translation>
+    </message>
+    <message>
+        <source>Start donating again</source>
+        <translation>Volver a donar</translation>
+    </message>
+    <message>
+        <source>Stop donating</source>
+        <translation>Dejar de donar</translation>
+    </message>
+</context>
+<context>
+    <name>WatchingPage</name>
+    <message>
+        <source>What Potluck watches</source>
+        <translation>Qué vigila Potluck</translation>
+    </message>
+    <message>
+        <source>Back</source>
+        <translation>Atrás</translation>
+    </message>
+</context>
+<context>
+    <name>WeekGrid</name>
+    <message>
+        <source>donating</source>
+        <translation>donando</translation>
+    </message>
+    <message>
+        <source>not donating</source>
+        <translation>sin donar</translation>
+    </message>
+</context>
+<context>
+    <name>WhenPage</name>
+    <message>
+        <source>When to donate</source>
+        <translation>Cuándo donar</translation>
+    </message>
+    <message>
+        <source>Hours of the week in which to donate</source>
+        <translation>Horas de la semana en las que donar</translation>
+    </message>
+    <message>
+        <source>Always step aside for</source>
+        <translation>Apartarse siempre por</translation>
+    </message>
+    <message>
+        <source>Whenever one of these runs, it has the computer for itself.</source>
+        <translation>Siempre que uno de estos esté abierto, tiene el ordenador para sí.</translation>
+    </message>
+    <message>
+        <source>Never step aside for</source>
+        <translation>No apartarse nunca por</translation>
+    </message>
+    <message>
+        <source>Programs that look like a game and are none.</source>
+        <translation>Programas que parecen un juego y no lo son.</translation>
+    </message>
+    <message>
+        <source>At any time. Click hours or drag over them to leave them out.</source>
+        <translation>A cualquier hora. Haz clic en las horas o arrastra sobre ellas para excluirlas.</translation>
+    </message>
+    <message>
+        <source>Only in the filled hours.</source>
+        <translation>Solo en las horas marcadas.</translation>
+    </message>
+    <message>
+        <source>Your settings are exact to the minute: {hours}. Painting rounds them to hours.</source>
+        <translation>Tus ajustes son exactos al minuto: {hours}. Al pintar se redondean a horas.</translation>
+    </message>
+    <message>
+        <source>No hour is left, so nothing was changed. To stop donating, use the menu.</source>
+        <translation>No quedaría ninguna hora, así que nada ha cambiado. Para dejar de donar, usa el menú.</translation>
+    </message>
+    <message>
+        <source>From now on, Potluck steps aside whenever {program} runs.</source>
+        <translation>Desde ahora, Potluck se aparta siempre que {program} esté abierto.</translation>
+    </message>
+    <message>
+        <source>From now on, Potluck goes on serving while {program} runs.</source>
+        <translation>Desde ahora, Potluck sigue sirviendo mientras {program} esté abierto.</translation>
+    </message>
+    <message>
+        <source>{program} is judged by what it does again.</source>
+        <translation>{program} vuelve a juzgarse por lo que hace.</translation>
+    </message>
+    <message>
+        <source>Games come first</source>
+        <translation>Los juegos van primero</translation>
+    </message>
+    <message>
+        <source>When a game starts, its graphics memory is free within a second. Donating goes on by itself.</source>
+        <translation>Cuando empieza un juego, su memoria gráfica queda libre en un segundo. La donación sigue por sí sola.</translation>
+    </message>
+    <message>
+        <source>What counts as a game</source>
+        <translation>Qué cuenta como juego</translation>
+    </message>
+    <message>
+        <source>Wait after a game</source>
+        <translation>Espera tras un juego</translation>
+    </message>
+    <message>
+        <source>Enough to start the next round undisturbed.</source>
+        <translation>Lo justo para empezar la siguiente partida sin molestias.</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
+    </message>
+    <message>
+        <source>Go on with the other graphics cards</source>
+        <translation>Seguir con las otras tarjetas gráficas</translation>
+    </message>
+    <message>
+        <source>Step aside only on the card that the game uses, if that is known.</source>
+        <translation>Apartarse solo en la tarjeta que usa el juego, si se sabe cuál es.</translation>
+    </message>
+    <message>
+        <source>Games that Steam runs</source>
+        <translation>Juegos que ejecuta Steam</translation>
+    </message>
+    <message>
+        <source>Games that ask for GameMode</source>
+        <translation>Juegos que piden GameMode</translation>
+    </message>
+    <message>
+        <source>Windows games with Proton or Wine</source>
+        <translation>Juegos de Windows con Proton o Wine</translation>
+    </message>
+    <message>
+        <source>What runs in gamescope</source>
+        <translation>Lo que se ejecuta en gamescope</translation>
+    </message>
+    <message>
+        <source>Full-screen programs that are busy</source>
+        <translation>Programas ocupados a pantalla completa</translation>
+    </message>
+    <message>
+        <source>Players of videos, browsers and screen savers do not count.</source>
+        <translation>Los reproductores de vídeo, navegadores y salvapantallas no cuentan.</translation>
+    </message>
+    <message>
+        <source>Programs that keep a graphics card busy</source>
+        <translation>Programas que ocupan una tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>Programs that need the memory</source>
+        <translation>Programas que necesitan la memoria</translation>
+    </message>
+    <message>
+        <source>While you are here</source>
+        <translation>Mientras estás aquí</translation>
+    </message>
+    <message>
+        <source>Speed while I use the computer</source>
+        <translation>Velocidad mientras uso el ordenador</translation>
+    </message>
+    <message>
+        <source>100 % is as fast as it can.</source>
+        <translation>100 % es lo más rápido posible.</translation>
+    </message>
+    <message>
+        <source>Donate only while I am away</source>
+        <translation>Donar solo cuando no estoy</translation>
+    </message>
+    <message>
+        <source>Away after</source>
+        <translation>Ausente tras</translation>
+    </message>
+    <message>
+        <source>Keyboard and mouse have not been touched for so long.</source>
+        <translation>Tanto tiempo sin tocar el teclado ni el ratón.</translation>
+    </message>
+    <message>
+        <source>min</source>
+        <translation>min</translation>
+    </message>
+    <message>
+        <source>Step aside for other users who sit at the computer</source>
+        <translation>Apartarse por otros usuarios que usen el ordenador</translation>
+    </message>
+    <message>
+        <source>Hours of the week</source>
+        <translation>Horas de la semana</translation>
+    </message>
+    <message>
+        <source>At any time</source>
+        <translation>A cualquier hora</translation>
+    </message>
+    <message>
+        <source>Only at night</source>
+        <translation>Solo de noche</translation>
+    </message>
+    <message>
+        <source>Not at night</source>
+        <translation>De noche no</translation>
+    </message>
+    <message>
+        <source>On the move</source>
+        <translation>En movimiento</translation>
+    </message>
+    <message>
+        <source>Donate on battery as well</source>
+        <translation>Donar también con batería</translation>
+    </message>
+    <message>
+        <source>Donate over a metered network as well</source>
+        <translation>Donar también por una red de uso medido</translation>
+    </message>
+    <message>
+        <source>When you log in</source>
+        <translation>Cuando inicies sesión</translation>
+    </message>
+</context>
+</TS>

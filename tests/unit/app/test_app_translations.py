@@ -1,0 +1,89 @@
+"""Every text of the app is translated into every language, and the compiled files are those of the sources."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import pytest
+from PySide6.QtCore import QTranslator
+
+ROOT = Path(__file__).parents[3]
+_PLACE = re.compile(r"\{\w+\}|%n")
+
+
+def _load() -> ModuleType:
+    loader = SourceFileLoader("translations", str(ROOT / ".ci" / "translations"))
+    spec = spec_from_loader("translations", loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+tool = _load()
+
+
+def messages(path: Path) -> dict[tuple[str, str], ElementTree.Element]:
+    found = {}
+    for context in ElementTree.parse(path).iter("context"):
+        for message in context.iter("message"):
+            found[context.findtext("name") or "", message.findtext("source") or ""] = message
+    return found
+
+
+def forms(message: ElementTree.Element) -> list[str]:
+    translation = message.find("translation")
+    assert translation is not None
+    plurals = [form.text or "" for form in translation.iter("numerusform")]
+    return plurals or [translation.text or ""]
+
+
+@pytest.mark.parametrize("language", tool.LANGUAGES)
+def test_no_text_is_missing_left_over_or_unfinished(language: str, tmp_path: Path) -> None:
+    kept = tool.FOLDER / f"potluck_{language}.ts"
+    fresh = tmp_path / kept.name
+    shutil.copy(kept, fresh)
+    tool.collect(fresh, language)
+    assert messages(fresh).keys() == messages(kept).keys(), "run .ci/translations, then translate what is new"
+    for (context, source), message in messages(fresh).items():
+        translation = message.find("translation")
+        assert translation is not None
+        assert translation.get("type") is None, f"unfinished in {language}: {context}: {source}"
+        assert all(forms(message)), f"empty in {language}: {context}: {source}"
+
+
+@pytest.mark.parametrize("language", tool.LANGUAGES)
+def test_a_translation_has_the_places_of_its_text(language: str) -> None:
+    for (_, source), message in messages(tool.FOLDER / f"potluck_{language}.ts").items():
+        *few, many = forms(message)
+        assert sorted(_PLACE.findall(many)) == sorted(_PLACE.findall(source)), source
+        for form in few:  # "one person" needs no number
+            assert set(_PLACE.findall(source)) - set(_PLACE.findall(form)) <= {"%n"}, source
+
+
+@pytest.mark.parametrize("language", tool.LANGUAGES)
+def test_compiled_texts_are_those_of_the_source(language: str, tmp_path: Path) -> None:
+    kept = tool.FOLDER / f"potluck_{language}.ts"
+    tool.compile_to(kept, tmp_path / "fresh.qm")
+    assert (tmp_path / "fresh.qm").read_bytes() == kept.with_suffix(".qm").read_bytes(), "run .ci/translations"
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "many"),
+    [
+        ("en", "1 block", "2 blocks"),
+        ("de", "1 Block", "2 Blöcke"),
+        ("es", "1 bloque", "2 bloques"),
+    ],
+)
+def test_plural_forms_are_those_of_the_language(language: str, one: str, many: str) -> None:
+    translator = QTranslator()
+    assert translator.load(f"potluck_{language}", str(tool.FOLDER))
+    assert translator.translate("", "%n block(s)", "", 1).replace("%n", "1") == one
+    assert translator.translate("", "%n block(s)", "", 2).replace("%n", "2") == many
