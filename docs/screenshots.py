@@ -33,7 +33,8 @@ from potluck_app.pages import SIDEBAR
 from potluck_daemon.cli.completion import quiet
 from potluck_daemon.contact import free_port
 from potluck_daemon.control import schema
-from potluck_daemon.control.methods import earnings
+from potluck_daemon.control.methods import earnings, gateway, machine
+from potluck_daemon.control.methods.gateway import GatewayState
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import Reason, State
 from PySide6.QtCore import QRectF, Qt
@@ -47,7 +48,9 @@ SETTINGS = {
     "POTLUCK_SERVE_MEMORY_LIMIT_MB": "2048",
 }
 AT_FULL_SPEED = "[when]\nactive_percent = 100\n"
-EARLY_PAGES = ("home", "earnings")
+EARLY_PAGES = ("home", "earnings", "chat")
+LONG_PAGES = ("when", "limits")
+ANSWER_S = 10.0  # for the words of an answer
 CHECK_UP_S = 8.0
 LIVELY_TPS = 5.0  # from which a picture shows somebody being served
 
@@ -71,18 +74,14 @@ class Album:
 
     def press(self, *keys: str) -> None:
         """In the app's window."""
-        command = [
-            "xdotool",
-            "search",
-            "--onlyvisible",
-            "--name",
-            "^Potluck$",
-            "windowactivate",
-            "--sync",
-            "key",
-            *keys,
-        ]
-        subprocess.run(command, env=self.screen.environment, check=True, stderr=subprocess.DEVNULL)
+        self._tell("key", *keys)
+
+    def type(self, said: str) -> None:
+        self._tell("type", said)
+
+    def _tell(self, *order: str) -> None:
+        find = ["xdotool", "search", "--onlyvisible", "--name", "^Potluck$", "windowactivate", "--sync"]
+        subprocess.run([*find, *order], env=self.screen.environment, check=True, stderr=subprocess.DEVNULL)
 
     async def icon(self, caption: str) -> None:
         pixels = array("I", await self.tray.icon_pixels())
@@ -121,13 +120,25 @@ async def walk(screen: Desktop, theme_name: str) -> None:
             await album.icon("not running")
             await asyncio.to_thread(daemon.start)
             await album.tray.wait_tooltip("No swarm")
-            await album.window("first-run")
             await album.icon("not serving")
-            daemon.client.call(schema.CREATE)
-            await asyncio.to_thread(daemon.wait_state, State.SERVING)
+            await _first_run(album, daemon)
             with _machine(screen, "6:12", steam="off") as friend:
                 await _in_company(album, daemon, friend)
         album.icon_sheet()
+
+
+async def _first_run(album: Album, daemon: DaemonProcess) -> None:
+    """Its five steps: what is wanted has the keyboard in each."""
+    await album.window("first-run")
+    album.press("space")
+    await album.window("first-run-2")
+    album.press("Tab", "space")  # a swarm with the demo model
+    await asyncio.to_thread(daemon.wait_state, State.SERVING)
+    await asyncio.to_thread(_wait_until_measured, daemon)
+    for step in (3, 4, 5):
+        await asyncio.sleep(1.0)  # in which the app asks how measuring stands
+        await album.window(f"first-run-{step}")
+        album.press("space")
 
 
 async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess) -> None:
@@ -150,6 +161,7 @@ async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess
         album.press("ctrl+1")
         await _beside_somebody(album, daemon)
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
+    await _chat(album, daemon)
     with tempfile.TemporaryDirectory() as folder, steam_game(Path(folder), GAME):
         await asyncio.to_thread(daemon.wait_for, _is_missed)
         await album.window("yielded")
@@ -185,7 +197,31 @@ async def _pages(album: Album) -> None:
                 album.press("space")  # "Check now"
                 await asyncio.sleep(CHECK_UP_S)
             await album.window(entry.key)
+            if entry.key in LONG_PAGES:
+                album.press("Next")
+                await album.window(f"{entry.key}-2")
     album.press("ctrl+1")
+
+
+async def _chat(album: Album, daemon: DaemonProcess) -> None:
+    album.press(f"ctrl+{[entry.key for entry in SIDEBAR].index('chat') + 1}")
+    await album.window("chat-empty")
+    album.type("Once upon a time there was")
+    album.press("Return")
+    await asyncio.to_thread(_wait_for_gateway, daemon)
+    await asyncio.sleep(ANSWER_S)
+    await album.window("chat")
+    album.press("ctrl+1")
+
+
+def _wait_for_gateway(daemon: DaemonProcess) -> None:
+    while daemon.client.call(gateway.STATUS).state is not GatewayState.READY:
+        time.sleep(0.5)
+
+
+def _wait_until_measured(daemon: DaemonProcess) -> None:
+    while not daemon.client.call(machine.GET).measured_at:
+        time.sleep(0.5)
 
 
 def _wait_for_credit(daemon: DaemonProcess) -> None:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from potluck_app import theme, words
 from potluck_app.button import Button
 from potluck_app.card import Pot, card, line, text
+from potluck_app.daemon_texts import translated
 from potluck_app.notice import Notice
 from potluck_app.page import Link, Page
 from potluck_app.placeholder import Placeholder
@@ -121,8 +122,9 @@ class ActivityPage(Page):
         texts.setSpacing(2)
         state = words.state(transition.state, transition.reason)
         texts.addWidget(text(kind=Type.STRONG, said=state))
-        if transition.text != state:
-            texts.addWidget(text("muted", said=transition.text))
+        said = translated(transition.text)
+        if said != state:
+            texts.addWidget(text("muted", said=said))
         texts.addStretch(1)
         row = QHBoxLayout()
         row.setSpacing(theme.SPACE_M)

@@ -18,6 +18,7 @@ from potluck_app.answer import Answer, Said
 from potluck_app.bubble import Bubble
 from potluck_app.button import Button
 from potluck_app.card import text
+from potluck_app.daemon_texts import translated
 from potluck_app.notice import Notice
 from potluck_app.page import Link, Page
 from potluck_app.placeholder import Placeholder
@@ -92,7 +93,7 @@ class ChatPage(Page):
     def _hear(self, status: GatewayStatus) -> None:
         turn = self._turn
         if status.state is GatewayState.STARTING:
-            step = status.step or self.tr("Starting")
+            step = translated(status.step or "Starting")
             self._bubbles[-1].show_note(self.tr("Getting ready: {step}…").format(step=step))
             QTimer.singleShot(_LOOK_MS, lambda: self._ask_gateway(gateway.STATUS, None) if turn == self._turn else None)
         elif status.state is GatewayState.READY:

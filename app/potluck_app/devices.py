@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 from potluck_app import theme, words
 from potluck_app.button import Button, Switch
 from potluck_app.card import Sign, line, text
+from potluck_app.daemon_texts import translated
 from potluck_app.language import tr
 from potluck_app.page import Page
 from potluck_app.row import Row
@@ -72,7 +73,7 @@ class Devices(QWidget):
         self._bar.setVisible(is_running)
         self._bar.setValue(round(_STEPS * (found.progress or 0.0)))
         self._step.setVisible(is_running)
-        self._step.setText(self.tr("Measuring: {step}").format(step=found.step or "…"))
+        self._step.setText(self.tr("Measuring: {step}").format(step=translated(found.step or "Starting")))
         self._problem.setText(words.sentence(found.problem) if found.problem else "")
         self._problem.setVisible(bool(found.problem) and found.has_engine)
         self._setup.setVisible(not found.has_engine)

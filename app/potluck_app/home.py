@@ -15,6 +15,7 @@ from potluck_app import theme, words
 from potluck_app.button import Button
 from potluck_app.card import Pot, card, text
 from potluck_app.credit import CreditCard
+from potluck_app.daemon_texts import translated
 from potluck_app.never import NeverYield
 from potluck_app.numbers import MachineCard, NowCard
 from potluck_app.page import Link, Page
@@ -52,7 +53,7 @@ class HomePage(Page):
     def show_status(self, status: Status) -> None:
         self._pot.show_state(status.state)
         self._title.setText(words.title(status))
-        self._reason.setText(status.text)
+        self._reason.setText(translated(status.text))
         self._ending.setText(words.ending(status))
         self._ending.setVisible(bool(self._ending.text()))
         self._show_buttons(status)

@@ -14,6 +14,7 @@ from potluck_daemon.control.schema import Status
 from potluck_daemon.states import Reason, State
 
 from potluck_app import words
+from potluck_app.daemon_texts import translated
 from potluck_app.language import tr
 
 ERRORS_APART_S = 3600.0  # an engine that fails again and again is one piece of news
@@ -80,7 +81,7 @@ class Notifier:
 
 
 def _failed(status: Status) -> Message:
-    return Message(tr("Potluck needs attention"), status.text)
+    return Message(tr("Potluck needs attention"), translated(status.text))
 
 
 def _updated(agreement: Agreement) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDoubleSpinBox
 
 from potluck_app import theme, words
@@ -49,6 +50,13 @@ class NumberBox(QDoubleSpinBox):
             digits for digits in range(_DECIMALS + 1) if digits == _DECIMALS or round(value, digits) == value
         )
         return words.number(value, decimals)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
+        """A page up or down scrolls the page, as everywhere else on it."""
+        if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
 
     def _enter(self) -> None:
         if self.value() != self._shown:

@@ -37,6 +37,7 @@ class Field:
     """A row of the page, and how it shows the setting behind it."""
 
     row: Row
+    help_text: str
     show: Callable[[Setting], None]
 
 
@@ -76,7 +77,7 @@ class SettingsForm(Page):
             with QSignalBlocker(switch):
                 switch.setChecked(bool(setting.value))
 
-        return self._add(key, Row(title, help_text, switch), show)
+        return self._add(key, Field(Row(title, help_text, switch), help_text, show))
 
     def number(
         self, key: str, title: str, help_text: str = "", *, unit: str = "", zero: str = "", scale: float = 1
@@ -96,12 +97,14 @@ class SettingsForm(Page):
             self.change(Change(key, round(told) if is_whole else told))
 
         box.entered.connect(enter)
-        return self._add(key, Row(title, help_text, box), show)
+        return self._add(key, Field(Row(title, help_text, box), help_text, show))
 
-    def _add(self, key: str, row: Row, show: Callable[[Setting], None]) -> Row:
-        row.control.setEnabled(False)  # until its value is known
-        self._fields[key] = Field(row, show)
-        return row
+    def _add(self, key: str, field: Field) -> Row:
+        field.row.control.setEnabled(False)  # until its value is known
+        if not self._fields:
+            self.setFocusProxy(field.row.control)
+        self._fields[key] = field
+        return field.row
 
     def _show(self, page: SettingsPage) -> None:
         found = {setting.key: setting for section in page.sections for setting in section.settings}
@@ -112,7 +115,8 @@ class SettingsForm(Page):
                 field.row.show_problem(self.tr("The daemon does not know this yet; update it."))
                 continue
             field.show(setting)
-            field.row.show_problem(self._fixed(setting) if setting.overridden_by else "")
+            field.row.show_problem("")
+            field.row.show_help(self._fixed(setting) if setting.overridden_by else field.help_text)
         self.show_settings(found)
 
     def _fixed(self, setting: Setting) -> str:

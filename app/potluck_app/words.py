@@ -14,6 +14,7 @@ from potluck_daemon.states import Reason, State
 from PySide6.QtCore import QDateTime, QLocale
 
 from potluck.errors import PotluckError
+from potluck_app.daemon_texts import translated
 from potluck_app.language import QT_TRANSLATE_NOOP, tr
 
 TITLES = {
@@ -78,7 +79,7 @@ def tooltip(status: Status | None) -> str:
         return f"Potluck\n{away()}"
     heading = title(status)
     speed = f", {rate(status.tokens_per_s)}" if status.state is State.SERVING else ""
-    lines = (f"Potluck: {heading[0].lower()}{heading[1:]}{speed}", status.text, ending(status))
+    lines = (f"Potluck: {heading[0].lower()}{heading[1:]}{speed}", translated(status.text), ending(status))
     return "\n".join(line for line in lines if line)
 
 
@@ -92,7 +93,7 @@ def ending(status: Status) -> str:
     at, when = _ENDINGS.get(status.state, _SERVES_AGAIN)
     if status.until is not None:
         return tr(at).format(time=clock(status.until))
-    return tr(when).format(condition=status.ends) if status.ends else ""
+    return tr(when).format(condition=translated(status.ends)) if status.ends else ""
 
 
 _SERVES_AGAIN = (

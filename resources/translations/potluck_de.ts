@@ -196,8 +196,264 @@
         <translation>Nicht im Einsatz</translation>
     </message>
     <message>
+        <source>Finishing the open sessions, then shutting down</source>
+        <translation>Beendet die offenen Sitzungen und fährt dann herunter</translation>
+    </message>
+    <message>
+        <source>Paused by you until the game ends</source>
+        <translation>Von dir pausiert, bis das Spiel endet</translation>
+    </message>
+    <message>
+        <source>Paused by you</source>
+        <translation>Von dir pausiert</translation>
+    </message>
+    <message>
+        <source>Memory freed by you</source>
+        <translation>Speicher von dir freigegeben</translation>
+    </message>
+    <message>
+        <source>No swarm joined yet</source>
+        <translation>Noch in keinem Schwarm</translation>
+    </message>
+    <message>
+        <source>Serving is switched off in the settings</source>
+        <translation>Das Spenden ist in den Einstellungen ausgeschaltet</translation>
+    </message>
+    <message>
+        <source>The computer goes to sleep</source>
+        <translation>Der Computer geht schlafen</translation>
+    </message>
+    <message>
+        <source>Starting up</source>
+        <translation>Startet</translation>
+    </message>
+    <message>
+        <source>Looking whether somebody needs the computer</source>
+        <translation>Schaut, ob jemand den Computer braucht</translation>
+    </message>
+    <message>
+        <source>Starting the engine</source>
+        <translation>Startet die Engine</translation>
+    </message>
+    <message>
+        <source>Loading blocks</source>
+        <translation>Lädt Blöcke</translation>
+    </message>
+    <message>
+        <source>Serving blocks {blocks} of {model} slowly, while you use the computer</source>
+        <translation>Stellt die Blöcke {blocks} von {model} langsam bereit, während du den Computer benutzt</translation>
+    </message>
+    <message>
+        <source>Serving blocks {blocks} of {model} slowly, because {who} is hot</source>
+        <translation>Stellt die Blöcke {blocks} von {model} langsam bereit, weil {who} heiß ist</translation>
+    </message>
+    <message>
+        <source>Serving blocks {blocks} of {model} slowly, to stay below the power cap of {who}</source>
+        <translation>Stellt die Blöcke {blocks} von {model} langsam bereit, um unter der Leistungsgrenze von {who} zu bleiben</translation>
+    </message>
+    <message>
+        <source>Serving blocks {blocks} of {model}</source>
+        <translation>Stellt die Blöcke {blocks} von {model} bereit</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, which fills the screen</source>
+        <translation>Macht Platz für {who} im Vollbild</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, which keeps the GPU busy</source>
+        <translation>Macht Platz für {who}, das die Grafikkarte auslastet</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, who sits at the computer</source>
+        <translation>Macht Platz für {who} am Computer</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}</source>
+        <translation>Macht Platz für {who}</translation>
+    </message>
+    <message>
+        <source>Giving way: other programs need the memory of {who}</source>
+        <translation>Macht Platz: Andere Programme brauchen den Speicher von {who}</translation>
+    </message>
+    <message>
+        <source>Giving way: other programs need the memory</source>
+        <translation>Macht Platz: Andere Programme brauchen den Speicher</translation>
+    </message>
+    <message>
+        <source>There is enough memory again; waiting a moment</source>
+        <translation>Es ist wieder genug Speicher da; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>You are back at the computer; waiting a moment</source>
+        <translation>Du bist wieder am Computer; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>Plugged in again; waiting a moment</source>
+        <translation>Wieder am Strom; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>The network is not metered any more; waiting a moment</source>
+        <translation>Das Netz ist nicht mehr getaktet; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>It has cooled down; waiting a moment</source>
+        <translation>Es hat sich abgekühlt; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>{who} is over; waiting a moment</source>
+        <translation>{who} ist vorbei; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>Not serving on battery</source>
+        <translation>Im Akkubetrieb wird nicht gespendet</translation>
+    </message>
+    <message>
+        <source>Not serving over {who}, which is metered</source>
+        <translation>Über {who} wird nicht gespendet, es ist getaktet</translation>
+    </message>
+    <message>
+        <source>Too hot: {who}</source>
+        <translation>Zu heiß: {who}</translation>
+    </message>
+    <message>
+        <source>Serving only when nobody uses the computer, and nothing here can tell</source>
+        <translation>Spendet nur, wenn niemand den Computer benutzt, und nichts hier kann das erkennen</translation>
+    </message>
+    <message>
+        <source>Serving only when nobody uses the computer</source>
+        <translation>Spendet nur, wenn niemand den Computer benutzt</translation>
+    </message>
+    <message>
+        <source>Outside of the hours in which you serve</source>
+        <translation>Außerhalb der Stunden, in denen du spendest</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload is used up: {used} of {all} MiB</source>
+        <translation>Das Hochladen für heute ist verbraucht: {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download is used up: {used} of {all} MiB</source>
+        <translation>Das Herunterladen für heute ist verbraucht: {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s electricity is used up: {used} of {all}</source>
+        <translation>Der Strom für heute ist verbraucht: {used} von {all}</translation>
+    </message>
+    <message>
+        <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
+        <translation>Die Festplatte ist fast voll: {free} MiB sind frei, {least} müssen frei bleiben</translation>
+    </message>
+    <message>
+        <source>Downloaded checkpoints take {used} of {all} MiB</source>
+        <translation>Geladene Modelle belegen {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>when Potluck is started again</source>
+        <translation>wenn Potluck wieder gestartet wird</translation>
+    </message>
+    <message>
+        <source>when the game ends, or when you resume</source>
+        <translation>wenn das Spiel endet oder du fortsetzt</translation>
+    </message>
+    <message>
+        <source>when the time is over, or when you resume</source>
+        <translation>wenn die Zeit um ist oder du fortsetzt</translation>
+    </message>
+    <message>
+        <source>when the moment is over, or when you resume</source>
+        <translation>wenn der Moment um ist oder du fortsetzt</translation>
+    </message>
+    <message>
+        <source>when it has been tried again, or when you resume</source>
+        <translation>nach einem neuen Versuch oder wenn du fortsetzt</translation>
+    </message>
+    <message>
+        <source>when you resume</source>
+        <translation>wenn du fortsetzt</translation>
+    </message>
+    <message>
+        <source>when you join or create a swarm</source>
+        <translation>wenn du einem Schwarm beitrittst oder einen gründest</translation>
+    </message>
+    <message>
+        <source>when you switch serve.enabled on</source>
+        <translation>wenn du das Spenden wieder einschaltest</translation>
+    </message>
+    <message>
+        <source>when the computer wakes up</source>
+        <translation>wenn der Computer aufwacht</translation>
+    </message>
+    <message>
+        <source>when the computer is plugged in</source>
+        <translation>wenn der Computer am Strom ist</translation>
+    </message>
+    <message>
+        <source>when the network is not metered</source>
+        <translation>wenn das Netz nicht getaktet ist</translation>
+    </message>
+    <message>
+        <source>when it has cooled down</source>
+        <translation>wenn es sich abgekühlt hat</translation>
+    </message>
+    <message>
+        <source>when it draws less power</source>
+        <translation>wenn weniger Leistung gebraucht wird</translation>
+    </message>
+    <message>
+        <source>when keyboard and mouse have rested for a while</source>
+        <translation>wenn Tastatur und Maus eine Weile geruht haben</translation>
+    </message>
+    <message>
+        <source>when something can tell</source>
+        <translation>wenn das etwas erkennen kann</translation>
+    </message>
+    <message>
+        <source>when the next hours of when.hours begin</source>
+        <translation>wenn deine nächsten Stunden beginnen</translation>
+    </message>
+    <message>
+        <source>at midnight</source>
+        <translation>um Mitternacht</translation>
+    </message>
+    <message>
+        <source>when there is room, or when limits.disk_free_mb is smaller</source>
+        <translation>wenn Platz da ist oder weniger frei bleiben muss</translation>
+    </message>
+    <message>
+        <source>when some are deleted, or when limits.disk_mb is larger</source>
+        <translation>wenn welche gelöscht sind oder die Grenze höher ist</translation>
+    </message>
+    <message>
+        <source>{time} s after there is enough memory again</source>
+        <translation>{time} s nachdem wieder genug Speicher da ist</translation>
+    </message>
+    <message>
+        <source>{time} s after you are back at the computer</source>
+        <translation>{time} s nachdem du wieder am Computer bist</translation>
+    </message>
+    <message>
+        <source>{time} s after {who} has ended</source>
+        <translation>{time} s nach dem Ende von {who}</translation>
+    </message>
+    <message>
+        <source>{time} s after {who} is done</source>
+        <translation>{time} s nachdem {who} fertig ist</translation>
+    </message>
+    <message>
         <source>Starting</source>
         <translation>Startet</translation>
+    </message>
+    <message>
+        <source>Importing</source>
+        <translation>Laden der Programme</translation>
+    </message>
+    <message>
+        <source>Loading embeddings and head</source>
+        <translation>Laden von Anfang und Ende des Modells</translation>
+    </message>
+    <message>
+        <source>Measured {name}</source>
+        <translation>{name} gemessen</translation>
     </message>
     <message>
         <source>Joining the swarm</source>
@@ -556,10 +812,6 @@
     <message>
         <source>Asking…</source>
         <translation>Frage wird gestellt …</translation>
-    </message>
-    <message>
-        <source>Starting</source>
-        <translation>Startet</translation>
     </message>
     <message>
         <source>Getting ready: {step}…</source>

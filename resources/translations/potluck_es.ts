@@ -196,8 +196,264 @@
         <translation>Sin servir</translation>
     </message>
     <message>
+        <source>Finishing the open sessions, then shutting down</source>
+        <translation>Termina las sesiones abiertas y luego se apaga</translation>
+    </message>
+    <message>
+        <source>Paused by you until the game ends</source>
+        <translation>Pausado por ti hasta que acabe el juego</translation>
+    </message>
+    <message>
+        <source>Paused by you</source>
+        <translation>Pausado por ti</translation>
+    </message>
+    <message>
+        <source>Memory freed by you</source>
+        <translation>Memoria liberada por ti</translation>
+    </message>
+    <message>
+        <source>No swarm joined yet</source>
+        <translation>Aún en ningún enjambre</translation>
+    </message>
+    <message>
+        <source>Serving is switched off in the settings</source>
+        <translation>La donación está desactivada en los ajustes</translation>
+    </message>
+    <message>
+        <source>The computer goes to sleep</source>
+        <translation>El ordenador se va a dormir</translation>
+    </message>
+    <message>
+        <source>Starting up</source>
+        <translation>Arrancando</translation>
+    </message>
+    <message>
+        <source>Looking whether somebody needs the computer</source>
+        <translation>Mira si alguien necesita el ordenador</translation>
+    </message>
+    <message>
+        <source>Starting the engine</source>
+        <translation>Arranca el motor</translation>
+    </message>
+    <message>
+        <source>Loading blocks</source>
+        <translation>Cargando bloques</translation>
+    </message>
+    <message>
+        <source>Serving blocks {blocks} of {model} slowly, while you use the computer</source>
+        <translation>Sirve los bloques {blocks} de {model} despacio, mientras usas el ordenador</translation>
+    </message>
+    <message>
+        <source>Serving blocks {blocks} of {model} slowly, because {who} is hot</source>
+        <translation>Sirve los bloques {blocks} de {model} despacio, porque {who} está caliente</translation>
+    </message>
+    <message>
+        <source>Serving blocks {blocks} of {model} slowly, to stay below the power cap of {who}</source>
+        <translation>Sirve los bloques {blocks} de {model} despacio, para no pasar el límite de potencia de {who}</translation>
+    </message>
+    <message>
+        <source>Serving blocks {blocks} of {model}</source>
+        <translation>Sirve los bloques {blocks} de {model}</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, which fills the screen</source>
+        <translation>Se aparta por {who}, que ocupa la pantalla</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, which keeps the GPU busy</source>
+        <translation>Se aparta por {who}, que ocupa la tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, who sits at the computer</source>
+        <translation>Se aparta por {who}, que está ante el ordenador</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}</source>
+        <translation>Se aparta por {who}</translation>
+    </message>
+    <message>
+        <source>Giving way: other programs need the memory of {who}</source>
+        <translation>Se aparta: otros programas necesitan la memoria de {who}</translation>
+    </message>
+    <message>
+        <source>Giving way: other programs need the memory</source>
+        <translation>Se aparta: otros programas necesitan la memoria</translation>
+    </message>
+    <message>
+        <source>There is enough memory again; waiting a moment</source>
+        <translation>Vuelve a haber memoria; espera un momento</translation>
+    </message>
+    <message>
+        <source>You are back at the computer; waiting a moment</source>
+        <translation>Has vuelto al ordenador; espera un momento</translation>
+    </message>
+    <message>
+        <source>Plugged in again; waiting a moment</source>
+        <translation>Enchufado de nuevo; espera un momento</translation>
+    </message>
+    <message>
+        <source>The network is not metered any more; waiting a moment</source>
+        <translation>La red ya no es de uso medido; espera un momento</translation>
+    </message>
+    <message>
+        <source>It has cooled down; waiting a moment</source>
+        <translation>Se ha enfriado; espera un momento</translation>
+    </message>
+    <message>
+        <source>{who} is over; waiting a moment</source>
+        <translation>{who} ha terminado; espera un momento</translation>
+    </message>
+    <message>
+        <source>Not serving on battery</source>
+        <translation>Con batería no se dona</translation>
+    </message>
+    <message>
+        <source>Not serving over {who}, which is metered</source>
+        <translation>No se dona por {who}, que es de uso medido</translation>
+    </message>
+    <message>
+        <source>Too hot: {who}</source>
+        <translation>Demasiado calor: {who}</translation>
+    </message>
+    <message>
+        <source>Serving only when nobody uses the computer, and nothing here can tell</source>
+        <translation>Dona solo cuando nadie usa el ordenador, y aquí nada puede saberlo</translation>
+    </message>
+    <message>
+        <source>Serving only when nobody uses the computer</source>
+        <translation>Dona solo cuando nadie usa el ordenador</translation>
+    </message>
+    <message>
+        <source>Outside of the hours in which you serve</source>
+        <translation>Fuera de las horas en que donas</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload is used up: {used} of {all} MiB</source>
+        <translation>La subida de hoy está agotada: {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download is used up: {used} of {all} MiB</source>
+        <translation>La bajada de hoy está agotada: {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s electricity is used up: {used} of {all}</source>
+        <translation>La electricidad de hoy está agotada: {used} de {all}</translation>
+    </message>
+    <message>
+        <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
+        <translation>El disco está casi lleno: {free} MiB libres, {least} deben quedar libres</translation>
+    </message>
+    <message>
+        <source>Downloaded checkpoints take {used} of {all} MiB</source>
+        <translation>Los modelos descargados ocupan {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>when Potluck is started again</source>
+        <translation>cuando se inicie Potluck de nuevo</translation>
+    </message>
+    <message>
+        <source>when the game ends, or when you resume</source>
+        <translation>cuando acabe el juego o reanudes</translation>
+    </message>
+    <message>
+        <source>when the time is over, or when you resume</source>
+        <translation>cuando pase el tiempo o reanudes</translation>
+    </message>
+    <message>
+        <source>when the moment is over, or when you resume</source>
+        <translation>cuando pase el momento o reanudes</translation>
+    </message>
+    <message>
+        <source>when it has been tried again, or when you resume</source>
+        <translation>tras otro intento o cuando reanudes</translation>
+    </message>
+    <message>
+        <source>when you resume</source>
+        <translation>cuando reanudes</translation>
+    </message>
+    <message>
+        <source>when you join or create a swarm</source>
+        <translation>cuando te unas a un enjambre o crees uno</translation>
+    </message>
+    <message>
+        <source>when you switch serve.enabled on</source>
+        <translation>cuando vuelvas a activar la donación</translation>
+    </message>
+    <message>
+        <source>when the computer wakes up</source>
+        <translation>cuando el ordenador despierte</translation>
+    </message>
+    <message>
+        <source>when the computer is plugged in</source>
+        <translation>cuando el ordenador esté enchufado</translation>
+    </message>
+    <message>
+        <source>when the network is not metered</source>
+        <translation>cuando la red no sea de uso medido</translation>
+    </message>
+    <message>
+        <source>when it has cooled down</source>
+        <translation>cuando se enfríe</translation>
+    </message>
+    <message>
+        <source>when it draws less power</source>
+        <translation>cuando consuma menos</translation>
+    </message>
+    <message>
+        <source>when keyboard and mouse have rested for a while</source>
+        <translation>cuando el teclado y el ratón descansen un rato</translation>
+    </message>
+    <message>
+        <source>when something can tell</source>
+        <translation>cuando algo pueda saberlo</translation>
+    </message>
+    <message>
+        <source>when the next hours of when.hours begin</source>
+        <translation>cuando empiecen tus próximas horas</translation>
+    </message>
+    <message>
+        <source>at midnight</source>
+        <translation>a medianoche</translation>
+    </message>
+    <message>
+        <source>when there is room, or when limits.disk_free_mb is smaller</source>
+        <translation>cuando haya sitio o deba quedar menos libre</translation>
+    </message>
+    <message>
+        <source>when some are deleted, or when limits.disk_mb is larger</source>
+        <translation>cuando se borren algunos o el límite sea mayor</translation>
+    </message>
+    <message>
+        <source>{time} s after there is enough memory again</source>
+        <translation>{time} s después de que vuelva a haber memoria</translation>
+    </message>
+    <message>
+        <source>{time} s after you are back at the computer</source>
+        <translation>{time} s después de que vuelvas al ordenador</translation>
+    </message>
+    <message>
+        <source>{time} s after {who} has ended</source>
+        <translation>{time} s después de que acabe {who}</translation>
+    </message>
+    <message>
+        <source>{time} s after {who} is done</source>
+        <translation>{time} s después de que termine {who}</translation>
+    </message>
+    <message>
         <source>Starting</source>
         <translation>Iniciando</translation>
+    </message>
+    <message>
+        <source>Importing</source>
+        <translation>Cargando programas</translation>
+    </message>
+    <message>
+        <source>Loading embeddings and head</source>
+        <translation>Cargando el principio y el final del modelo</translation>
+    </message>
+    <message>
+        <source>Measured {name}</source>
+        <translation>{name} medido</translation>
     </message>
     <message>
         <source>Joining the swarm</source>
@@ -556,10 +812,6 @@
     <message>
         <source>Asking…</source>
         <translation>Preguntando…</translation>
-    </message>
-    <message>
-        <source>Starting</source>
-        <translation>Iniciando</translation>
     </message>
     <message>
         <source>Getting ready: {step}…</source>

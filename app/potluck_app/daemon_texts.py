@@ -1,0 +1,103 @@
+"""The daemon's own sentences in the user's language: it speaks English, and what it says follows a few patterns.
+
+A sentence of another pattern, such as why an engine failed, is shown as the daemon says it. The first pattern that fits
+is taken, so that longer ones come before those they begin with.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from potluck_app.language import QT_TRANSLATE_NOOP, tr
+
+_STATES = (
+    QT_TRANSLATE_NOOP("", "Shutting down"),
+    QT_TRANSLATE_NOOP("", "Finishing the open sessions, then shutting down"),
+    QT_TRANSLATE_NOOP("", "Paused by you until the game ends"),
+    QT_TRANSLATE_NOOP("", "Paused by you"),
+    QT_TRANSLATE_NOOP("", "Memory freed by you"),
+    QT_TRANSLATE_NOOP("", "No swarm joined yet"),
+    QT_TRANSLATE_NOOP("", "Serving is switched off in the settings"),
+    QT_TRANSLATE_NOOP("", "The computer goes to sleep"),
+    QT_TRANSLATE_NOOP("", "Starting up"),
+    QT_TRANSLATE_NOOP("", "Looking whether somebody needs the computer"),
+    QT_TRANSLATE_NOOP("", "Starting the engine"),
+    QT_TRANSLATE_NOOP("", "Loading blocks"),
+    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} slowly, while you use the computer"),
+    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} slowly, because {who} is hot"),
+    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} slowly, to stay below the power cap of {who}"),
+    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model}"),
+)
+_ASIDE = (
+    QT_TRANSLATE_NOOP("", "Giving way to {who}, which fills the screen"),
+    QT_TRANSLATE_NOOP("", "Giving way to {who}, which keeps the GPU busy"),
+    QT_TRANSLATE_NOOP("", "Giving way to {who}, who sits at the computer"),
+    QT_TRANSLATE_NOOP("", "Giving way to {who}"),
+    QT_TRANSLATE_NOOP("", "Giving way: other programs need the memory of {who}"),
+    QT_TRANSLATE_NOOP("", "Giving way: other programs need the memory"),
+    QT_TRANSLATE_NOOP("", "There is enough memory again; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "You are back at the computer; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "Plugged in again; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "The network is not metered any more; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "It has cooled down; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "{who} is over; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "Not serving on battery"),
+    QT_TRANSLATE_NOOP("", "Not serving over {who}, which is metered"),
+    QT_TRANSLATE_NOOP("", "Too hot: {who}"),
+    QT_TRANSLATE_NOOP("", "Serving only when nobody uses the computer, and nothing here can tell"),
+    QT_TRANSLATE_NOOP("", "Serving only when nobody uses the computer"),
+    QT_TRANSLATE_NOOP("", "Outside of the hours in which you serve"),
+    QT_TRANSLATE_NOOP("", "Today's upload is used up: {used} of {all} MiB"),
+    QT_TRANSLATE_NOOP("", "Today's download is used up: {used} of {all} MiB"),
+    QT_TRANSLATE_NOOP("", "Today's electricity is used up: {used} of {all}"),
+    QT_TRANSLATE_NOOP("", "The disk is nearly full: {free} MiB are free, {least} must stay free"),
+    QT_TRANSLATE_NOOP("", "Downloaded checkpoints take {used} of {all} MiB"),
+)
+_ENDS = (
+    QT_TRANSLATE_NOOP("", "when Potluck is started again"),
+    QT_TRANSLATE_NOOP("", "when the game ends, or when you resume"),
+    QT_TRANSLATE_NOOP("", "when the time is over, or when you resume"),
+    QT_TRANSLATE_NOOP("", "when the moment is over, or when you resume"),
+    QT_TRANSLATE_NOOP("", "when it has been tried again, or when you resume"),
+    QT_TRANSLATE_NOOP("", "when you resume"),
+    QT_TRANSLATE_NOOP("", "when you join or create a swarm"),
+    QT_TRANSLATE_NOOP("", "when you switch serve.enabled on"),
+    QT_TRANSLATE_NOOP("", "when the computer wakes up"),
+    QT_TRANSLATE_NOOP("", "when the computer is plugged in"),
+    QT_TRANSLATE_NOOP("", "when the network is not metered"),
+    QT_TRANSLATE_NOOP("", "when it has cooled down"),
+    QT_TRANSLATE_NOOP("", "when it draws less power"),
+    QT_TRANSLATE_NOOP("", "when keyboard and mouse have rested for a while"),
+    QT_TRANSLATE_NOOP("", "when something can tell"),
+    QT_TRANSLATE_NOOP("", "when the next hours of when.hours begin"),
+    QT_TRANSLATE_NOOP("", "at midnight"),
+    QT_TRANSLATE_NOOP("", "when there is room, or when limits.disk_free_mb is smaller"),
+    QT_TRANSLATE_NOOP("", "when some are deleted, or when limits.disk_mb is larger"),
+    QT_TRANSLATE_NOOP("", "{time} s after there is enough memory again"),
+    QT_TRANSLATE_NOOP("", "{time} s after you are back at the computer"),
+    QT_TRANSLATE_NOOP("", "{time} s after {who} has ended"),
+    QT_TRANSLATE_NOOP("", "{time} s after {who} is done"),
+)
+_STEPS = (
+    QT_TRANSLATE_NOOP("", "Starting"),
+    QT_TRANSLATE_NOOP("", "Importing"),
+    QT_TRANSLATE_NOOP("", "Loading embeddings and head"),
+    QT_TRANSLATE_NOOP("", "Measured {name}"),
+)
+_PLACE = re.compile(r"\\\{(\w+)\\\}")
+
+
+def translated(said: str) -> str:
+    """Names and numbers in it stay as they are."""
+    for pattern, template in _patterns():
+        found = pattern.fullmatch(said)
+        if found is not None:
+            return tr(template).format(**found.groupdict())
+    return said
+
+
+@functools.cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    templates = (*_STATES, *_ASIDE, *_ENDS, *_STEPS)
+    return tuple((re.compile(_PLACE.sub(r"(?P<\1>.+)", re.escape(text))), text) for text in templates)
