@@ -113,6 +113,8 @@ class Watch:
         def report(sightings: tuple[Sighting, ...]) -> None:
             self._heard(probe.name, self._allowed(sightings))
 
+        this = asyncio.current_task()
+        assert this is not None
         while True:
             try:
                 await probe.watch(report, self.situation)
@@ -123,6 +125,8 @@ class Watch:
             except Exception as error:  # the edge: one probe must not take the others down
                 log.exception("probe %s failed", probe.name)
                 self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, type(error).__name__))
+            if this.cancelling():
+                return  # a library that is interrupted while it connects may fail instead of ending
             await asyncio.sleep(RETRY_S)
 
     def _allowed(self, sightings: tuple[Sighting, ...]) -> tuple[Sighting, ...]:

@@ -235,3 +235,24 @@ def test_what_the_user_does_not_mind_is_not_looked_at() -> None:
     _, off = names(Settings(when=when, yield_=YieldSettings(steam=False, always=("blender",))))
     assert off >= {"Battery", "Metered network", "Steam", "Idle time (X11)", "Screen lock (logind)"}
     assert "Listed programs" not in off
+
+
+class Stubborn:
+    """Answers a cancellation with an error, as a library does that is interrupted while it connects."""
+
+    name = "stubborn"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        report(())
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ProbeFailedError("interrupted")
+
+
+async def test_a_probe_that_fails_when_it_is_ended_does_not_hold_the_end_up() -> None:
+    watched = Watched(Stubborn())
+    watched.watch.set_level(Level.URGENT)
+    await watched.changed.wait()
+    async with asyncio.timeout(60):
+        await watched.watch.close()
