@@ -32,14 +32,14 @@ _WIDEST = 860  # as the page
 
 
 class ChatPage(Page):
-    """A conversation lives as long as the window; nothing of it is written anywhere."""
+    """`conversation`: what was said, without answers that failed. It is written nowhere and ends with the window."""
 
     def __init__(self, link: Link) -> None:
         super().__init__(link, self.tr("Chat"))
         self._network = QNetworkAccessManager(self)
         self._network.setProxy(QNetworkProxy(QNetworkProxy.ProxyType.NoProxy))
         self._swarm: SwarmStatus | None = None
-        self._said: list[Said] = []
+        self.conversation: list[Said] = []
         self._bubbles: list[Bubble] = []
         self._answer: Answer | None = None
         self._turn = 0  # grows with each question and each end: what belongs to an earlier one is not heard
@@ -67,7 +67,7 @@ class ChatPage(Page):
 
     def ask_model(self, question: str) -> None:
         """Say it and wait for the answer, which comes by signals."""
-        self._said.append(Said("user", question))
+        self.conversation.append(Said("user", question))
         self._add(Bubble(self.tr("You"), question, is_question=True))
         self._begin()
 
@@ -98,7 +98,7 @@ class ChatPage(Page):
             QTimer.singleShot(_LOOK_MS, lambda: self._ask_gateway(gateway.STATUS, None) if turn == self._turn else None)
         elif status.state is GatewayState.READY:
             self._bubbles[-1].show_note(self.tr("Waiting for the first word…"))
-            self._answer = answer = Answer(self._network, status, tuple(self._said), self)
+            self._answer = answer = Answer(self._network, status, tuple(self.conversation), self)
             answer.grew.connect(self._grow)
             answer.ended.connect(self._end)
             answer.failed.connect(self._fail)
@@ -119,7 +119,7 @@ class ChatPage(Page):
         self._turn += 1
         self._answer, self._is_busy = None, False
         if said:
-            self._said.append(Said("assistant", said))
+            self.conversation.append(Said("assistant", said))
         self._bubbles[-1].show_note(
             note
             if said or note
@@ -154,7 +154,7 @@ class ChatPage(Page):
             self._answer.stop()
         self._turn += 1
         self._answer, self._is_busy = None, False
-        self._said = []
+        self.conversation = []
         for bubble in self._bubbles:
             self._remove(bubble)
         self._bubbles = []

@@ -45,7 +45,8 @@ class Login(QWidget):
             with QSignalBlocker(switch):
                 switch.setChecked(is_on)
             switch.setEnabled(not problem)
-            self._rows[switch].show_problem(words.sentence(problem) if problem else "")
+            self._rows[switch].show_problem(self.tr("This computer does not offer it.") if problem else "")
+            self._rows[switch].setToolTip(words.sentence(problem) if problem else "")
 
     def _change(self, params: LoginParams) -> None:
         self._page.ask(machine.SET_LOGIN, params, self._show)

@@ -97,6 +97,7 @@ def _fields(of: Colours) -> str:
         QAbstractSpinBox QLineEdit {{ border: none; padding: 0 {SPACE_S}px; min-height: 0; background: transparent; }}
         QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ width: 0; border: none; }}
         QPlainTextEdit {{ padding: {SPACE_S}px; }}
+        QFrame#composer QPlainTextEdit {{ background: {of.card}; }}
         {focused} {{ border-color: {of.accent}; }}
         QComboBox::drop-down {{ border: none; width: 24px; }}
         QComboBox QAbstractItemView {{ background: {of.card}; border: {_BORDER}px solid {of.line};

@@ -1593,6 +1593,10 @@
         <source>Without a window.</source>
         <translation>Ohne Fenster.</translation>
     </message>
+    <message>
+        <source>This computer does not offer it.</source>
+        <translation>Dieser Computer bietet das nicht an.</translation>
+    </message>
 </context>
 <context>
     <name>MachineCard</name>

@@ -1593,6 +1593,10 @@
         <source>Without a window.</source>
         <translation>Sin ventana.</translation>
     </message>
+    <message>
+        <source>This computer does not offer it.</source>
+        <translation>Este ordenador no lo ofrece.</translation>
+    </message>
 </context>
 <context>
     <name>MachineCard</name>

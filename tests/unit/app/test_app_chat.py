@@ -176,7 +176,7 @@ def test_a_failure_in_the_middle_is_said_and_half_an_answer_is_no_answer(page: C
     model.may_end.set()
     wait(lambda: "The swarm went away (try later)." in shown(page))
     assert "Good" not in shown(page)
-    assert [said.role for said in page._said] == ["user"]
+    assert [said.role for said in page.conversation] == ["user"]
 
 
 def test_a_wrong_token_is_said_in_the_gateways_words(page: ChatPage, link: FakeLink, server: GatewayServer) -> None:
@@ -191,7 +191,7 @@ def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words
     button(page, "Stop").click()
     assert {"Good", "Stopped."} <= set(shown(page))
     wait(model.is_cut.is_set)
-    assert page._said[-1].content == "Good"
+    assert page.conversation[-1].content == "Good"
 
 
 def test_a_new_conversation_forgets_the_old_one_even_while_it_is_answered(page: ChatPage, model: Words) -> None:

@@ -261,7 +261,8 @@ def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
     assert link.named("login.set") == [LoginParams(app=True)]
     link.answer("login.set", LoginStart(app=False, daemon=True, app_problem="no such folder"))
     assert not app.isChecked()
-    assert "No such folder." in shown(login)
+    assert not app.isEnabled()
+    assert "This computer does not offer it." in shown(login)
 
 
 @pytest.mark.parametrize("share", list(Share))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from potluck_app import words
+from potluck_app import daemon_texts, words
+from potluck_app.daemon_texts import translated
+from potluck_daemon import policy
 from potluck_daemon.control.schema import LoadStatus, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
 from potluck_daemon.states import Reason, State
+from PySide6.QtCore import QCoreApplication, QTranslator
 
 from potluck.errors import PotluckError
 
@@ -135,3 +139,34 @@ def test_memory_is_shown_against_the_limit_if_there_is_one() -> None:
 def test_failures_read_as_sentences_with_the_hint() -> None:
     error = PotluckError("the daemon is not running", hint="start it with: potluck start")
     assert words.failure(error) == "The daemon is not running. Start it with: potluck start."
+
+
+@pytest.mark.parametrize(
+    ("said", "german"),
+    [
+        ("Giving way to Hades II", "Macht Platz für Hades II"),
+        ("Giving way to Hades II, which fills the screen", "Macht Platz für Hades II im Vollbild"),
+        ("15 s after Hades II has ended", "15 s nach dem Ende von Hades II"),
+        ("Serving blocks 0:4 of demo", "Stellt die Blöcke 0:4 von demo bereit"),
+        ("cannot read /x: no such file", "cannot read /x: no such file"),
+    ],
+)
+def test_what_the_daemon_says_is_translated_if_it_follows_a_pattern(said: str, german: str) -> None:
+    translator = QTranslator()
+    assert translator.load("potluck_de", str(Path(__file__).parents[3] / "resources" / "translations"))
+    assert translated(said) == said
+    QCoreApplication.installTranslator(translator)
+    try:
+        assert translated(said) == german
+    finally:
+        QCoreApplication.removeTranslator(translator)
+
+
+def test_every_reason_of_the_policy_follows_a_pattern() -> None:
+    sentences = [
+        *policy._NEEDS_DEVICE.values(),
+        *(part for pair in policy._NOT_NOW.values() for part in pair),
+        *(f"Serving blocks {{blocks}} of {{model}} {how}" for how, _ in policy._SPARED.values()),
+        *(f"{said}; waiting a moment" for said in policy._OVER.values()),
+    ]
+    assert set(sentences) <= {template for _, template in daemon_texts._patterns()}
