@@ -15,22 +15,28 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before Qt is imported
 from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
 from potluck_app import language, words
+from potluck_app.chat import ChatPage
 from potluck_app.earnings import EarningsPage
 from potluck_app.link import DaemonLink
 from potluck_app.page import Page
+from potluck_app.when import WhenPage
 from potluck_app.window import MainWindow
 from potluck_daemon.control import schema
 from potluck_daemon.control.methods import earnings
 from potluck_daemon.states import State
-from PySide6.QtCore import QDeadlineTimer, QLocale
+from PySide6.QtCore import QDeadlineTimer, QLocale, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton, QWidget
 
 PATIENCE_MS = 60_000
 WORDS = {  # that a page shows once the daemon has answered
     "home": "Credit today",
     "earnings": "Energy and time",
+    "when": "At any time. Click hours or drag over them to leave them out.",
+    "limits": "Computes on",
+    "models": "Your swarms",
     "activity": "Today",
+    "chat": "Talk to demo-model",
     "diagnostics": "Not checked yet",
 }
 
@@ -103,6 +109,42 @@ def test_earnings_rise_as_a_client_signs_for_work_and_are_those_of_the_daemon(
         return words.credits(daemon.client.call(earnings.SUMMARY).week.earned) in shown(page)
 
     wait(is_shown)
+
+
+def test_an_hour_that_is_painted_out_is_obeyed_by_the_daemon_and_comes_back_with_undo(
+    window: MainWindow, daemon: DaemonProcess
+) -> None:
+    window.open("when")
+    page = window.page
+    assert isinstance(page, WhenPage)
+    wait(lambda: WORDS["when"] in shown(page))
+    everything = page._grid.hours
+    page._grid.setFocus()
+    QTest.keyClick(page._grid, Qt.Key.Key_Space)
+    wait(lambda: "Only in the filled hours." in shown(page))
+    assert "mon 01:00-24:00" in daemon.command("config", "get", "when.hours").stdout
+    press(page, "Undo")
+    wait(lambda: WORDS["when"] in shown(page))
+    assert page._grid.hours == everything
+    daemon.wait_state(State.SERVING)
+
+
+def test_a_chat_starts_its_gateway_and_streams_an_answer_that_is_paid_for(
+    window: MainWindow, daemon: DaemonProcess
+) -> None:
+    window.open("chat")
+    page = window.page
+    assert isinstance(page, ChatPage)
+    wait(lambda: WORDS["chat"] in shown(page))
+    tokens = daemon.status().tokens_today
+    field = page.findChild(QPlainTextEdit)
+    assert field is not None
+    field.setPlainText("Once upon a time there was")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    wait(lambda: any(said.startswith("Getting ready: ") for said in shown(page)))
+    wait(lambda: page.conversation[-1].role == "assistant")
+    assert page.conversation[-1].content
+    wait(lambda: daemon.status().tokens_today > tokens)
 
 
 def test_a_check_up_is_made_and_shown(window: MainWindow) -> None:
