@@ -86,7 +86,9 @@ class Devices(QWidget):
             self._again.start(_LOOK_MS)
 
     def measure(self) -> None:
-        self._page.ask(machine.MEASURE, None, self.show_machine)
+        """Nothing happens where nothing can compute; what to do about that is shown."""
+        if self._machine is None or self._machine.has_engine:
+            self._page.ask(machine.MEASURE, None, self.show_machine)
 
     def _draw(self) -> None:
         if self._machine is None:

@@ -5,13 +5,14 @@ The catalogue of pages is in `pages.py`; a page's own file is imported only when
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from potluck_daemon.control.schema import Method, Status
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app import theme, words
@@ -23,6 +24,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 _WIDEST = 860  # lines that are longer are hard to read
 _NEWS_MS = 8000
+_TAB = Qt.FocusPolicy.TabFocus
 _ELSEWHERE = ""  # stands for the method of a command that was given in the menu
 
 
@@ -89,6 +91,7 @@ class Page(QScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
         super().showEvent(event)
+        self.order_tabs()
         if self.AGAIN_MS:
             self._timer.start(self.AGAIN_MS)
 
@@ -104,12 +107,22 @@ class Page(QScrollArea):
             self._problems.pop(_ELSEWHERE, None)
             self._show_problems()
             done(result)
+            self.order_tabs()  # it may have drawn anew what the keyboard reaches
 
         def failed(error: PotluckError) -> None:
             self._problems[method.name] = words.failure(error)
             self._show_problems()
 
         self.link.call(method, params, done=answered, failed=failed)
+
+    def order_tabs(self) -> None:
+        """The Tab key goes from above to below, in whatever order widgets were made."""
+        for before, after in pairwise(self.stops()):
+            QWidget.setTabOrder(before, after)
+
+    def stops(self) -> list[QWidget]:
+        """What the Tab key reaches in the column and its head, hidden things included."""
+        return [widget for widget in _in_order(self._outer) if widget.focusPolicy() & _TAB]
 
     def complain(self, error: PotluckError) -> None:
         """Of a command that was not given on this page: said until something works again."""
@@ -134,3 +147,14 @@ class Page(QScrollArea):
         self._problems.clear()
         self._show_problems()
         self.refresh()
+
+
+def _in_order(layout: QLayout | None) -> Iterator[QWidget]:
+    """All widgets in it and in what it holds, as they stand on the screen."""
+    if layout is None:
+        return
+    for item in filter(None, map(layout.itemAt, range(layout.count()))):
+        widget = item.widget()
+        if widget is not None:
+            yield widget
+        yield from _in_order(widget.layout() if widget is not None else item.layout())

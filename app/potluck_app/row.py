@@ -30,7 +30,8 @@ class Row(QWidget):
         label.setBuddy(control)
         texts.addWidget(label)
         self._help = text("muted", kind=Type.CAPTION, said=help_text)
-        self._help.setVisible(bool(help_text))
+        if not help_text:
+            self._help.hide()
         texts.addWidget(self._help)
         texts.addWidget(self._problem)
         row = QHBoxLayout(self)

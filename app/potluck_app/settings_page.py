@@ -54,6 +54,13 @@ class SettingsForm(Page):
     def refresh(self) -> None:
         self.ask(settings.GET, None, self._show)
 
+    def order_tabs(self) -> None:
+        """The keyboard begins at the uppermost control."""
+        super().order_tabs()
+        first = next((widget for widget in self.stops() if widget.isVisibleTo(self)), None)
+        if first is not None:
+            self.setFocusProxy(first)
+
     def show_settings(self, found: dict[str, Setting]) -> None:
         """Called with all settings by key, when they were asked for and after each change."""
 
@@ -101,8 +108,6 @@ class SettingsForm(Page):
 
     def _add(self, key: str, field: Field) -> Row:
         field.row.control.setEnabled(False)  # until its value is known
-        if not self._fields:
-            self.setFocusProxy(field.row.control)
         self._fields[key] = field
         return field.row
 

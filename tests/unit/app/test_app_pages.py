@@ -33,8 +33,11 @@ from potluck_daemon.control.methods.earnings import (
     GroupParams,
 )
 from potluck_daemon.control.methods.health import Bundle, Examination, Finding, Severity
+from potluck_daemon.control.methods.machine import Device, LoginStart, Machine
+from potluck_daemon.control.methods.models import Models, ModelsFolder
 from potluck_daemon.control.methods.periods import Period
 from potluck_daemon.control.methods.programs import Place, Placed, PlaceParams, Programs
+from potluck_daemon.control.methods.swarms import JoinedSwarm, Swarms
 from potluck_daemon.control.schema import (
     EngineStatus,
     History,
@@ -45,7 +48,11 @@ from potluck_daemon.control.schema import (
     SwarmStatus,
     Transition,
 )
+from potluck_daemon.settings.page import settings_page
+from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.store import Loaded
 from potluck_daemon.states import Reason, State
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTableWidget, QWidget
 
@@ -70,6 +77,11 @@ ANSWERS: dict[str, object] = {
     ),
     "programs.running": Programs((), (), ()),
     "doctor.findings": Examination(),
+    "settings.get": settings_page(Loaded(Settings()), Path("/x/settings.toml"), {}),
+    "login.get": LoginStart(app=False, daemon=False),
+    "machine.get": Machine((Device("cpu", "Ryzen", 32 << 30, 30 << 30),), "cpu"),
+    "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
+    "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True),)),
     "logs": Logs("/x/potluckd.log", ("one", "two")),
 }
 ENTRY = Entry(1, 0.0, "payer", "payee", "demo", "ab", 7, 3)
@@ -290,6 +302,35 @@ def test_a_page_asks_anew_when_the_daemon_is_back() -> None:
     window.show_status(SERVING)
     assert len(link.named("earnings.series")) > before
     window.hide()
+
+
+def test_opening_pages_opens_no_window_beside_the_one(application: QApplication) -> None:
+    """A widget that is shown before it has its place flashes up as a window of its own."""
+    seen = Windows()
+    application.installEventFilter(seen)
+    window = MainWindow(FakeLink(ANSWERS))
+    window.show_status(replace(SERVING, reason=Reason.NO_SWARM, swarm=None))
+    window.show()
+    for entry in SIDEBAR:
+        window.show_status(SERVING)
+        window.open(entry.key)
+        QApplication.processEvents()
+    application.removeEventFilter(seen)
+    window.hide()
+    assert seen.shown == ["MainWindow"]
+
+
+class Windows(QObject):
+    """Notes every window that is shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 (Qt's name)
+        if event.type() is QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.shown.append(type(watched).__name__)
+        return False
 
 
 @pytest.mark.parametrize("key", [entry.key for entry in SIDEBAR])

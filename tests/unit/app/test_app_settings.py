@@ -229,9 +229,11 @@ def test_a_second_card_joins_the_one_that_is_taken_by_itself() -> None:
 
 
 def test_a_machine_without_an_engine_says_what_makes_one() -> None:
-    page = Page(FakeLink(ANSWERS), "")
-    devices = Devices(page, has_switches=False)
+    link = FakeLink(ANSWERS)
+    devices = Devices(Page(link, ""), has_switches=False)
     devices.show_machine(replace(MACHINE, has_engine=False))
+    devices.measure()
+    assert link.named("machine.measure") == []
     assert "potluck setup" in shown(devices)
     assert not devices._measure.isVisibleTo(devices)
 

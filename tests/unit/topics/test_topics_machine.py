@@ -14,6 +14,7 @@ from potluck_daemon.control.methods import machine, settings
 from potluck_daemon.control.methods.machine import Device, LoginParams
 from potluck_daemon.control.methods.settings import Change, SetParams
 from potluck_daemon.daemon import Daemon
+from potluck_daemon.environment import interpreter as interpreter_of_engine
 from potluck_daemon.measuring import Told
 from potluck_daemon.settings.places import Places
 
@@ -74,6 +75,17 @@ async def test_a_measurement_that_fails_says_why_and_keeps_the_old_one(ask: Ask,
     await ask(settings.SET, SetParams((Change("serve.python", "/nowhere/python"),)))
     await ask(machine.MEASURE)
     assert "cannot run /nowhere/python" in (await measured(ask)).problem
+
+
+async def test_without_an_environment_nothing_is_measured_and_that_is_told(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await ask(machine.GET)).has_engine
+    monkeypatch.setattr(interpreter_of_engine, "find_spec", lambda _: None)
+    assert not (await ask(machine.GET)).has_engine
+    with pytest.raises(ControlError, match="environment is missing"):
+        await ask(machine.MEASURE)
+    assert (await ask(machine.GET)).progress is None
 
 
 async def test_a_gpu_that_does_not_compute_is_not_the_best(daemon: Daemon) -> None:
