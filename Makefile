@@ -16,7 +16,7 @@ TESTS ?= tests --ignore=tests/system
 PYTEST := $(PY) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system check bench gpu soak screenshots manual installer setup clean system-packages
+.PHONY: help demo test test-system check bench gpu soak screenshots manual translations installer setup clean system-packages
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ screenshots: $(VENV)/.dev system-packages ## make the pictures of docs/screensho
 
 manual: $(VENV)/.dev ## write the manual pages and docs/commands.md anew, from the commands themselves
 	$(PY) -m potluck_daemon.cli.manual .
+
+translations: $(VENV)/.dev ## collect the app's texts for translators and compile what they wrote
+	@$(PY) .ci/translations
 
 installer: $(VENV)/.dev ## packages for people, into dist/
 	@$(PY) -m installer
