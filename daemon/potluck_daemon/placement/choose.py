@@ -21,9 +21,10 @@ from potluck_daemon.placement.price import Floats, Ints, best_places, mean_of
 from potluck_daemon.placement.swarm_map import SwarmMap
 
 CHECK_S = 15.0  # between two looks for a better place
-_MIN_GAIN = 0.003  # of the mean coverage; below, moves cost more than they bring
-_MIN_SHARE = 0.1  # of what a server bears: in a large swarm none gains more alone, and holes must be filled
-_MOVES_AT_A_TIME = 2.0  # expected of the whole swarm between two looks, in quiet times
+_MIN_SHARE = 0.12  # of what a server bears on the average: what gains less costs more than it brings
+_FAVOUR = 8  # chances are as this power of the gains: mostly those go who gain most by it
+_MOST_FAVOUR = 8.0  # that one other server counts: nobody who says so and does not go holds up the rest for long
+_MOVES_AT_A_TIME = 1.0  # expected of the whole swarm between two looks, in quiet times
 _WELL = 0.6  # of the mean coverage: where there is less because many failed at once, more go at a time
 _SHARE_AT_A_TIME = 0.5  # of what is lacking; all that wish to move have the same place in mind, and would be too many
 _ASKED = 128  # servers whose wish to move is computed; of more, a sample tells enough
@@ -62,11 +63,13 @@ def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, Move]:
         return {}
     at_rest = np.flatnonzero(swarm_map.at_rest)
     asked = at_rest[:: -(-len(at_rest) // _ASKED)]  # peers' ids are random, so that every n-th is a fair sample
-    of_all = _wishes(swarm_map, coverage, asked)[1].sum() * len(at_rest) / len(asked)
-    chance = np.minimum(1.0, _moves_at_a_time(swarm_map, coverage) * gain / np.maximum(of_all, gain).clip(1e-12))
+    wish = np.flatnonzero(gain)
+    others = (_wishes(swarm_map, coverage, asked)[1] / gain[wish, None]) ** _FAVOUR  # [wish, asked]
+    of_all = np.minimum(others, _MOST_FAVOUR).sum(axis=1) * len(at_rest) / len(asked)
+    chance = np.minimum(1.0, _moves_at_a_time(swarm_map, coverage) / np.maximum(of_all, 1.0))
     return {
-        int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(start[i])), float(gain[i]), float(chance[i]))
-        for i in np.flatnonzero(gain)
+        int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(start[i])), float(gain[i]), float(of_one))
+        for i, of_one in zip(wish, chance, strict=True)
     }
 
 
@@ -116,7 +119,7 @@ def rarest_missing(coverage: Floats, fetch_s: Floats) -> list[int]:
 def _wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints) -> tuple[Ints, Floats]:
     """Where these servers would go, and what that is worth; 0: not worth a move."""
     places = best_places(coverage, swarm_map.servers.rows(rows))
-    least = min(_MIN_GAIN, _MIN_SHARE * float(swarm_map.servers.throughput_tps.mean()) / mean_of(coverage))
+    least = _MIN_SHARE * float(swarm_map.servers.throughput_tps.mean()) / mean_of(coverage)
     return places.start, np.where(places.gain > least, places.gain, 0.0)
 
 

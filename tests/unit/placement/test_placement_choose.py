@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from placement_swarms import MODEL, own, server, swarm_map
-from potluck_daemon.placement.choose import Move, choose_span, load_order, next_move, prefetch_order
+from potluck_daemon.placement.choose import Move, choose_span, load_order, next_move, prefetch_order, single_moves
 from potluck_daemon.placement.swarm_map import SwarmMap
 
 from potluck.protocol.blocks import PeerId, Span
@@ -103,12 +103,23 @@ def large_swarm(crowd: int, thin: int) -> SwarmMap:
 
 
 @pytest.mark.parametrize(("crowd", "thin"), [(61, 55), (361, 340)])
-def test_in_quiet_times_two_are_expected_to_move_at_a_time(crowd: int, thin: int):
+def test_in_quiet_times_one_is_expected_to_move_at_a_time(crowd: int, thin: int):
     """Of a few hundred servers only a sample is asked what it would gain."""
     move = next_move(large_swarm(crowd, thin))
     assert move is not None
     assert move.target == Span(6, 12)
-    assert move.chance == pytest.approx(2 / crowd, rel=0.1)
+    assert move.chance == pytest.approx(1 / crowd, rel=0.1)
+
+
+def test_who_gains_more_by_a_move_is_much_likelier_to_go():
+    """Of sixty-one servers at 0:6, one bears twice as much as the others, and is worth more at 6:12."""
+    chances = []
+    for tps in (1.0, 2.0):
+        swarm = large_swarm(crowd=61, thin=50)
+        swarm.servers.throughput_tps[swarm.peers.index(PeerId("a7"))] = 2.0
+        moves = single_moves(swarm, np.flatnonzero(swarm.servers.throughput_tps == tps))
+        chances.append(max(move.chance for move in moves.values()))
+    assert chances[1] > 6 * chances[0] > 0
 
 
 def test_more_move_at_a_time_when_many_have_failed():

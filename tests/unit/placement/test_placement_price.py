@@ -40,7 +40,7 @@ def test_windows_are_worth_what_the_swarm_would_be(seed: int):
 
 
 def test_an_empty_block_far_away_does_not_drown_the_rest_in_rounding():
-    """Whoever fills the only hole is told its true worth: prices of empty blocks are 10^54 times those of others."""
+    """Whoever fills the only hole is told its true worth: prices of empty blocks are 10^217 times those of others."""
     others = np.full((1, NUM_BLOCKS), 100.0)
     others[0, 3] = 0.0
     server = Servers(np.array([0]), np.array([0]), np.array([2]), np.array([100.0]), np.zeros((1, NUM_BLOCKS)))
