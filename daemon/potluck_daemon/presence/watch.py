@@ -18,6 +18,7 @@ from potluck_daemon.states import Reason
 log = logging.getLogger(__name__)
 
 RETRY_S = 30.0
+_TELL_AGAIN_S = 0.5
 
 
 class Level(Enum):
@@ -86,9 +87,13 @@ class Watch:
         return running + tuple(ProbeStatus(name, ProbeState.OFF) for name in self._switched_off)
 
     async def close(self) -> None:
-        tasks = self._tasks
+        """A library may lose a cancellation, as `wait_for` does before Python 3.12; then it is told again."""
+        tasks = set(self._tasks)
         self._end_tasks()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while tasks:
+            _, tasks = await asyncio.wait(tasks, timeout=_TELL_AGAIN_S)
+            for task in tasks:
+                task.cancel()
 
     def _end_tasks(self) -> None:
         for task in self._tasks:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
 from helpers.made_processes import Clock
 from potluck_daemon.control.schema import ProbeState, ProbeStatus
+from potluck_daemon.presence import watch as watch_module
 from potluck_daemon.presence.agents import MAX_SOURCES, AgentReports
 from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.nvml import NvmlReader
@@ -252,6 +254,27 @@ class Stubborn:
 
 async def test_a_probe_that_fails_when_it_is_ended_does_not_hold_the_end_up() -> None:
     watched = Watched(Stubborn())
+    watched.watch.set_level(Level.URGENT)
+    await watched.changed.wait()
+    async with asyncio.timeout(60):
+        await watched.watch.close()
+
+
+class Deaf:
+    """Loses the first cancellation, as a library does in which it meets a result."""
+
+    name = "deaf"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        report(())
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+
+async def test_a_probe_that_loses_a_cancellation_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "_TELL_AGAIN_S", 0.001)
+    watched = Watched(Deaf())
     watched.watch.set_level(Level.URGENT)
     await watched.changed.wait()
     async with asyncio.timeout(60):
