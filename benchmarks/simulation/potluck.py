@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from potluck_daemon.placement.choose import (
+    AGAIN_S,
     CHECK_S,
     Move,
     choose_span,
@@ -54,6 +55,7 @@ class Potluck:
         self._next_check_s[due] = swarm.now_s + CHECK_S
         if len(due):
             for row, move in self._moves(swarm, due).items():
+                self._next_check_s[row] = swarm.now_s + (AGAIN_S if move.is_urgent else CHECK_S)
                 if swarm.rng.random() < move.chance:
                     self._move(swarm, row, move.target)
         self._prefetch(swarm, free)

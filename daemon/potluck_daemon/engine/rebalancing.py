@@ -30,13 +30,12 @@ from potluck_daemon.engine.in_thread import in_thread
 from potluck_daemon.engine.live_span import HAND_OVER_S, HURRIED_S, LiveSpan
 from potluck_daemon.engine.neighbours import Neighbours
 from potluck_daemon.engine.prefetching import Prefetching
-from potluck_daemon.placement.choose import CHECK_S, choose_span, load_order, next_move, single_moves
+from potluck_daemon.placement.choose import AGAIN_S, CHECK_S, choose_span, load_order, next_move, single_moves
 from potluck_daemon.placement.swarm_map import ModelSize, Own, SwarmMap
 
 log = logging.getLogger(__name__)
 
 _JITTER = 0.2  # of the pause between two looks: servers that started together must not look together for ever
-_AGAIN_S = 3.0  # after a move: others may have moved at the same time
 _PATIENT_LOOKS = 2  # at blocks that nobody serves and that others should go to
 _JOIN_PAUSE_S = (0.2, 2.0)  # between two choices of who begins, for whoever begins at the same time
 
@@ -139,6 +138,7 @@ class Rebalancer:
         self._rng = rng
         self._alarm = asyncio.Event()
         self._looks_in_vain = 0
+        self._is_urgent = False  # a move that chance did not let it make
         self._patience_s = HAND_OVER_S  # of the present move, with sessions
         self._task: asyncio.Task[None] | None = None
 
@@ -171,7 +171,7 @@ class Rebalancer:
                 log.warning("this server stays with blocks %s: %s", self._live.span, error, exc_info=True)
                 has_moved = False
                 await self._stay()
-            pause_s = _AGAIN_S if has_moved else CHECK_S
+            pause_s = AGAIN_S if has_moved or self._is_urgent else CHECK_S
 
     @property
     def _target(self) -> Span:
@@ -187,6 +187,7 @@ class Rebalancer:
 
     async def _look(self) -> bool:
         """Whether something was changed."""
+        self._is_urgent = False
         swarm_map = await self._looking.look(self._live.span)
         why = "the rest of what it joined for"
         if self._target == self._live.span:
@@ -211,6 +212,7 @@ class Rebalancer:
         self._looks_in_vain = self._looks_in_vain + 1 if move is None and swarm_map.has_holes else 0
         if self._looks_in_vain > _PATIENT_LOOKS:  # those whom the plan sends there do not go
             move = single_moves(swarm_map, np.array([swarm_map.me])).get(swarm_map.me)
+        self._is_urgent = move is not None and move.is_urgent
         return move.target if move is not None and self._rng.random() < move.chance else None
 
     async def _reach(self, order: Sequence[int], why: str) -> None:

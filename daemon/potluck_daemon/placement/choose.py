@@ -21,11 +21,12 @@ from potluck_daemon.placement.price import Floats, Ints, best_places, mean_of
 from potluck_daemon.placement.swarm_map import SwarmMap
 
 CHECK_S = 15.0  # between two looks for a better place
-_MIN_SHARE = 0.12  # of what a server bears on the average: what gains less costs more than it brings
+AGAIN_S = 3.0  # after a move, and while a move is urgent
+_MIN_SHARE = 0.14  # of what a server bears on the average: what gains less costs more than it brings
 _FAVOUR = 8  # chances are as this power of the gains: mostly those go who gain most by it
 _MOST_FAVOUR = 8.0  # that one other server counts: nobody who says so and does not go holds up the rest for long
 _MOVES_AT_A_TIME = 1.0  # expected of the whole swarm between two looks, in quiet times
-_WELL = 0.6  # of the mean coverage: where there is less because many failed at once, more go at a time
+_WELL = 0.85  # of the mean coverage: where there is less because many failed at once, more go at a time
 _SHARE_AT_A_TIME = 0.5  # of what is lacking; all that wish to move have the same place in mind, and would be too many
 _ASKED = 128  # servers whose wish to move is computed; of more, a sample tells enough
 
@@ -37,6 +38,7 @@ class Move:
     target: Span
     gain: float  # of the swarm's worth, in mean coverage
     chance: float
+    is_urgent: bool = False  # some blocks are thin: who has not gone now should look again soon
 
 
 def choose_span(swarm_map: SwarmMap) -> Span:
@@ -67,8 +69,9 @@ def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, Move]:
     others = (_wishes(swarm_map, coverage, asked)[1] / gain[wish, None]) ** _FAVOUR  # [wish, asked]
     of_all = np.minimum(others, _MOST_FAVOUR).sum(axis=1) * len(at_rest) / len(asked)
     chance = np.minimum(1.0, _moves_at_a_time(swarm_map, coverage) / np.maximum(of_all, 1.0))
+    is_urgent = bool(coverage.min() < _WELL * coverage.mean())
     return {
-        int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(start[i])), float(gain[i]), float(of_one))
+        int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(start[i])), float(gain[i]), float(of_one), is_urgent)
         for i, of_one in zip(wish, chance, strict=True)
     }
 

@@ -126,6 +126,13 @@ def test_more_move_at_a_time_when_many_have_failed():
     move = next_move(large_swarm(60, 4))
     assert move is not None
     assert 4 < 60 * move.chance < 28  # so many moves would make both halves equal
+    assert move.is_urgent
+
+
+def test_a_little_unevenness_is_not_urgent():
+    move = next_move(large_swarm(61, 55))
+    assert move is not None
+    assert not move.is_urgent
 
 
 def test_a_place_that_takes_longer_to_fetch_is_worth_less():
