@@ -71,6 +71,7 @@ async def test_a_newcomer_starts_the_daemon_and_a_swarm_from_the_window(screen: 
             await item.wait_tooltip("No swarm joined yet")
             menu = {entry.label: entry.enabled for entry in await item.menu()}
             assert menu["Pause for an hour"] is False
+            await asyncio.to_thread(press, screen, "space")  # "Continue", to the swarm
             await asyncio.to_thread(press, screen, "Tab", "space")  # past the field, to "Start a swarm"
             await item.wait_tooltip("Serving blocks 0:12 of demo-model")
         assert daemon.status().state is State.SERVING  # it does not need the app
