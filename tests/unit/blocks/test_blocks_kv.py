@@ -211,7 +211,7 @@ def test_untouched_memory_costs_nothing_and_a_large_freed_sequence_gives_it_back
         arena.keys[:, :, slots] = 1.0
         arena.values[:, :, slots] = 1.0
     held = anonymous_bytes() - before
-    assert 64 * 2**20 < held < 96 * 2**20
+    assert 60 * 2**20 < held < 96 * 2**20  # 64, but for what others gave back meanwhile
     memory.free(row.sequence)
     assert anonymous_bytes() - before < 16 * 2**20
 
