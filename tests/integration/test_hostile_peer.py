@@ -403,7 +403,7 @@ async def impostor(swarm: LocalSwarm, witness: Witness) -> AsyncIterator[Hostile
         await host.close()
 
 
-_CLIENTS = 6
+_CLIENTS = 40
 
 
 async def generate_through(impostor: HostileServer, swarm: LocalSwarm) -> tuple[torch.Tensor, list[PeerId]]:
