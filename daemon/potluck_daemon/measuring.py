@@ -17,6 +17,7 @@ import psutil
 
 from potluck_daemon.codec import CodecError, from_json, loads
 from potluck_daemon.control.methods.machine import Device, Machine
+from potluck_daemon.environment.machine import ask_nvidia
 
 log = logging.getLogger(__name__)
 
@@ -128,25 +129,10 @@ def _with_speed(device: Device, known: Device | None) -> Device:
 
 
 def _nvidia() -> list[Device]:
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return []
-    try:
-        found = []
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-            name = str(pynvml.nvmlDeviceGetName(handle))
-            found.append(Device(f"cuda:{index}", name, int(memory.total), int(memory.free)))
-        return found
-    except pynvml.NVMLError as error:
-        log.debug("GPUs are not told: %s", error)
-        return []
-    finally:
-        pynvml.nvmlShutdown()
+    asked = ask_nvidia()
+    if asked.problem:
+        log.debug("GPUs are not told: %s", asked.problem)
+    return [Device(f"cuda:{index}", gpu.name, gpu.memory_bytes, gpu.free_bytes) for index, gpu in enumerate(asked.gpus)]
 
 
 def _processor() -> str:

@@ -79,8 +79,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         machine = look()
         plan = Plan(store, machine, _choice(args, machine), visit(store.root), args.wheels, args.index)
-        _announce(plan, terminal, quiet=args.json)
-        set_up(plan, _silent if args.json else Bar(terminal))
+        _make(plan, terminal, quiet=args.json)
     return _report(args, _in_use(store), terminal)
 
 
@@ -95,7 +94,12 @@ def make_engine(*, quiet: bool) -> None:
     terminal = Terminal(sys.stdout)
     store, machine = Store(find_places().engines.resolve()), look()
     plan = Plan(store, machine, choose_variant(machine), visit(store.root))
-    _announce(plan, terminal, quiet=quiet)
+    _make(plan, terminal, quiet=quiet)
+
+
+def _make(plan: Plan, terminal: Terminal, *, quiet: bool) -> None:
+    if not quiet:
+        _announce(plan, terminal)
     set_up(plan, _silent if quiet else Bar(terminal))
 
 
@@ -134,9 +138,7 @@ def _choice(args: argparse.Namespace, machine: Machine) -> Choice:
     return Choice(VARIANTS[args.variant], "as you asked")
 
 
-def _announce(plan: Plan, terminal: Terminal, *, quiet: bool) -> None:
-    if quiet:
-        return
+def _announce(plan: Plan, terminal: Terminal) -> None:
     variant = plan.choice.variant
     size = f"{variant.download_bytes / 1e9:.1f} GB to fetch at most, {variant.disk_bytes / 1e9:.0f} GB on the disk"
     terminal.line(f"{plan.choice.why}: torch {TORCH}, variant {variant.name} ({size})")

@@ -32,6 +32,7 @@ class Gpu:
     capability: tuple[int, int] | None = None
     target: str = ""
     is_integrated: bool = False
+    free_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,9 @@ def _nvidia_gpu(handle: object) -> Gpu:
         capability = tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle))
     except pynvml.NVMLError:
         capability = None
-    memory_bytes = int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
-    return Gpu(Vendor.NVIDIA, str(pynvml.nvmlDeviceGetName(handle)), memory_bytes, capability)
+    memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
+    name = str(pynvml.nvmlDeviceGetName(handle))
+    return Gpu(Vendor.NVIDIA, name, int(memory.total), capability, free_bytes=int(memory.free))
 
 
 def _from_kernel(sysfs: Path) -> Iterator[Gpu]:
