@@ -85,7 +85,7 @@ async def test_a_session_over_blocks_that_stay_goes_on_through_a_whole_slide(
     assert is_close(await newcomer.step(0, 30), expected(Span(2, 4), 2, 30))
     for each in (session, newcomer):
         await each.client.close()
-    assert sliding.used_pages == 0
+    await until(lambda: sliding.used_pages == 0)
 
 
 async def test_a_session_over_blocks_that_go_is_told_to_leave_and_waited_for(
