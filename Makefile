@@ -13,7 +13,7 @@ SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
 TESTS ?= tests --ignore=tests/system
-PYTEST := $(PY) -m pytest -q
+PYTEST := $(PY) -m pytest -q -rfER
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-system check bench gpu soak screenshots manual translations installer setup clean system-packages
