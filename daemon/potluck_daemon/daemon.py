@@ -35,7 +35,7 @@ from potluck_daemon.control.server import ControlServer
 from potluck_daemon.counters import TokenCounts, count, stopped
 from potluck_daemon.display import download, load_status, served, swarm_status
 from potluck_daemon.energy import Power
-from potluck_daemon.environment.interpreter import engine_python
+from potluck_daemon.environment.interpreter import engine_python, has_torch
 from potluck_daemon.history import HistoryFile
 from potluck_daemon.instance import InstanceLock
 from potluck_daemon.ledger.clerk import Clerk
@@ -360,6 +360,7 @@ class Daemon:
             is_pause_at_once=pause is not None and pause.at_once,
             is_enabled=settings.serve.enabled,
             has_swarm=swarm is not None,
+            has_engine=self._supervisor.pid is not None or has_torch(self.engine_python),
             is_memory_short=bool(presence.evidence) and available_memory_bytes() < settings.yield_.reserve_mb << 20,
             is_settled=self._watch.is_settled,
         )
@@ -484,7 +485,7 @@ class Daemon:
 _ASLEEP = frozenset(
     {
         *(Reason.USER, Reason.TIMER, Reason.NO_SWARM, Reason.SWITCHED_OFF, Reason.SCHEDULE, Reason.DISK),
-        *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP),
+        *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP, Reason.NO_ENGINE),
     }
 )
 

@@ -8,6 +8,7 @@ The first row that applies wins. "Rung" is how far down the ladder the engine sh
     paused by the user                       paused     user, timer                  ended
     paused for the memory                    paused     timer                        offloaded, then ended
     no swarm joined / serving switched off   idle       no_swarm, switched_off       ended
+    there is nothing to compute with         idle       no_engine                    ended
     the computer is about to sleep           yielded    sleep                        ended
     somebody needs the device                yielded    game, full_screen, ...       offloaded, later ended
     outside of the schedule, a day's cap     idle       schedule, cost_cap, ...      ended
@@ -151,6 +152,7 @@ class Inputs:
     is_pause_at_once: bool = False  # the memory is wanted at once; the engine ends after that
     is_enabled: bool = True
     has_swarm: bool = True
+    has_engine: bool = True  # there is an environment to start it in
     is_memory_short: bool = False
     is_settled: bool = True  # every probe has had time for a first look
 
@@ -249,6 +251,7 @@ def has_game(presence: Presence) -> bool:
 def _wish(inputs: Inputs, now: float) -> _Wish:
     return (
         _switched_off(inputs)
+        or _without_engine(inputs)
         or _asleep(inputs.presence.evidence)
         or _climbing_down(inputs, now, _NEEDS_DEVICE)
         or _barred(inputs)
@@ -285,6 +288,13 @@ def _switched_off(inputs: Inputs) -> _Wish | None:
         text = "Serving is switched off in the settings"
         return _Wish(State.IDLE, Reason.SWITCHED_OFF, text, Rung.ENDED, "when you switch serve.enabled on")
     return None
+
+
+def _without_engine(inputs: Inputs) -> _Wish | None:
+    if inputs.has_engine:
+        return None
+    text, ends = "The engine is not installed yet", "when it is set up"
+    return _Wish(State.IDLE, Reason.NO_ENGINE, text, Rung.ENDED, ends, wake_in_s=CHECK_INTERVAL_S)
 
 
 def _asleep(evidence: Iterable[Evidence]) -> _Wish | None:

@@ -46,6 +46,7 @@ class Reason(StrEnum):
     START_UP = "start_up"  # the daemon has just started
     NO_SWARM = "no_swarm"
     SWITCHED_OFF = "switched_off"  # `serve.enabled = false` in the settings
+    NO_ENGINE = "no_engine"  # the engine's environment is not there yet
     USER = "user"  # paused until resumed
     TIMER = "timer"  # paused until a time
     SLEEP = "sleep"  # the computer is about to sleep

@@ -47,6 +47,7 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
         (inputs(Phase.OFFLOADED, is_paused=True), State.PAUSED, Reason.USER, Order.STOP),
         (inputs(Phase.ENDED, has_swarm=False), State.IDLE, Reason.NO_SWARM, Order.NOTHING),
         (inputs(Phase.ENDED, is_enabled=False), State.IDLE, Reason.SWITCHED_OFF, Order.NOTHING),
+        (inputs(Phase.ENDED, has_engine=False), State.IDLE, Reason.NO_ENGINE, Order.NOTHING),
         (inputs(presence=PLAYING), State.DRAINING, Reason.GAME, Order.OFFLOAD),
         (inputs(Phase.OFFLOADING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.NOTHING),
         (inputs(Phase.OFFLOADED, presence=PLAYING), State.YIELDED, Reason.GAME, Order.NOTHING),
