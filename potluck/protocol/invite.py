@@ -26,6 +26,7 @@ _INVITE = re.compile(r"potluck(\d{1,4}):([A-Za-z0-9_-]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _PREFIX = re.compile(r"[A-Za-z0-9_/-]{1,160}")  # no dot and no space: they separate block uids
 _BOOTSTRAP = re.compile(r"(?:/[A-Za-z0-9.:%_-]{1,120}){2,16}/p2p/[1-9A-HJ-NP-Za-km-z]{40,64}")
+_FIELD_HINTS = {"bootstrap address": "copy it as `potluck bootstrap` prints it, with the id after /p2p/"}
 _PASTE_HINT = "copy the whole line again, from `potluck1:` to its end; `potluck swarm invite` prints it"
 
 
@@ -124,13 +125,13 @@ def _checked(swarm: Swarm) -> Swarm:
         "number of blocks": type(swarm.num_blocks) is int and 1 <= swarm.num_blocks <= MAX_BLOCKS,
         "prefix": isinstance(swarm.prefix, str) and _PREFIX.fullmatch(swarm.prefix),
         "revision": _is_text(swarm.revision, 200),
-        "bootstrap peers": len(peers) <= MAX_BOOTSTRAP_PEERS
+        "bootstrap address": len(peers) <= MAX_BOOTSTRAP_PEERS
         and all(isinstance(peer, str) and _BOOTSTRAP.fullmatch(peer) for peer in peers),
         "key": key is None or (isinstance(key, bytes) and len(key) == KEY_BYTES),
     }
     for field, holds in rules.items():
         if not holds:
-            raise UsageError(f"a swarm cannot have this {field}")
+            raise UsageError(f"a swarm cannot have this {field}", hint=_FIELD_HINTS.get(field))
     return swarm
 
 

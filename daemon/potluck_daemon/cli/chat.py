@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon.cli.connect import daemon
+from potluck_daemon.cli.connect import daemon, wait_until_found
 from potluck_daemon.cli.options import add_json, positive, print_json
 from potluck_daemon.cli.terminal import Style, Terminal
 from potluck_daemon.control.client import ControlClient
@@ -66,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 def wait_until_ready(client: ControlClient, swarm: str, terminal: Terminal | None) -> GatewayStatus:
     """Start the gateway and wait, showing what it does. Raises PotluckError."""
+    wait_until_found(client)
     status, shown = client.call(gateway.START, StartParams(swarm)), ""
     while status.state is GatewayState.STARTING:
         if terminal is not None and terminal.is_interactive and status.step != shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -10,13 +11,17 @@ from potluck.errors import PotluckError
 from potluck.protocol.invite import decode_invite
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_daemon.control.client import ControlClient, ControlError, DaemonAwayError
 from potluck_daemon.control.schema import Hello, Status
 from potluck_daemon.settings.places import find_socket
+from potluck_daemon.states import State
 
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 30.0
+FOUND_TIMEOUT_S = 60.0  # for an engine that starts
+_FOUND_POLL_S = 0.2
 _POLL_S = 0.05
+_ON_ITS_WAY = (State.STARTING, State.JOINING)
 
 
 def daemon() -> ControlClient:
@@ -43,13 +48,30 @@ def status_or_none() -> Status | None:
 
 
 def with_own_daemon(swarm: Swarm) -> Swarm:
-    """`swarm` with this user's daemon among those to ask, if it serves the swarm now."""
+    """`swarm` with this user's daemon among those to ask, if it serves the swarm now or is about to."""
+    client = ControlClient(find_socket())
     try:
-        served = decode_invite(ControlClient(find_socket()).call(schema.INVITE).invite)
+        if not swarm.bootstrap_peers:  # nobody but our own daemon can be asked
+            wait_until_found(client)
+        served = decode_invite(client.call(schema.INVITE).invite)
     except PotluckError:  # no daemon, or it serves nothing yet
         return swarm
     is_same = (served.prefix, served.membership_key) == (swarm.prefix, swarm.membership_key)
     return served if is_same else swarm
+
+
+def wait_until_found(client: ControlClient) -> None:
+    """Return when others could find the swarm that the daemon serves, or when nothing is on its way to that.
+
+    Raises:
+        DaemonAwayError: no daemon runs.
+    """
+    deadline = time.monotonic() + FOUND_TIMEOUT_S
+    while client.call(schema.STATUS).state in _ON_ITS_WAY and time.monotonic() < deadline:
+        with contextlib.suppress(ControlError):  # nobody to ask yet
+            client.call(schema.INVITE)
+            return
+        time.sleep(_FOUND_POLL_S)
 
 
 def wait_until_ended() -> None:
