@@ -1,4 +1,4 @@
-"""Speak to the daemon: typed calls and the event stream, synchronously, over its Unix socket.
+"""Speak to the daemon: typed calls and the event stream, synchronously, over its Unix socket or another line to it.
 
 For the command line and the app's worker thread. One connection a call: a call takes about a millisecond, and a
 daemon that was restarted in between is simply found again.
@@ -6,12 +6,13 @@ daemon that was restarted in between is simply found again.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import socket
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from potluck.errors import PotluckError
 from potluck_daemon.codec import CodecError, dumps, from_json, loads, to_json
@@ -35,27 +36,29 @@ class ControlError(PotluckError):
     """The daemon refused or failed the call; `message` and `hint` are its own."""
 
 
-class ControlClient:
-    """Calls to the daemon at `path`."""
+class Line(Protocol):
+    """A way to a daemon."""
 
-    def __init__(self, path: Path, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
-        self._path = path
+    def connection(self, timeout_s: float) -> contextlib.AbstractContextManager[http.client.HTTPConnection]:
+        """For one request. Raises DaemonAwayError if it is not answered; `timeout_s` is for each wait."""
+
+
+class ControlClient:
+    """Calls to the daemon at `place`: its socket, or another line to it."""
+
+    def __init__(self, place: Path | Line, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
+        self._line = SocketLine(place) if isinstance(place, Path) else place
         self._timeout_s = timeout_s
 
     def call(self, method: Method[P, R], params: P | None = None) -> R:
         """Raises DaemonAwayError or ControlError. `params` None stands for an empty parameter object."""
         wanted = to_json(params if params is not None else Empty())
         body = dumps({"jsonrpc": "2.0", "id": 1, "method": method.name, "params": wanted})
-        headers = {"Host": schema.HOST, "Content-Type": "application/json", "Connection": "close"}
-        connection = _UnixConnection(self._path, self._timeout_s)
-        try:
+        headers = {"Host": schema.HOST, "Content-Type": "application/json"}
+        with self._line.connection(self._timeout_s) as connection:
             connection.request("POST", schema.RPC_PATH, body, headers)
             answer = connection.getresponse()
             return _result(method, answer.status, answer.read())
-        except (OSError, http.client.HTTPException) as error:
-            raise _away(self._path, error) from error
-        finally:
-            connection.close()
 
     def hello(self, client: str) -> schema.Hello:
         """Ask for the API's version first.
@@ -79,13 +82,25 @@ class ControlClient:
         Raises:
             DaemonAwayError: the daemon is not there, or fell silent.
         """
-        connection = _UnixConnection(self._path, EVENT_TIMEOUT_S)
-        try:
+        with self._line.connection(EVENT_TIMEOUT_S) as connection:
             connection.request("GET", schema.EVENTS_PATH, headers={"Host": schema.HOST})
             answer = connection.getresponse()
             if answer.status != 200:
                 raise ControlError(_refusal(answer.read()))
             yield from _read_events(answer, is_wanted or (lambda _: True))
+
+
+class SocketLine:
+    """A Unix socket: one connection a request."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextlib.contextmanager
+    def connection(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
+        connection = _UnixConnection(self._path, timeout_s)
+        try:
+            yield connection
         except (OSError, http.client.HTTPException) as error:
             raise _away(self._path, error) from error
         finally:
