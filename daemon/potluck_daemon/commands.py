@@ -23,7 +23,9 @@ from potluck_daemon.topics.machine import MachineTopic
 from potluck_daemon.topics.models import ModelsTopic
 from potluck_daemon.topics.programs import ProgramsTopic
 from potluck_daemon.topics.settings import SettingsTopic, change_settings
+from potluck_daemon.topics.setup import SetupTopic
 from potluck_daemon.topics.swarms import SwarmsTopic
+from potluck_daemon.topics.updates import UpdatesTopic
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
@@ -41,6 +43,8 @@ TOPICS = (
         ContributionTopic,
         ModelsTopic,
         GatewayTopic,
+        UpdatesTopic,
+        SetupTopic,
     ),
 )
 
@@ -51,6 +55,16 @@ class Commands:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._topics = tuple(topic(daemon) for topic in TOPICS)
+
+    def tick(self, now: float) -> None:
+        """Called every few seconds. `now`: Unix seconds."""
+        for topic in self._topics:
+            topic.tick(now)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a status page should say."""
+        return tuple(filter(None, (topic.notice for topic in self._topics)))
 
     async def close(self) -> None:
         """End what methods began."""

@@ -76,6 +76,7 @@ class Daemon:
 
     def __init__(self, places: Places, *, group: str | None, environment: Mapping[str, str] = os.environ) -> None:
         self.environment = environment
+        self.places = places
         self._lock = InstanceLock(places.lock_file)
         self._manager = ServiceManager(environment)
         self._settings = AcceptedSettings(places.settings_file, places.accepted_settings_file, environment)
@@ -105,7 +106,6 @@ class Daemon:
         self._page = MetricsPage(lambda: families(self.status(), self._supervisor.facts.report.metrics))
         self._turning_page: asyncio.Task[None] | None = None
         self._watch = self._new_watch()
-        self.places = places
         self.loaded = Loaded(Settings())  # the settings that are obeyed
         self.measuring = Measuring((), 0.0)
         self.contribution = ContributionBook(places.contribution_file)
@@ -212,6 +212,10 @@ class Daemon:
             raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
         return replace(swarm, bootstrap_peers=peers)
 
+    def publish(self, event: str, value: object) -> None:
+        """To all who read events: one of `schema.EVENT_TYPES`."""
+        self._broadcast.publish(event, value)
+
     @property
     def engine_python(self) -> str:
         """The interpreter of the processes that compute for us."""
@@ -266,7 +270,11 @@ class Daemon:
             duty=self._decision.duty if self._decision else 1.0,
             use=self._budget.status(self._wanted.settings.limits),
             probes=self._watch.statuses(),
-            notices=self._wanted.notices + tuple(filter(None, (self._state_notice, self.clerk.notice))),
+            notices=(
+                *self._wanted.notices,
+                *filter(None, (self._state_notice, self.clerk.notice)),
+                *self._commands.notices,
+            ),
             loading=download(self._supervisor.facts),
             network=report.network,
         )
@@ -312,13 +320,14 @@ class Daemon:
         self._count_tokens()
         self.count_given()
         self._end_expired_pause()
-        inputs = self._inputs()
+        python = self.engine_python
+        inputs = self._inputs(python)
         if inputs.finish_left_s is not None and is_finished(inputs):
             self._is_ending = True
             inputs = replace(inputs, is_ending=True)
             self.wake()
         decision = decide(inputs, time.monotonic())
-        self._supervisor.obey(decision.order, self._wanted.launch, self.engine_python, self.engine_environment())
+        self._supervisor.obey(decision.order, self._wanted.launch, python, self.engine_environment())
         self._supervisor.throttle(decision.duty)
         self._supervisor.limit_network(network_caps(self._wanted.settings, inputs.presence))
         self._tell_probes()
@@ -342,14 +351,14 @@ class Daemon:
         else:
             self.clerk.hear(message)
 
-    def _inputs(self) -> Inputs:
+    def _inputs(self, python: str) -> Inputs:
         settings = self._wanted.settings
         presence = self._watch.presence
         pause = self._memory.state.pause
         swarm = self._wanted.swarm
         return Inputs(
             limits=_limits(settings),
-            engine=self._supervisor.view(swarm.model if swarm else "", self._wanted.launch),
+            engine=self._supervisor.view(swarm.model if swarm else "", self._wanted.launch, python),
             presence=presence,
             bars=self._budget.bars(settings, may_download=self._supervisor.pid is None),
             is_ending=self._is_ending,
@@ -360,7 +369,7 @@ class Daemon:
             is_pause_at_once=pause is not None and pause.at_once,
             is_enabled=settings.serve.enabled,
             has_swarm=swarm is not None,
-            has_engine=self._supervisor.pid is not None or has_torch(self.engine_python),
+            has_engine=self._supervisor.pid is not None or has_torch(python),
             is_memory_short=bool(presence.evidence) and available_memory_bytes() < settings.yield_.reserve_mb << 20,
             is_settled=self._watch.is_settled,
         )
@@ -463,6 +472,7 @@ class Daemon:
                 self._remember()
                 self._memory.save_if_due()
             self.contribution.save_if_due()
+            self._commands.tick(time.time())
 
     async def count_use(self) -> None:
         """Traffic and energy up to now, unless that was just done; a cap that is reached does not wait."""

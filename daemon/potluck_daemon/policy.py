@@ -293,8 +293,8 @@ def _switched_off(inputs: Inputs) -> _Wish | None:
 def _without_engine(inputs: Inputs) -> _Wish | None:
     if inputs.has_engine:
         return None
-    text, ends = "The engine is not installed yet", "when it is set up"
-    return _Wish(State.IDLE, Reason.NO_ENGINE, text, Rung.ENDED, ends, wake_in_s=CHECK_INTERVAL_S)
+    text, ends = "The engine is not set up yet", "when you set it up: in the app, or with `potluck setup`"
+    return _Wish(State.IDLE, Reason.NO_ENGINE, text, Rung.ENDED, ends)
 
 
 def _asleep(evidence: Iterable[Evidence]) -> _Wish | None:

@@ -32,8 +32,8 @@ def read_wanted(loaded: Loaded, places: Places, *, port: int) -> Wanted:
 
 
 def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
-    """Changes when one of the files does."""
-    return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file))
+    """Changes when one of the files does, or when the engine's environment is made or exchanged."""
+    return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file, places.engine_manifest))
 
 
 def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Launch:

@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from potluck_daemon.environment import plan as planning
 from potluck_daemon.environment import setup
+from potluck_daemon.control.methods.setup import Progress, Step
 from potluck_daemon.environment.machine import Machine, look
+from potluck_daemon.environment.plan import Plan, is_outdated
 from potluck_daemon.environment.preflight import visit
-from potluck_daemon.environment.setup import Plan, PreflightError, Progress, Step, is_outdated, set_up
+from potluck_daemon.environment.setup import PreflightError, set_up
 from potluck_daemon.environment.store import Store, interpreter
 from potluck_daemon.environment.variants import choose_variant
 
@@ -24,7 +27,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     offered.mkdir()
     wheels = [make_wheel(offered, name, filling=name.encode() * 1000) for name in ("one", "two")]
     requirements = lock(tmp_path / "cpu.txt", *wheels)
-    monkeypatch.setattr(setup, "requirements_of", lambda variant: requirements)
+    monkeypatch.setattr(planning, "requirements_of", lambda variant: requirements)
     store = Store(tmp_path / "engines")
     machine = Machine(glibc=look().glibc, architecture=look().architecture, python=look().python)
     return Plan(store, machine, choose_variant(machine), visit(store.root), wheels=offered)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from potluck.errors import UsageError
 from potluck_daemon.cli.doctor import lines
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
-from potluck_daemon.doctor.finding import Finding, Severity
+from potluck_daemon.control.methods.setup import BeginParams, Progress, SetupState, Step
+from potluck_daemon.doctor.finding import Severity
 from potluck_daemon.environment.interpreter import engine_python, has_torch
-from potluck_daemon.environment.machine import Machine, look
-from potluck_daemon.environment.preflight import examine, visit
-from potluck_daemon.environment.setup import Plan, Progress, Step, is_outdated, set_up, try_environment
-from potluck_daemon.environment.store import Store, read_manifest
-from potluck_daemon.environment.variants import TORCH, VARIANTS, Choice, choose_variant
+from potluck_daemon.environment.machine import look
+from potluck_daemon.environment.plan import Plan, make_plan
+from potluck_daemon.environment.setup import roll_back, set_up
+from potluck_daemon.environment.state import read_state
+from potluck_daemon.environment.store import Store
+from potluck_daemon.environment.variants import TORCH, VARIANTS
 from potluck_daemon.settings.places import Places, find_places
 from potluck_daemon.settings.store import load
 
@@ -32,36 +33,27 @@ EXAMPLES = """\
   potluck setup --variant cpu --folder /mnt/big/potluck
   potluck setup --rollback"""
 
+_BY = "`potluck setup`"
 _TELL_EVERY_S = 1.0  # where nothing can be drawn over
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """`outdated`: this version of Potluck comes with other packages; the old ones go on working."""
-
-    ready: bool
-    folder: str
-    variant: str
-    devices: tuple[str, ...]
-    outdated: bool
-    findings: tuple[Finding, ...] = ()
-
-
-RESULT = Environment
+RESULT = SetupState
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", action="store_true", help="look only: what fits this machine, and what is in the way"
     )
-    parser.add_argument("--variant", choices=VARIANTS, help="this build of torch instead of the one that fits best")
+    parser.add_argument(
+        "--variant", choices=VARIANTS, default="", help="this build of torch instead of the one that fits best"
+    )
     parser.add_argument(
         "--folder", type=Path, metavar="DIR", help="where the environment shall lie, gigabytes of it (only at first)"
     )
     parser.add_argument(
         "--wheels", type=Path, metavar="DIR", help="take all packages from this folder, without a network"
     )
-    parser.add_argument("--index", metavar="URL", default="", help="where torch's builds for your GPU are offered")
+    parser.add_argument(
+        "--index", metavar="URL", default="", help="where torch's builds are offered; also the setting setup.index"
+    )
     parser.add_argument("--rollback", action="store_true", help="use the environment before the current one again")
     add_json(parser, "what is in use")
 
@@ -72,15 +64,14 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.wheels} is no folder", hint="--wheels names a folder with .whl files")
     if args.check:
         return _check(args, places, terminal)
-    store = Store(_root(places, args.folder))
+    on_progress = _silent if args.json else Bar(terminal)
     if args.rollback:
-        with store.lock():
-            try_environment(store.roll_back())
+        roll_back(Store(places.engines.resolve()), _BY, on_progress)
     else:
-        machine = look()
-        plan = Plan(store, machine, _choice(args, machine), visit(store.root), args.wheels, args.index)
+        index = args.index or load(places.settings_file).settings.setup.index
+        plan = make_plan(places, look(), args.variant, args.folder, wheels=args.wheels, index=index, by=_BY)
         _make(plan, terminal, quiet=args.json)
-    return _report(args, _in_use(store), terminal)
+    return _report(args, places, terminal)
 
 
 def lacks_engine(places: Places) -> bool:
@@ -91,10 +82,9 @@ def lacks_engine(places: Places) -> bool:
 
 def make_engine(*, quiet: bool) -> None:
     """What `potluck setup` does without options. Raises PotluckError."""
-    terminal = Terminal(sys.stdout)
-    store, machine = Store(find_places().engines.resolve()), look()
-    plan = Plan(store, machine, choose_variant(machine), visit(store.root))
-    _make(plan, terminal, quiet=quiet)
+    places = find_places()
+    index = load(places.settings_file).settings.setup.index
+    _make(make_plan(places, look(), "", None, index=index, by=_BY), Terminal(sys.stdout), quiet=quiet)
 
 
 def _make(plan: Plan, terminal: Terminal, *, quiet: bool) -> None:
@@ -104,38 +94,18 @@ def _make(plan: Plan, terminal: Terminal, *, quiet: bool) -> None:
 
 
 def _check(args: argparse.Namespace, places: Places, terminal: Terminal) -> int:
-    machine = look()
-    choice = _choice(args, machine)
-    found = tuple(examine(machine, choice, visit(args.folder or places.engines.resolve())))
-    works = not any(finding.severity is Severity.ERROR for finding in found)
+    state = _state(places, BeginParams(args.variant, str(args.folder or "")))
     if args.json:
-        print_json(_in_use(Store(places.engines), found))
+        print_json(state)
     else:
-        for finding in found:
+        for finding in state.findings:
             for line in lines(finding, terminal):
                 terminal.line(line)
-    return 0 if works else 1
+    return 0 if all(finding.severity is not Severity.ERROR for finding in state.findings) else 1
 
 
-def _root(places: Places, folder: Path | None) -> Path:
-    """Where environments lie. The first time, a link may lead to a folder of the user's choice."""
-    usual = places.engines
-    if folder is None:
-        return usual.resolve()
-    chosen = folder.expanduser().absolute() / "potluck-engines"
-    if usual.exists() and usual.resolve() != chosen.resolve():
-        raise UsageError(f"the environment lies in {usual.resolve()} already", hint=f"remove that first: rm -r {usual}")
-    if not usual.is_symlink():
-        chosen.mkdir(parents=True, exist_ok=True)
-        usual.parent.mkdir(parents=True, exist_ok=True)
-        usual.symlink_to(chosen)
-    return chosen
-
-
-def _choice(args: argparse.Namespace, machine: Machine) -> Choice:
-    if args.variant is None:
-        return choose_variant(machine)
-    return Choice(VARIANTS[args.variant], "as you asked")
+def _state(places: Places, asked: BeginParams) -> SetupState:
+    return read_state(places, load(places.settings_file).settings.serve.python, look(), asked)
 
 
 def _announce(plan: Plan, terminal: Terminal) -> None:
@@ -176,17 +146,10 @@ def _silent(progress: Progress) -> None:
     pass
 
 
-def _in_use(store: Store, findings: tuple[Finding, ...] = ()) -> Environment:
-    folder = store.current()
-    made = read_manifest(folder) if folder is not None else None
-    if folder is None or made is None:
-        return Environment(False, "", "", (), False, findings)
-    return Environment(True, str(folder), made.variant, made.devices, is_outdated(store), findings)
-
-
-def _report(args: argparse.Namespace, environment: Environment, terminal: Terminal) -> int:
+def _report(args: argparse.Namespace, places: Places, terminal: Terminal) -> int:
+    state = _state(places, BeginParams())
     if args.json:
-        print_json(environment)
+        print_json(state)
     else:
-        terminal.line(f"ready: the engine computes on {', '.join(environment.devices)}")
+        terminal.line(f"ready: the engine computes on {', '.join(state.devices)}")
     return 0

@@ -18,7 +18,7 @@ from potluck.errors import PotluckError
 from potluck_daemon.codec import CodecError, dumps, from_json, loads, to_json
 from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import agree
-from potluck_daemon.control.schema import Empty, Method, Status, Transition
+from potluck_daemon.control.schema import Empty, Event, Method
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -73,8 +73,8 @@ class ControlClient:
             raise ControlError(agreement.text, hint=agreement.advice)
         return hello
 
-    def events(self, is_wanted: Callable[[object], bool] | None = None) -> Iterator[Status | Transition]:
-        """Statuses and transitions as they happen, the present status first; ends when the daemon does.
+    def events(self, is_wanted: Callable[[object], bool] | None = None) -> Iterator[Event]:
+        """What happens, the present status first; ends when the daemon does.
 
         Args:
             is_wanted: told what an event says before it is made an object; one that is not wanted costs little.
@@ -162,9 +162,7 @@ def _refusal(body: bytes) -> str:
     return f"the daemon refused the request: {text or 'no reason given'}"
 
 
-def _read_events(
-    answer: http.client.HTTPResponse, is_wanted: Callable[[object], bool]
-) -> Iterator[Status | Transition]:
+def _read_events(answer: http.client.HTTPResponse, is_wanted: Callable[[object], bool]) -> Iterator[Event]:
     name = b""
     while line := answer.readline(MAX_LINE_BYTES):
         field, _, value = line.rstrip(b"\n").partition(b": ")

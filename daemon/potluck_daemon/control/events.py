@@ -1,6 +1,6 @@
-"""One publisher, many event streams: each reader gets the newest status and every transition.
+"""One publisher, many event streams: each reader gets the newest state of everything, and every transition.
 
-A reader that falls behind loses intermediate statuses, never the last one; transitions are few and kept up to a limit.
+A reader that falls behind loses intermediate states, never the last one; transitions are few and kept up to a limit.
 """
 
 from __future__ import annotations
@@ -44,14 +44,16 @@ class Broadcast:
             self._has_readers.clear()
 
     def publish_status(self, status: Status) -> None:
-        data = dumps(status)
-        for subscription in self._subscriptions:
-            subscription.put(STATUS_EVENT, data)
+        self.publish(STATUS_EVENT, status)
 
     def publish_transition(self, transition: Transition) -> None:
-        data = dumps(transition)
+        self.publish(TRANSITION_EVENT, transition)
+
+    def publish(self, name: str, value: object) -> None:
+        """An event of `schema.EVENT_TYPES`."""
+        data = dumps(value)
         for subscription in self._subscriptions:
-            subscription.put(TRANSITION_EVENT, data)
+            subscription.put(name, data)
 
 
 class Subscription:
@@ -63,8 +65,8 @@ class Subscription:
         self._arrived = asyncio.Event()
 
     def put(self, name: str, data: bytes) -> None:
-        if name == STATUS_EVENT:
-            for key in [key for key in self._waiting if key[0] == STATUS_EVENT]:
+        if name != TRANSITION_EVENT:
+            for key in [key for key in self._waiting if key[0] == name]:
                 del self._waiting[key]
         self._waiting[name, data] = None
         if len(self._waiting) > MAX_WAITING:

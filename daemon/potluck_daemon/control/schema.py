@@ -25,7 +25,9 @@ from potluck_daemon.control.methods import (
     models,
     programs,
     settings,
+    setup,
     swarms,
+    updates,
 )
 from potluck_daemon.control.methods.models import Progress
 from potluck_daemon.control.methods.programs import check_app
@@ -357,6 +359,8 @@ _ALL: tuple[Method[Any, Any], ...] = (
     *(machine.GET, machine.MEASURE, machine.LOGIN, machine.SET_LOGIN),
     *(contribution.NOW, contribution.SERIES, models.LIST, models.DELETE, models.MOVE),
     *(gateway.START, gateway.STOP, gateway.STATUS),
+    *(setup.STATE, setup.BEGIN, setup.CANCEL, setup.ROLL_BACK),
+    *(updates.STATE, updates.CHECK, updates.INSTALL),
     *earnings.ALL,
 )
 METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}
@@ -365,7 +369,13 @@ METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}
 
 STATUS_EVENT = "status"  # Status: at once when connected, then whenever it changes, at most twice a second
 TRANSITION_EVENT = "transition"  # Transition
-EVENT_TYPES: dict[str, type[Status] | type[Transition]] = {STATUS_EVENT: Status, TRANSITION_EVENT: Transition}
+Event = Status | Transition | setup.SetupState | updates.UpdatesState
+EVENT_TYPES: dict[str, type[Event]] = {
+    STATUS_EVENT: Status,
+    TRANSITION_EVENT: Transition,
+    setup.EVENT: setup.SetupState,
+    updates.EVENT: updates.UpdatesState,
+}
 
 
 # --- JSON-RPC's own numbers ------------------------------------------------------------------------------------------

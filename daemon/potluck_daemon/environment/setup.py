@@ -6,7 +6,6 @@ environment has passed its trial, and the next try goes on with what was fetched
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -14,69 +13,24 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from importlib.metadata import distribution
 from pathlib import Path
 
 import potluck
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
+from potluck_daemon.control.methods.setup import Progress, Step
 from potluck_daemon.doctor.finding import Finding, Severity
-from potluck_daemon.environment.machine import Machine
-from potluck_daemon.environment.preflight import Site, examine
+from potluck_daemon.environment.plan import Plan, digest, settle_root
+from potluck_daemon.environment.preflight import examine
 from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
 from potluck_daemon.environment.uv import Sources, find_uv, run_uv
-from potluck_daemon.environment.variants import TORCH, Choice
+from potluck_daemon.environment.variants import TORCH
 from potluck_daemon.environment.wheels import Wheel, fetch, resolve, sizes
-from potluck_daemon.resources import resource
 
 _TRIAL_TIMEOUT_S = 600.0
-_ID_LETTERS = 10
-
-
-class Step(StrEnum):
-    """In their order."""
-
-    LOOK = "look"
-    RESOLVE = "resolve"
-    FETCH = "fetch"
-    INSTALL = "install"
-    TRY = "try"
-    SWITCH = "switch"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """`done` and `total`: bytes while fetching, else 0 and 0."""
-
-    step: Step
-    text: str
-    done: int = 0
-    total: int = 0
 
 
 OnProgress = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is to be made; `wheels`: a folder to take all wheels from, without a network."""
-
-    store: Store
-    machine: Machine
-    choice: Choice
-    site: Site
-    wheels: Path | None = None
-    index: str = ""  # of the variant's torch; empty: the usual one
-
-    @property
-    def requirements(self) -> Path:
-        """Raises PotluckError for a variant that this version has no requirements for."""
-        path = requirements_of(self.choice.variant.name)
-        if not path.exists():
-            text = f"this version comes without the packages of variant {self.choice.variant.name}"
-            raise PotluckError(text, hint="potluck setup --variant cpu")
-        return path
 
 
 class PreflightError(PotluckError):
@@ -99,7 +53,9 @@ def set_up(plan: Plan, on_progress: OnProgress) -> Manifest:
     if any(finding.severity is Severity.ERROR for finding in findings):
         raise PreflightError(findings)
     requirements = plan.requirements
-    with plan.store.lock():
+    if plan.usual is not None:
+        settle_root(plan.usual, plan.store.root)
+    with plan.store.lock(plan.by):
         folder = plan.store.folder(_name(plan, requirements))
         made = read_manifest(folder)
         if made is None:
@@ -107,6 +63,22 @@ def set_up(plan: Plan, on_progress: OnProgress) -> Manifest:
         on_progress(Progress(Step.SWITCH, "in use from now on"))
         plan.store.switch(folder)
         return made
+
+
+def roll_back(store: Store, by: str, on_progress: OnProgress) -> None:
+    """Use the environment before the current one again, if it still works.
+
+    Raises:
+        PotluckError: it does not, or there is none. What was in use still is.
+    """
+    with store.lock(by):
+        previous = store.previous()
+        if previous is None:
+            raise UsageError("there is no earlier environment to go back to")
+        on_progress(Progress(Step.TRY, "trying the environment from before"))
+        try_environment(previous)
+        on_progress(Progress(Step.SWITCH, "in use from now on"))
+        store.roll_back()
 
 
 def try_environment(folder: Path) -> tuple[str, ...]:
@@ -152,7 +124,7 @@ def _make(plan: Plan, folder: Path, requirements: Path, on_progress: OnProgress)
     devices = try_environment(folder)
     version = ".".join(map(str, plan.machine.python))
     manifest = Manifest(
-        plan.choice.variant.name, TORCH, _digest(requirements), version, devices, made_at=round(time.time())
+        plan.choice.variant.name, TORCH, digest(requirements), version, devices, made_at=round(time.time())
     )
     plan.store.finish(folder, manifest)
     return manifest
@@ -188,11 +160,7 @@ def _add_potluck(folder: Path) -> None:
 
 def _name(plan: Plan, requirements: Path) -> str:
     python = "".join(map(str, plan.machine.python))
-    return f"{plan.choice.variant.name}-py{python}-{_digest(requirements)}"
-
-
-def _digest(requirements: Path) -> str:
-    return hashlib.sha256(requirements.read_bytes()).hexdigest()[:_ID_LETTERS]
+    return f"{plan.choice.variant.name}-py{python}-{digest(requirements)}"
 
 
 def _clean() -> dict[str, str]:
@@ -204,18 +172,3 @@ def _problem(words: str) -> str:
         return str(json.loads(words.splitlines()[-1])["problem"])
     except (ValueError, KeyError, TypeError):
         return " ".join(words.split())[-300:]
-
-
-def requirements_of(variant: str) -> Path:
-    """Where the variant's packages are listed; not every variant comes with every version."""
-    return resource("engine") / f"{variant}.txt"
-
-
-def is_outdated(store: Store) -> bool:
-    """Whether the environment in use was made from other requirements than this version of Potluck comes with."""
-    folder = store.current()
-    manifest = read_manifest(folder) if folder is not None else None
-    if manifest is None:
-        return False
-    path = requirements_of(manifest.variant)
-    return path.exists() and _digest(path) != manifest.requirements

@@ -22,6 +22,7 @@ from potluck.errors import PotluckError, UsageError
 
 _MANIFEST = "environment.json"
 _CURRENT, _PREVIOUS = "current", "previous"
+_MAX_HOLDER = 200  # letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +52,20 @@ class Store:
         return self.root / "cache"
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """One at a time. Raises PotluckError if another process is at it."""
+    def lock(self, by: str) -> Iterator[None]:
+        """One at a time. `by`: who holds it, for others. Raises PotluckError if another process is at it."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / ".lock").open("w") as file:
+        with (self.root / ".lock").open("a+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise PotluckError("the engine is being set up already", hint="wait until that is done") from None
+                file.seek(0)
+                holder = file.read(_MAX_HOLDER).strip() or "another process"
+                text = f"the engine is being set up already, by {holder}"
+                raise PotluckError(text, hint="wait until that is done, or end it") from None
+            file.truncate(0)
+            file.write(f"{by} (process {os.getpid()})")
+            file.flush()
             yield
 
     def folder(self, name: str) -> Path:
@@ -97,6 +104,11 @@ class Store:
         if current is not None:
             self._link(_PREVIOUS, current)
         return previous
+
+    def remove(self) -> None:
+        """Everything, with the folder itself. Raises OSError."""
+        with self.lock("who chose another folder"):
+            shutil.rmtree(self.root)
 
     def tidy(self) -> None:
         """Remove what is neither current nor previous, and what was fetched."""

@@ -71,6 +71,11 @@ class Places:
         return self.state / "engines"
 
     @property
+    def engine_manifest(self) -> Path:
+        """Of the environment in use."""
+        return self.engines / "current" / "environment.json"
+
+    @property
     def lock_file(self) -> Path:
         """In the state folder: two sessions of one user may have different runtime folders."""
         return self.state / "potluckd.lock"

@@ -204,10 +204,20 @@ class ChatSettings:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSettings:
-    """Where newer versions come from; only `potluck update` asks there."""
+    """Where newer versions come from, and whether the daemon looks there. Only a person's click installs one."""
 
+    check: bool = _setting(False, "ask once a day whether there is a newer version; it is shown, never installed")
     url: str = _setting("", "address of the publisher's description of the newest version; empty: none is asked for")
     key: str = _setting("", "the publisher's public key, Ed25519 in base64")
+
+
+@dataclass(frozen=True, slots=True)
+class SetupSettings:
+    """Where `potluck setup` and the app get the engine's packages."""
+
+    index: str = _setting(
+        "", "address of the index that has torch's builds for this machine's hardware; empty: where uv looks by itself"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +229,7 @@ class Settings:
     limits: LimitSettings = field(default_factory=LimitSettings)
     chat: ChatSettings = field(default_factory=ChatSettings)
     updates: UpdateSettings = field(default_factory=UpdateSettings)
+    setup: SetupSettings = field(default_factory=SetupSettings)
 
 
 @dataclass(frozen=True, slots=True)

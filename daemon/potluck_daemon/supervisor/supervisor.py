@@ -78,6 +78,7 @@ class Supervisor:
         self._engine: EngineProcess | None = None
         self._phase = Phase.ENDED
         self._launch: messages.Launch | None = None  # None: no engine, or one that is prepared
+        self._python = ""  # of the last one that was started
         self._is_greeted = False
         self._task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
@@ -96,16 +97,18 @@ class Supervisor:
     def pid(self) -> int | None:
         return self._engine.pid if self._engine is not None else None
 
-    def view(self, model: str, wanted: messages.Launch | None) -> EngineView:
-        """What the policy has to know."""
+    def view(self, model: str, wanted: messages.Launch | None, python: str) -> EngineView:
+        """What the policy has to know. What failed in another `python` than is wanted now is tried without a wait."""
         span = self.facts.span
         serving = f"blocks {span[0]}:{span[1]} of {model}" if span else model
         if (moving := self.facts.moving) is not None:
             serving += f", going to {moving.target[0]}:{moving.target[1]} ({moving.why})"
-        is_outdated = self._task is not None and self._launch not in (None, wanted)
+        is_same = python == self._python
+        is_outdated = self._task is not None and not (is_same and self._launch in (None, wanted))
+        retry_at = self._retry_at if is_same else None
         sessions = self.facts.report.sessions
         gpu = self.facts.report.gpu
-        return EngineView(self._phase, serving, self._failure, self._retry_at, is_outdated, sessions, gpu)
+        return EngineView(self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu)
 
     def status(self) -> EngineStatus:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
@@ -115,7 +118,7 @@ class Supervisor:
         """Carry out an order of the policy; never waits. `launch` is needed to START only."""
         match order:
             case Order.START if launch is not None and self._task is None:
-                self._start(launch, _command(python), environment)
+                self._start(launch, python, environment)
             case Order.DRAIN:
                 self._enter(Phase.FINISHING, messages.Drain(), None, "")
             case Order.OFFLOAD:
@@ -165,8 +168,9 @@ class Supervisor:
         if self._task is not None:
             await asyncio.wait({self._task})
 
-    def _start(self, launch: messages.Launch | None, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def _start(self, launch: messages.Launch | None, python: str, environment: Mapping[str, str]) -> None:
         self._launch = launch
+        self._python = python
         self._is_greeted = False
         self._phase = Phase.STARTING if launch is not None else Phase.PREPARING
         self._started_at = self._clock()
@@ -174,7 +178,7 @@ class Supervisor:
         self._retry_at = None
         self._duty = 1.0
         self._caps = None
-        self._task = asyncio.create_task(self._life(command, environment))
+        self._task = asyncio.create_task(self._life(_command(python), environment))
 
     async def _life(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """One engine from its start to its end."""

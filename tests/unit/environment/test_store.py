@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -70,5 +71,6 @@ def test_an_environment_whose_interpreter_is_gone_does_not_count(store: Store) -
 
 
 def test_two_set_ups_at_once_are_refused(store: Store) -> None:
-    with store.lock(), pytest.raises(PotluckError, match="being set up already"), Store(store.root).lock():
+    text = f"being set up already, by the daemon .process {os.getpid()}."
+    with store.lock("the daemon"), pytest.raises(PotluckError, match=text), Store(store.root).lock("somebody"):
         pass

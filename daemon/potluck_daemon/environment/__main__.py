@@ -1,0 +1,77 @@
+"""The daemon's set-up: `python -m potluck_daemon.environment`, one JSON line a step on standard output.
+
+A process of its own, so that the daemon stays small and answers while packages are fetched and installed; its hours of
+work are done at a low priority. It ends when standard input does: whoever wanted the environment is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from potluck.errors import PotluckError
+from potluck_daemon.codec import dumps
+from potluck_daemon.control.methods.setup import Problem, Progress
+from potluck_daemon.environment.machine import look
+from potluck_daemon.environment.making import Told
+from potluck_daemon.environment.plan import make_plan
+from potluck_daemon.environment.setup import roll_back, set_up
+from potluck_daemon.environment.store import Store
+from potluck_daemon.settings.places import find_places
+
+_NICENESS = 10
+_BY = "the daemon"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m potluck_daemon.environment", description=__doc__)
+    parser.add_argument("--variant", default="")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--index", default="")
+    parser.add_argument("--roll-back", action="store_true")
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, _leave)
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    os.nice(_NICENESS)
+    try:
+        _do(args)
+    except PotluckError as error:
+        _tell(Told(problem=Problem(error.message, error.hint or "")))
+        return 1
+    return 0
+
+
+def _do(args: argparse.Namespace) -> None:
+    places = find_places()
+    if args.roll_back:
+        roll_back(Store(places.engines.resolve()), _BY, _tell_progress)
+    else:
+        plan = make_plan(places, look(), args.variant, args.folder, index=args.index, by=_BY)
+        set_up(plan, _tell_progress)
+
+
+def _tell_progress(progress: Progress) -> None:
+    _tell(Told(progress))
+
+
+def _tell(told: Told) -> None:
+    sys.stdout.buffer.write(dumps(told) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _leave(*_: object) -> None:
+    """Raised in the main thread, so that programs which were started end as well."""
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _end_with_stdin() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

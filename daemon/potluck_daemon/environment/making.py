@@ -1,0 +1,110 @@
+"""The daemon's side of a set-up: starts the process that makes an environment, hears how far it is, ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from potluck_daemon.codec import CodecError, from_json, loads
+from potluck_daemon.control.methods.setup import Problem, Progress, Step
+
+log = logging.getLogger(__name__)
+
+END_TIMEOUT_S = 10.0  # from the word to its end, before it is killed
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One line of that process."""
+
+    progress: Progress | None = None
+    problem: Problem | None = None
+
+
+class Making:
+    """At most one process. `progress` None: none runs. `problem`: how the last one ended; None: well, or as told."""
+
+    def __init__(self, on_progress: Callable[[], None]) -> None:
+        self._on_progress = on_progress
+        self._process: asyncio.subprocess.Process | None = None
+        self._is_ending = False
+        self.progress: Progress | None = None
+        self.problem: Problem | None = None
+
+    async def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        """From its start to its end; not while one runs. Never raises for what it does."""
+        self.progress, self.problem, self._is_ending = Progress(Step.LOOK, "looking at this machine"), None, False
+        command = (sys.executable, "-m", "potluck_daemon.environment", *arguments)
+        try:
+            self.problem = await self._follow(command, environment)
+        except OSError as error:
+            self.problem = Problem(f"the set-up cannot be started: {error.strerror}", "is there enough memory?")
+        finally:
+            self.progress = self._process = None
+        if self.problem is not None:
+            log.warning("the engine was not set up: %s", self.problem.text)
+
+    async def end(self) -> None:
+        """Have it end in order, so that the next one can go on; `run` returns after that."""
+        self._is_ending, process = True, self._process
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(END_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            log.warning("the set-up does not end; killing it")
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    async def _follow(self, command: Sequence[str], environment: Mapping[str, str]) -> Problem | None:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,  # its end tells the process that nobody waits any more
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(environment),
+            start_new_session=True,  # so that what it starts ends with it
+        )
+        assert process.stdin is not None
+        assert process.stderr is not None
+        self._process = process
+        errors = asyncio.create_task(process.stderr.read())
+        try:
+            if self._is_ending:
+                process.terminate()
+            problem = await self._hear(process)
+            code = await process.wait()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.stdin.close()
+            await asyncio.shield(asyncio.gather(process.wait(), errors))
+        if self._is_ending or code == 0:
+            return None
+        said = errors.result().decode(errors="replace").strip().splitlines()
+        why = said[-1] if said else f"without a word, {code}"
+        return problem or Problem(f"the set-up ended: {why}", "try again; it goes on where it stopped")
+
+    async def _hear(self, process: asyncio.subprocess.Process) -> Problem | None:
+        """Until it ends; returns why it failed, if it says so."""
+        problem = None
+        assert process.stdout is not None
+        async for line in process.stdout:
+            try:
+                told = from_json(Told, loads(line))
+            except CodecError:
+                log.debug("the set-up says something else: %.100r", line)
+                continue
+            problem = told.problem or problem
+            self.progress = told.progress or self.progress
+            self._on_progress()
+        return problem

@@ -1,0 +1,108 @@
+"""What is to be made, and where: the build of torch for this machine, the folder, the place that packages come from."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck.errors import PotluckError, UsageError
+from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.preflight import Site, visit
+from potluck_daemon.environment.store import Store, read_manifest
+from potluck_daemon.environment.variants import VARIANTS, Choice, choose_variant
+from potluck_daemon.resources import resource
+from potluck_daemon.settings.places import Places
+
+_ID_LETTERS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`wheels`: a folder to take all wheels from, without a network. `by`: who makes it, for others who want to."""
+
+    store: Store
+    machine: Machine
+    choice: Choice
+    site: Site
+    wheels: Path | None = None
+    index: str = ""  # of the variant's torch; empty: where uv looks by itself
+    by: str = ""
+    usual: Path | None = None  # where the store is looked for; leads to it if it lies elsewhere
+
+    @property
+    def requirements(self) -> Path:
+        """Raises PotluckError for a variant that this version has no requirements for."""
+        path = requirements_of(self.choice.variant.name)
+        if not path.exists():
+            text = f"this version comes without the packages of variant {self.choice.variant.name}"
+            raise PotluckError(text, hint="potluck setup --variant cpu")
+        return path
+
+
+def choose(machine: Machine, variant: str) -> Choice:
+    """The variant of that name; the one that fits best if it is empty. Raises UsageError."""
+    if not variant:
+        return choose_variant(machine)
+    if variant not in VARIANTS:
+        raise UsageError(f"there is no variant {variant[:32]!r}", hint=f"there are {', '.join(VARIANTS)}")
+    return Choice(VARIANTS[variant], "as you asked")
+
+
+def root_for(places: Places, folder: Path | None) -> Path:
+    """Where environments would lie if `folder` was asked for; nothing is changed. Raises UsageError."""
+    usual = places.engines
+    if folder is None:
+        return usual.resolve()
+    chosen = (folder.expanduser().absolute() / "potluck-engines").resolve()
+    if chosen != usual.resolve() and Store(usual.resolve()).current() is not None:
+        hint = f"remove that first: rm -r {usual.resolve()} {usual}" if usual.is_symlink() else f"rm -r {usual}"
+        raise UsageError(f"the environment lies in {usual.resolve()} already", hint=hint)
+    return chosen
+
+
+def settle_root(usual: Path, root: Path) -> None:
+    """Make `root` the place of environments: the usual folder, or one that a link leads to. Raises OSError."""
+    root.mkdir(parents=True, exist_ok=True)
+    if usual.resolve() == root.resolve():
+        return
+    usual.parent.mkdir(parents=True, exist_ok=True)
+    if usual.is_symlink():
+        usual.unlink()
+    elif usual.exists():  # of a try that never came to an end
+        Store(usual).remove()
+    usual.symlink_to(root)
+
+
+def make_plan(
+    places: Places,
+    machine: Machine,
+    variant: str,
+    folder: Path | None,
+    *,
+    wheels: Path | None = None,
+    index: str = "",
+    by: str,
+) -> Plan:
+    """Raises UsageError."""
+    root = root_for(places, folder)
+    return Plan(Store(root), machine, choose(machine, variant), visit(root), wheels, index, by, places.engines)
+
+
+def requirements_of(variant: str) -> Path:
+    """Where the variant's packages are listed; not every variant comes with every version."""
+    return resource("engine") / f"{variant}.txt"
+
+
+def digest(requirements: Path) -> str:
+    return hashlib.sha256(requirements.read_bytes()).hexdigest()[:_ID_LETTERS]
+
+
+def is_outdated(store: Store) -> bool:
+    """Whether the environment in use was made from other requirements than this version of Potluck comes with."""
+    folder = store.current()
+    manifest = read_manifest(folder) if folder is not None else None
+    if manifest is None:
+        return False
+    path = requirements_of(manifest.variant)
+    return path.exists() and digest(path) != manifest.requirements

@@ -1,0 +1,47 @@
+"""How the engine's environment stands: what is in use, what would fit this machine, and what is in the way of it.
+
+The app's first run, its pages and `potluck setup` all show this.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from potluck_daemon.control.methods.setup import BeginParams, Plan, SetupState
+from potluck_daemon.environment.interpreter import engine_python, has_torch
+from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.plan import choose, is_outdated, requirements_of, root_for
+from potluck_daemon.environment.preflight import examine, visit
+from potluck_daemon.environment.store import Store, read_manifest
+from potluck_daemon.environment.variants import VARIANTS, Choice
+from potluck_daemon.settings.places import Places
+
+
+def read_state(places: Places, named: str, machine: Machine, asked: BeginParams) -> SetupState:
+    """Blocks. `named`: the setting `serve.python`. `asked`: what the plan is for.
+
+    Raises:
+        UsageError: there is no such variant, or the folder cannot be chosen.
+    """
+    root, choice = root_for(places, Path(asked.folder) if asked.folder else None), choose(machine, asked.variant)
+    store = Store(places.engines.resolve())
+    folder = store.current()
+    made = read_manifest(folder) if folder is not None else None
+    return SetupState(
+        ready=has_torch(engine_python(places, named)),
+        folder=str(root),
+        plan=_told(choice),
+        variant=made.variant if made is not None else "",
+        devices=made.devices if made is not None else (),
+        outdated=is_outdated(store),
+        can_roll_back=store.previous() is not None,
+        findings=tuple(examine(machine, choice, visit(root))),
+        variants=tuple(name for name in VARIANTS if requirements_of(name).exists()),
+    )
+
+
+def _told(choice: Choice) -> Plan:
+    variant = choice.variant
+    return Plan(
+        variant.name, choice.why, choice.advice, variant.download_bytes, variant.disk_bytes, variant.is_verified
+    )

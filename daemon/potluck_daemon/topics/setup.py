@@ -1,0 +1,121 @@
+"""`setup.*` of the control API: the engine's environment, made by a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from potluck.errors import UsageError
+from potluck_daemon.control.method import Empty
+from potluck_daemon.control.methods import setup
+from potluck_daemon.control.methods.setup import BeginParams, SetupState
+from potluck_daemon.control.server import Handler
+from potluck_daemon.environment.machine import Machine, look
+from potluck_daemon.environment.making import Making
+from potluck_daemon.environment.state import read_state
+from potluck_daemon.topics.topic import Topic
+
+if TYPE_CHECKING:
+    from potluck_daemon.daemon import Daemon
+
+TELL_INTERVAL_S = 0.5
+LOOK_INTERVAL_S = 60.0  # at the machine's GPUs and driver, which need a moment
+
+
+class SetupTopic(Topic):
+    def __init__(self, daemon: Daemon) -> None:
+        super().__init__(daemon)
+        self._making = Making(self._tell_soon)
+        self._asked = BeginParams()  # what the last one was begun with, while it runs
+        self._machine: Machine | None = None
+        self._looked_at = 0.0  # monotonic
+        self._state: SetupState | None = None  # without what changes by itself
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._told_at = 0.0  # monotonic
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            setup.STATE.name: self._get,
+            setup.BEGIN.name: self._begin,
+            setup.CANCEL.name: self._cancel,
+            setup.ROLL_BACK.name: self._roll_back,
+        }
+
+    async def close(self) -> None:
+        await self._stop()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    async def _get(self, _: Empty) -> SetupState:
+        return self._with_progress(await self._look())
+
+    async def _begin(self, params: BeginParams) -> SetupState:
+        """What nobody could make is refused here; what this machine cannot run is found by the one that looks."""
+        self._refuse_second()
+        asked, self._asked = self._asked, params
+        try:
+            await self._look()
+        except UsageError:
+            self._asked = asked
+            raise
+        index = self._daemon.loaded.settings.setup.index
+        wanted = {"--variant": params.variant, "--folder": params.folder, "--index": index}
+        return await self._start([f"{name}={value}" for name, value in wanted.items() if value])
+
+    async def _roll_back(self, _: Empty) -> SetupState:
+        self._refuse_second()
+        if not (await self._look()).can_roll_back:
+            raise UsageError("there is no earlier environment to go back to")
+        return await self._start(["--roll-back"])
+
+    async def _cancel(self, _: Empty) -> SetupState:
+        await self._stop()
+        return await self._get(Empty())
+
+    def _refuse_second(self) -> None:
+        if self._task is not None and not self._task.done():
+            raise UsageError("the engine is being set up already", hint="wait until that is done, or cancel it")
+
+    async def _start(self, arguments: Sequence[str]) -> SetupState:
+        self._refuse_second()  # somebody may have begun while the machine was looked at
+        self._task = asyncio.create_task(self._make(arguments))
+        return self._with_progress(await self._look())
+
+    async def _make(self, arguments: Sequence[str]) -> None:
+        await self._making.run(arguments, self._daemon.engine_environment())
+        self._asked = BeginParams()
+        await self._look()
+        self._tell()
+        self._daemon.wake()  # the engine runs in what is in use now
+
+    async def _stop(self) -> None:
+        if self._task is not None:
+            await self._making.end()
+            await asyncio.wait({self._task})
+
+    async def _look(self) -> SetupState:
+        if self._machine is None or time.monotonic() - self._looked_at > LOOK_INTERVAL_S:
+            self._machine, self._looked_at = await asyncio.to_thread(look), time.monotonic()
+        named = self._daemon.loaded.settings.serve.python
+        self._state = await asyncio.to_thread(read_state, self._daemon.places, named, self._machine, self._asked)
+        return self._state
+
+    def _with_progress(self, state: SetupState) -> SetupState:
+        return replace(state, progress=self._making.progress, error=self._making.problem)
+
+    def _tell_soon(self) -> None:
+        """At most twice a second, and the last one in any case."""
+        if self._timer is None:
+            left_s = max(self._told_at + TELL_INTERVAL_S - time.monotonic(), 0.0)
+            self._timer = asyncio.get_running_loop().call_later(left_s, self._tell)
+
+    def _tell(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._told_at = None, time.monotonic()
+        if self._state is not None:
+            self._daemon.publish(setup.EVENT, self._with_progress(self._state))
