@@ -44,6 +44,7 @@ class KvArena:
     def __init__(self, shape: KvShape, depth: int, capacity: int, dtype: torch.dtype, device: torch.device) -> None:
         self.shape = shape
         self.depth = depth
+        self._capacity = capacity
         self._maps: tuple[mmap.mmap | None, ...]
         sizes = [(depth, shape.kv_heads, capacity, dim) for dim in (shape.key_dim, shape.value_dim)]
         (self.keys, key_map), (self.values, value_map) = (_map_tensor(size, dtype, device) for size in sizes)
@@ -57,15 +58,11 @@ class KvArena:
 
     def free(self) -> None:
         """Give a device's memory back; what was held is lost. `take` before the arena is used again."""
-        for tensor, mapped in zip((self.keys, self.values), self._maps, strict=True):
-            if mapped is None:
-                tensor.untyped_storage().resize_(0)
+        self._resize(0)
 
     def take(self) -> None:
         """Undo `free`. Raises torch.OutOfMemoryError."""
-        for tensor, mapped in zip((self.keys, self.values), self._maps, strict=True):
-            if mapped is None:
-                tensor.untyped_storage().resize_(tensor.nbytes)
+        self._resize(self._capacity)
 
     def give_back(self, runs: Iterable[tuple[int, int]]) -> None:
         """Tell the system that these (slot, count) hold nothing of worth. Only where that pays and can be done."""
@@ -73,6 +70,13 @@ class KvArena:
             for tensor, mapped in zip((self.keys, self.values), self._maps, strict=True):
                 if mapped is not None:
                     _drop_slots(tensor, mapped, start, count)
+
+    def _resize(self, capacity: int) -> None:
+        """Other tensors in place of a device's: not every kind of device can resize a storage (Apple's cannot)."""
+        if self.keys.device.type != "cpu":
+            self.keys, self.values = (
+                tensor.new_empty((*tensor.shape[:2], capacity, tensor.shape[3])) for tensor in (self.keys, self.values)
+            )
 
 
 def _map_tensor(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple[Tensor, mmap.mmap | None]:

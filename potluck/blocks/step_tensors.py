@@ -124,7 +124,7 @@ class StepMemory:
                 _write_slots(slots[start : start + row.tokens], table, row.position - first_page * PAGE_TOKENS)
                 start += row.tokens
         end = self._fixed + used
-        self._device[:end].copy_(self._host[:end], non_blocking=True)
+        self._device[:end].copy_(self._host[:end], non_blocking=self._copied is not None)
         if self._copied is not None:
             self._copied.record()
 

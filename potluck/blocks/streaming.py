@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
+from potluck.blocks.accelerators import copies_in_background
 from potluck.blocks.mapping import MappedRange
 
 _ALIGNMENT = 256  # of tensors within a slot, bytes; what CUDA's own allocator keeps
@@ -331,11 +332,12 @@ class _Note:
 
 
 def _copy_block(block: StreamedBlock, memory: Tensor) -> None:
+    in_background = copies_in_background(memory.device)
     if block.arena is not None:
-        memory[: block.arena.numel()].copy_(block.arena, non_blocking=True)
+        memory[: block.arena.numel()].copy_(block.arena, non_blocking=in_background)
         return
     for offset, source in zip(block.offsets, block.sources, strict=True):
-        _view(memory, offset, source).copy_(source, non_blocking=True)
+        _view(memory, offset, source).copy_(source, non_blocking=in_background)
 
 
 def _view(memory: Tensor, offset: int, like: Tensor) -> Tensor:

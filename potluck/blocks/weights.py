@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from potluck.blocks.accelerators import copies_in_background, synchronize
 from potluck.blocks.mapping import MappedRange, ask_all, drop_all, mapped_ranges, trim_heap
 from potluck.blocks.residency import NUM_SLOTS, Home, Placement, Room, Tier, place
 from potluck.blocks.streaming import (
@@ -148,8 +149,7 @@ class SpanWeights:
             return
         for kept in resident:
             _bring(kept.parameters, kept.sources or (), kept.arena, self._device)
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
+        synchronize(self._device)
 
     def _empty(self, blocks: Iterable[_Kept]) -> None:
         for kept in blocks:
@@ -174,7 +174,7 @@ class SpanWeights:
         tensors = {name: parameter.data for name, parameter in parameters.items()}
         arena, sources = None, tuple(tensors.values())
         if home.origin is Tier.RAM:
-            arena, sources = in_arena(sources, pinned=self._device.type == "cuda")
+            arena, sources = in_arena(sources, pinned=copies_in_background(self._device))
         elif mapped_ranges(sources) is None and not home.is_resident:
             assert self._prepared is not None
             sources = tuple(self._prepared.keep(digest, tensors).values())
@@ -187,7 +187,7 @@ class SpanWeights:
         pages = mapped_ranges(sources) if arena is None else ()
         for each in pages or ():
             each.drop(evict=not home.is_resident)
-        has_origin = pages is not None  # or else these are the device's own
+        has_origin = pages is not None or not home.is_resident  # or else these are the device's own
         return _Kept(tuple(parameters.values()), pages, sources if has_origin else None, arena)
 
 
@@ -206,11 +206,12 @@ def _bring(
     """Resident weights to the device, as one piece of its memory: freed at once, and neighbours can be read as one."""
     memory = torch.empty(slot_offsets(sources)[1], dtype=torch.uint8, device=device)
     here = views_in(memory, sources)
+    in_background = copies_in_background(device)
     if arena is not None:
-        memory.copy_(arena, non_blocking=True)
+        memory.copy_(arena, non_blocking=in_background)
     else:
         for tensor, source in zip(here, sources, strict=True):
-            tensor.copy_(source, non_blocking=True)
+            tensor.copy_(source, non_blocking=in_background)
     for parameter, tensor in zip(parameters, here, strict=True):
         parameter.data = tensor
 

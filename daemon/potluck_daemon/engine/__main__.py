@@ -25,6 +25,7 @@ def main() -> int:
     if sys.platform == "linux":
         exit_with_parent(args.parent)
     _be_polite()
+    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # what Metal lacks is computed on the CPU, not refused
     faulthandler.enable()
     level = logging.DEBUG if args.verbose else logging.INFO
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import empty_cache
 from potluck.blocks.reshaping import part_of
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
@@ -201,8 +202,7 @@ def backward_of(part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor |
 
 def trim_memory(device: torch.device) -> None:
     """Return freed memory to the system: torch and the C library both keep some for later."""
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
+    empty_cache(device)
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)

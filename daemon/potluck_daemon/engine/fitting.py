@@ -11,6 +11,7 @@ import psutil
 import torch
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import memory_of
 from potluck.blocks.formats import block_nbytes
 from potluck.blocks.residency import Room
 from potluck.checkpoint import Checkpoint
@@ -21,7 +22,7 @@ from potluck_daemon.engine.ranks.devices import num_memories, numbered
 
 log = logging.getLogger(__name__)
 
-_CPU_SHARE = 0.5  # of the memory that is free now: the machine is somebody's own
+_CPU_SHARE = 0.5  # of the machine's memory that is free now: it is somebody's own
 _GPU_SHARE = 0.8
 _GPU_CONTEXT_BYTES = 700 << 20  # what a CUDA context takes besides tensors
 _DISK_SHARE = 0.5  # of what is free, for converted blocks
@@ -49,16 +50,15 @@ def choose_threads(wanted: int) -> int:
 
 
 def memory_total_bytes(device: str) -> int:
-    if device.startswith("cuda"):
-        return int(torch.cuda.mem_get_info(device)[1])
-    return int(psutil.virtual_memory().total)
+    return memory_of(torch.device(device)).total
 
 
 def memory_limit_bytes(device: str) -> int:
     """What the engine may use for weights, sessions and activations if nobody says."""
-    if device.startswith("cuda"):
-        return max(int(torch.cuda.mem_get_info(device)[0] * _GPU_SHARE) - _GPU_CONTEXT_BYTES, 0)
-    return int(psutil.virtual_memory().available * _CPU_SHARE)
+    memory = memory_of(torch.device(device))
+    if memory.is_own:
+        return max(int(memory.free * _GPU_SHARE) - _GPU_CONTEXT_BYTES, 0)
+    return int(memory.free * _CPU_SHARE)
 
 
 def num_blocks_that_fit(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import synchronize
 from potluck.blocks.ragged import StepRow, plan_step
 from potluck_daemon.engine.compute.steps import StepCost
 
@@ -96,7 +97,6 @@ def _median_s(run: Callable[[], object], device: torch.device) -> float:
     while not times or time.perf_counter() - begin < _MEASURE_S:
         start = time.perf_counter()
         run()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
+        synchronize(device)
         times.append(time.perf_counter() - start)
     return statistics.median(times)

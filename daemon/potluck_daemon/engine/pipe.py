@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 
+from potluck.blocks.accelerators import memory_of
 from potluck.checkpoint.fetching import FETCHING
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import PeerId, Span
@@ -286,9 +286,8 @@ class _Child:
     def _memory_used_bytes(self) -> int:
         """Of the devices that compute: the whole process on a CPU, torch's share on a GPU; ranks are alike."""
         devices = self._config.devices if self._config is not None else ()
-        if self._config is not None and self._config.device.startswith("cuda"):
-            return int(torch.cuda.memory_reserved(self._config.device)) * max(len(devices), 1)
-        return int(psutil.Process().memory_info().rss) * max(len(devices), 1)
+        device = torch.device(self._config.device if self._config is not None else "cpu")
+        return memory_of(device).used * max(len(devices), 1)
 
     def _send(self, message: messages.Event) -> None:
         if not self._writer.is_closing():

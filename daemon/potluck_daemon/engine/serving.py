@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from potluck import wire
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import takes_one_thread
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.blocks.reshaping import part_of
 from potluck.protocol.blocks import PeerId, Span
@@ -204,8 +205,8 @@ def _stage(
         spills = SpillStore(memory, spill_folder if on_cpu else None)
     num_pages = pages_of(limits.cache_tokens) if memory is None else memory.num_pages
     paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)
-    is_streamed = loaded.weights.stream is not None  # and a stream serves one thread at a time
-    gate: AbstractContextManager[object] = threading.Lock() if is_streamed else nullcontext()
+    is_narrow = loaded.weights.stream is not None or takes_one_thread(loaded.device)  # a stream serves one thread, too
+    gate: AbstractContextManager[object] = threading.Lock() if is_narrow else nullcontext()
     return Stage(SpanExecutor(blocks, memory), paging, gate)
 
 

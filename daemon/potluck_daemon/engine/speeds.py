@@ -13,9 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-import psutil
 import torch
 
+from potluck.blocks.accelerators import memory_of, synchronize
 from potluck_daemon.codec import dumps
 from potluck_daemon.control.methods.machine import Device
 from potluck_daemon.engine.fitting import choose_dtype, choose_threads
@@ -58,8 +58,8 @@ def _describe(name: str) -> tuple[str, int, int]:
     if name.startswith("cuda"):
         free, total = torch.cuda.mem_get_info(name)
         return str(torch.cuda.get_device_properties(name).name), int(total), int(free)
-    memory = psutil.virtual_memory()
-    return name, int(memory.total), int(memory.available)
+    memory = memory_of(torch.device(name))
+    return name, memory.total, memory.free
 
 
 def _copying(name: str, num_bytes: int) -> Callable[[], object]:
@@ -84,21 +84,14 @@ def _runs(name: str, work: Callable[[], object]) -> Iterator[float]:
         work()
     deadline = time.perf_counter() + _MEASURE_S
     while True:
-        _wait(name)
+        synchronize(torch.device(name))
         began = time.perf_counter()
         work()
-        _wait(name)
+        synchronize(torch.device(name))
         now = time.perf_counter()
         yield now - began
         if now > deadline:
             return
-
-
-def _wait(name: str) -> None:
-    if name.startswith("cuda"):
-        torch.cuda.synchronize(name)
-    elif name == "mps":
-        torch.mps.synchronize()
 
 
 def _tell(told: Told) -> None:

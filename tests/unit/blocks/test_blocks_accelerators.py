@@ -1,0 +1,118 @@
+"""What is asked of each kind of device; Apple's is a fake of `torch.mps`, since only a Mac has the real one."""
+
+from __future__ import annotations
+
+import psutil
+import pytest
+import torch
+
+from potluck.blocks import accelerators
+from potluck.blocks.accelerators import apple_memory, memory_of
+from potluck.blocks.arenas import KvArena, KvShape
+from potluck.blocks.streaming import StreamedBlock, _copy_block
+
+MPS, CPU = torch.device("mps"), torch.device("cpu")
+GB = 10**9
+
+
+class FakeMetal:
+    """`torch.mps` of a Mac whose system lets the GPU have 12 GB, of which torch took 2."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def recommended_max_memory(self) -> int:
+        return 12 * GB
+
+    def driver_allocated_memory(self) -> int:
+        return 2 * GB
+
+    def synchronize(self) -> None:
+        self.calls.append("synchronize")
+
+    def empty_cache(self) -> None:
+        self.calls.append("empty_cache")
+
+
+@pytest.fixture
+def metal(monkeypatch: pytest.MonkeyPatch) -> FakeMetal:
+    fake = FakeMetal()
+    monkeypatch.setattr(torch, "mps", fake)
+    return fake
+
+
+def test_the_fake_has_only_what_torch_has() -> None:
+    names = {name for name in vars(FakeMetal) if not name.startswith("_")}
+    assert names <= set(dir(torch.mps))
+
+
+def test_what_other_programs_took_of_the_machines_memory_is_not_free_on_an_apple_gpu() -> None:
+    assert apple_memory(limit=12 * GB, used=2 * GB, available=30 * GB).free == 10 * GB
+    assert apple_memory(limit=12 * GB, used=2 * GB, available=3 * GB).free == 3 * GB
+    assert apple_memory(limit=12 * GB, used=13 * GB, available=3 * GB).free == 0
+
+
+def test_an_apple_gpus_memory_is_the_machines(metal: FakeMetal) -> None:
+    memory = memory_of(MPS)
+    assert (memory.total, memory.used, memory.is_own) == (12 * GB, 2 * GB, False)
+    assert memory.free <= psutil.virtual_memory().total
+
+
+def test_a_cpus_memory_is_the_machines_and_what_is_used_the_processes() -> None:
+    memory = memory_of(CPU)
+    assert memory.total == psutil.virtual_memory().total
+    assert 0 < memory.used < memory.total
+    assert not memory.is_own
+
+
+def test_waiting_and_giving_back_reach_the_apple_gpu(metal: FakeMetal) -> None:
+    accelerators.synchronize(MPS)
+    accelerators.empty_cache(MPS)
+    assert metal.calls == ["synchronize", "empty_cache"]
+
+
+def test_a_cpu_is_neither_waited_for_nor_emptied(metal: FakeMetal) -> None:
+    accelerators.synchronize(CPU)
+    accelerators.empty_cache(CPU)
+    assert metal.calls == []
+
+
+def test_only_cuda_copies_in_the_background() -> None:
+    kinds = ("cpu", "cuda", "mps", "xpu")
+    assert [accelerators.copies_in_background(torch.device(kind)) for kind in kinds] == [False, True, False, False]
+    assert [accelerators.takes_one_thread(torch.device(kind)) for kind in kinds] == [False, False, True, False]
+
+
+def test_a_block_is_copied_to_its_slot_while_somebody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else an Apple GPU would read the source when it may be gone."""
+    waits: list[bool] = []
+    copy = torch.Tensor.copy_
+
+    def note(self: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+        waits.append(not non_blocking)
+        return copy(self, source)
+
+    monkeypatch.setattr(torch.Tensor, "copy_", note)
+    source = torch.arange(6.0)
+    block = StreamedBlock((torch.nn.Parameter(torch.empty(0)),), (source,))
+    memory = torch.zeros(256, dtype=torch.uint8)
+    _copy_block(block, memory)
+    assert waits == [True]
+    assert memory.view(torch.float32)[:6].tolist() == source.tolist()
+
+
+def test_the_memory_of_sessions_can_be_given_back_where_storages_cannot_be_resized() -> None:
+    """The meta device stands for one that is no CPU."""
+    arena = KvArena(KvShape(2, 4, 8), 3, 64, torch.float16, torch.device("meta"))
+    arena.free()
+    assert arena.keys.untyped_storage().nbytes() == arena.values.untyped_storage().nbytes() == 0
+    arena.take()
+    assert (arena.keys.shape, arena.values.shape) == ((3, 2, 64, 4), (3, 2, 64, 8))
+
+
+def test_the_memory_of_a_cpus_sessions_stays_where_it_is() -> None:
+    arena = KvArena(KvShape(1, 4, 4), 1, 64, torch.float32, CPU)
+    arena.keys.fill_(2.0)
+    arena.free()
+    arena.take()
+    assert bool((arena.keys == 2.0).all())
