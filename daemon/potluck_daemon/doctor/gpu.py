@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
-from potluck_daemon.environment.machine import Gpu, ask_nvidia
+from potluck_daemon.environment.machine import Gpu, apple_gpus, ask_nvidia
 
 NAME = "GPU"
 MIN_DRIVER = 525  # the oldest that runs torch's CUDA 12 builds
@@ -29,7 +29,8 @@ def gather(scene: Scene) -> GpuFacts:
     has_other = not nvidia and (Path("/dev/kfd").exists() or any(Path("/dev").glob("dri/renderD*")))
     asked = ask_nvidia()
     problem = asked.problem if nvidia else ""
-    return GpuFacts(asked.gpus, asked.driver, problem, _torch(), scene.loaded.settings.serve.device, has_other)
+    gpus = asked.gpus or apple_gpus()
+    return GpuFacts(gpus, asked.driver, problem, _torch(), scene.loaded.settings.serve.device, has_other)
 
 
 def judge(facts: GpuFacts) -> list[Finding]:
@@ -41,7 +42,8 @@ def judge(facts: GpuFacts) -> list[Finding]:
     if not facts.gpus:
         return [_without_nvidia(facts)]
     found = [_of_gpu(gpu) for gpu in facts.gpus]
-    found.append(_of_driver(facts.driver))
+    if facts.driver:
+        found.append(_of_driver(facts.driver))
     if facts.torch is not None and "+cpu" in facts.torch:
         text = f"torch {facts.torch} computes on the CPU only; the GPU is not used"
         found.append(Finding(NAME, Severity.WARNING, text, "potluck setup"))

@@ -1,16 +1,19 @@
 """What decides which build of torch fits: GPUs, drivers, C library, processor, interpreter.
 
-Read from NVIDIA's library and the kernel's own files, without torch. Nothing is decided here.
+Read from NVIDIA's library, the kernel's own files and what macOS says, without torch. Nothing is decided here.
 """
 
 from __future__ import annotations
 
 import platform
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+import psutil
 
 _INTEL = "0x8086"
 _INTEGRATED = "0000:00:02.0"  # where Intel's processors have their own graphics on the bus
@@ -20,6 +23,7 @@ class Vendor(StrEnum):
     NVIDIA = "NVIDIA"
     AMD = "AMD"
     INTEL = "Intel"
+    APPLE = "Apple"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class Machine:
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""  # version of NVIDIA's; empty: none
     glibc: tuple[int, int] | None = None  # None: another C library, or another system than Linux
+    macos: tuple[int, int] | None = None  # None: another system
     architecture: str = "x86_64"
     python: tuple[int, int] = (3, 11)
 
@@ -56,11 +61,12 @@ class Machine:
 def look(sysfs: Path = Path("/sys")) -> Machine:
     """This machine, as the running interpreter sees it."""
     nvidia = ask_nvidia()
-    others = () if nvidia.gpus else tuple(_from_kernel(sysfs))
+    others = () if nvidia.gpus else (*_from_kernel(sysfs), *apple_gpus())
     return Machine(
         gpus=(*nvidia.gpus, *others),
         driver=nvidia.driver,
         glibc=_glibc(),
+        macos=_macos(),
         architecture=platform.machine(),
         python=sys.version_info[:2],
     )
@@ -80,6 +86,14 @@ def ask_nvidia() -> NvidiaState:
         return NvidiaState(problem=str(error))
     finally:
         pynvml.nvmlShutdown()
+
+
+def apple_gpus() -> tuple[Gpu, ...]:
+    """The one that a Mac's own processor has; it computes in the machine's memory. Older Macs have none for torch."""
+    if _macos() is None or platform.machine() != "arm64":
+        return ()
+    memory = psutil.virtual_memory()
+    return (Gpu(Vendor.APPLE, _chip(), int(memory.total), free_bytes=int(memory.available)),)
 
 
 def _nvidia_gpu(handle: object) -> Gpu:
@@ -121,6 +135,22 @@ def _text(path: Path) -> str:
         return path.read_text().strip()
     except OSError:
         return ""
+
+
+def _chip() -> str:
+    """As `Apple M2 Pro`."""
+    command = ("sysctl", "-n", "machdep.cpu.brand_string")
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        said = ""
+    return said or "Apple GPU"
+
+
+def _macos() -> tuple[int, int] | None:
+    major, _, rest = platform.mac_ver()[0].partition(".")
+    minor = rest.partition(".")[0]
+    return (int(major), int(minor) if minor.isdecimal() else 0) if major.isdecimal() else None
 
 
 def _glibc() -> tuple[int, int] | None:

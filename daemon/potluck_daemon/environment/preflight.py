@@ -14,7 +14,9 @@ from potluck_daemon.environment.machine import Machine
 from potluck_daemon.environment.variants import Choice, Variant
 
 MIN_GLIBC = (2, 28)  # of the wheels' platform tag, manylinux_2_28
+MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
 PYTHONS = ((3, 11), (3, 13))
+_NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS does not tell
 _MAX_PATH = 120  # letters; packages have files with names of 130, and some tools still end at 260
 _PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
@@ -37,7 +39,7 @@ def visit(folder: Path, environment: Mapping[str, str] = os.environ) -> Site:
         folder=folder,
         free_bytes=shutil.disk_usage(there).free,
         is_writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
-        may_execute=not os.statvfs(there).f_flag & os.ST_NOEXEC,
+        may_execute=not os.statvfs(there).f_flag & _NO_PROGRAMS,
         proxy=next((environment[name] for name in _PROXIES if environment.get(name)), ""),
     )
 
@@ -52,6 +54,8 @@ def examine(machine: Machine, choice: Choice, site: Site) -> list[Finding]:
 
 
 def _system(machine: Machine, variant: Variant) -> Finding:
+    if machine.macos is not None:
+        return _mac(machine, machine.macos)
     if machine.glibc is None:
         text = "torch is built for the GNU C library, which this system does not use"
         return Finding("system", Severity.ERROR, text, "use a distribution with glibc, or the container image")
@@ -62,6 +66,16 @@ def _system(machine: Machine, variant: Variant) -> Finding:
     if machine.architecture not in variant.architectures:
         return Finding("system", Severity.ERROR, f"torch is not built for {machine.architecture} processors")
     return Finding("system", Severity.OK, f"{machine.architecture}, C library {version}")
+
+
+def _mac(machine: Machine, version: tuple[int, int]) -> Finding:
+    if machine.architecture != "arm64":
+        text = "torch is not built for Macs with Intel processors any more"
+        return Finding("system", Severity.ERROR, text, "use this Mac to chat and to look; let another machine serve")
+    if version < MIN_MACOS:
+        text = f"macOS {version[0]}.{version[1]} is too old for torch"
+        return Finding("system", Severity.ERROR, text, f"update it to macOS {MIN_MACOS[0]} or newer")
+    return Finding("system", Severity.OK, f"macOS {version[0]}.{version[1]}, {machine.architecture}")
 
 
 def _python(machine: Machine) -> Finding:

@@ -45,6 +45,8 @@ class Variant:
                 return gpu.target in _ROCM_TARGETS
             case Vendor.INTEL:
                 return not gpu.is_integrated
+            case Vendor.APPLE:
+                return True
 
 
 _GB = 10**9
@@ -60,6 +62,7 @@ VARIANTS = {
         ),
         Variant("rocm7.2", Vendor.AMD, 5 * _GB, 18 * _GB),
         Variant("xpu", Vendor.INTEL, 2 * _GB, 6 * _GB),
+        Variant("mps", Vendor.APPLE, 300 * 10**6, 2 * _GB, architectures=("arm64",)),
         Variant(CPU, None, 400 * 10**6, 2 * _GB, is_verified=True, architectures=_BOTH),
     )
 }
@@ -120,6 +123,8 @@ def _reason(gpu: Gpu, driver: int) -> str:
             return f"torch's build for AMD has no kernels for {gpu.target or gpu.name}"
         case Vendor.INTEL:
             return "graphics inside the processor share its memory; computing on them gains nothing"
+        case Vendor.APPLE:
+            return f"torch {TORCH} has no build for this kind of Mac"
 
 
 def _names(gpus: tuple[Gpu, ...] | list[Gpu]) -> str:

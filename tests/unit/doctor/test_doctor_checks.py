@@ -21,6 +21,7 @@ from potluck_daemon.states import Reason, State
 
 GIB = 1 << 30
 OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
+APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 * GIB)
 H200 = Gpu(Vendor.NVIDIA, "H200", 140 * GIB, (9, 0))
 DISK = disk.DiskFacts("/s", GIB, True, "/c", 100 * GIB)
 NOW = clock.EARLIEST + 1.0
@@ -37,6 +38,7 @@ def places(tmp_path: Path) -> Places:
         (gpu.judge, gpu.GpuFacts(), [NOTE], "no GPU is found"),
         (gpu.judge, gpu.GpuFacts(wanted="cuda:1"), [ERROR], "serve.device is 'cuda:1'"),
         (gpu.judge, gpu.GpuFacts(has_other=True), [NOTE], "without NVIDIA's driver"),
+        (gpu.judge, gpu.GpuFacts((APPLE,), torch="2.13.0"), [OK], "Apple M2 with 16 GiB"),
         (gpu.judge, gpu.GpuFacts(problem="Driver Not Loaded"), [ERROR], "Driver Not Loaded"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.65.06", torch="2.13.0+cu130"), [OK, OK], "H200 with 140 GiB"),
         (gpu.judge, gpu.GpuFacts((H200,), "470.1", torch="2.13.0+cu130"), [OK, ERROR], "too old"),

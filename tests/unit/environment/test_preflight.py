@@ -10,6 +10,7 @@ from potluck_daemon.environment.preflight import Site, examine, visit
 from potluck_daemon.environment.variants import choose_variant
 
 MACHINE = Machine(glibc=(2, 36))
+MAC = Machine(macos=(15, 1), architecture="arm64")
 SITE = Site(Path("/home/me/potluck"), 100 * 10**9, is_writable=True, may_execute=True)
 
 
@@ -20,6 +21,7 @@ def errors(machine: Machine = MACHINE, site: Site = SITE) -> list[str]:
 
 def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
     assert errors() == []
+    assert errors(MAC) == []
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,8 @@ def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
         (replace(MACHINE, glibc=None), "system"),
         (replace(MACHINE, glibc=(2, 17)), "system"),
         (replace(MACHINE, architecture="riscv64"), "system"),
+        (replace(MAC, macos=(13, 6)), "system"),
+        (replace(MAC, architecture="x86_64"), "system"),
         (replace(MACHINE, python=(3, 9)), "Python"),
         (replace(MACHINE, python=(3, 14)), "Python"),
     ],

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import platform
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ BLACKWELL = Gpu(Vendor.NVIDIA, "RTX 5090", 32 << 30, (12, 0))
 KEPLER = Gpu(Vendor.NVIDIA, "GTX 780", 3 << 30, (3, 5))
 RADEON = Gpu(Vendor.AMD, "AMD GPU (gfx1100)", target="gfx1100")
 ARC = Gpu(Vendor.INTEL, "Intel Arc")
+APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 << 30)
 INSIDE = Gpu(Vendor.INTEL, "Intel graphics", is_integrated=True)
 
 
@@ -90,3 +93,19 @@ def test_amd_and_intel_are_found_in_the_kernels_files(tmp_path: Path) -> None:
     found = look(tmp_path).gpus
     assert [gpu.target for gpu in found if gpu.vendor is Vendor.AMD] == ["gfx90a", "gfx1100", "gfx1201"]
     assert [gpu.is_integrated for gpu in found if gpu.vendor is Vendor.INTEL] == [True, False]
+
+
+def test_a_mac_with_apples_processor_computes_on_its_gpu() -> None:
+    made = choose_variant(Machine(gpus=(APPLE,), macos=(15, 1), architecture="arm64"))
+    assert (made.variant.name, made.advice) == ("mps", "")
+
+
+def test_a_macs_gpu_is_found_where_the_system_is_macos_on_apples_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "mac_ver", lambda: ("15.1", ("", "", ""), "arm64"))
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess((), 0, "Apple M2\n"))
+    found = look(Path("/nowhere"))
+    assert found.macos == (15, 1)
+    assert [(gpu.vendor, gpu.name) for gpu in found.gpus] == [(Vendor.APPLE, "Apple M2")]
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    assert look(Path("/nowhere")).gpus == ()
