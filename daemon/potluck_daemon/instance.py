@@ -8,6 +8,8 @@ from pathlib import Path
 
 from potluck.errors import PotluckError
 
+EXIT_ALREADY_RUNNING = 3  # of the daemon's program
+
 
 class AlreadyRunningError(PotluckError):
     """Another daemon of this user holds the lock."""

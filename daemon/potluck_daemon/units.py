@@ -20,6 +20,7 @@ _COMMAND = "@POTLUCK@"
 _GROUPS = "@GPU_GROUPS@"
 _GPU_GROUPS = ("render", "video")  # who may use a GPU; a unit that names one this machine lacks does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
+_BOOTED = Path("/run/systemd/system")  # sd_booted(3)
 _PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
 _SYSTEM_FILES = {  # of `resources/systemd/`, which what systemd makes of them: the user and its folders
     "potluck.sysusers": (Path("/etc/sysusers.d/potluck.conf"), ("systemd-sysusers",)),
@@ -28,7 +29,9 @@ _SYSTEM_FILES = {  # of `resources/systemd/`, which what systemd makes of them: 
 
 
 def installed() -> Path | None:
-    """The unit that `potluck start` means: for root the system's, else this user's; None without one."""
+    """The unit that `potluck start` means: for root the system's, else this user's; None without one, or systemd."""
+    if not _BOOTED.is_dir():
+        return None
     unit = unit_path(is_system=os.geteuid() == 0)
     return next((path for path in (unit, unit_path(is_system=False)) if path.exists()), None)
 
@@ -36,6 +39,13 @@ def installed() -> Path | None:
 def start_service(unit: Path) -> None:
     """Raises PotluckError."""
     _systemctl(unit == unit_path(is_system=True), "start", UNIT)
+
+
+def stop_service(unit: Path) -> None:
+    """Its failures so far do not count against what is started next. Raises PotluckError."""
+    is_system = unit == unit_path(is_system=True)
+    _systemctl(is_system, "stop", UNIT)
+    _systemctl(is_system, "reset-failed", UNIT)
 
 
 def unit_path(*, is_system: bool) -> Path:

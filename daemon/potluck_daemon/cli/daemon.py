@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING
 
 from potluck.errors import PotluckError
 from potluck_daemon import logs
-from potluck_daemon.instance import AlreadyRunningError
+from potluck_daemon.instance import EXIT_ALREADY_RUNNING, AlreadyRunningError
 from potluck_daemon.settings.places import system_places, user_places
-from potluck_daemon.updates.versions import Versions, own_versions
+from potluck_daemon.updates.versions import PROVED_S, Versions, own_versions
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
 
 SYSTEM_GROUP = "potluck"
 
-_PROVED_S = 60.0  # a new version that ran so long has proved itself
-
 EXIT_FAILED = 1
-EXIT_ALREADY_RUNNING = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
 async def _run(daemon: Daemon, versions: Versions | None) -> None:
     loop = asyncio.get_running_loop()
     if versions is not None and versions.trial() is not None:
-        loop.call_later(_PROVED_S, versions.end_trial)
+        loop.call_later(PROVED_S, versions.end_trial)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, daemon.end)
     loop.add_signal_handler(signal.SIGHUP, daemon.reload)

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
+import os
 import sys
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon.cli.connect import hello_or_none
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
-from potluck_daemon.settings.places import find_places
+from potluck_daemon.control.methods.setup import Problem
+from potluck_daemon.control.methods.updates import UpdateProgress
+from potluck_daemon.settings.places import Places, find_places
+from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.settings.store import load
-from potluck_daemon.updates.manifest import is_newer
-from potluck_daemon.updates.update import Daemon, Source, look, stage, switch, wait_for_version
+from potluck_daemon.units import installed
+from potluck_daemon.updates.freshness import seen_of
+from potluck_daemon.updates.manifest import Offer, is_newer
+from potluck_daemon.updates.notes import Notes, NotesFile
+from potluck_daemon.updates.succession import LocalSuccessor
+from potluck_daemon.updates.update import look, stage, switch
 from potluck_daemon.updates.versions import Versions, own_versions
 
 DESCRIPTION = """\
 Look for a newer version where the setting updates.url points, show what changes, and change over to it: it is fetched
 and checked against the publisher's key (updates.key), laid beside the version in use, and started once open sessions
-ended. If it does not come up, the version before is used again. An installation that a package manager or pip looks
-after is updated by that; then this only tells what there is."""
+ended. If it does not come up and stay up, the version before is used again. An installation that a package manager or
+pip looks after is updated by that; then this only tells what there is."""
 EXAMPLES = """\
   potluck update --check
   potluck update
   potluck update --rollback"""
 
-_START_TIMEOUT_S = 60.0
+_NOTE_INTERVAL_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +60,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    terminal = None if args.json else Terminal(sys.stdout)
     versions = own_versions()
-    result = _roll_back(versions) if args.rollback else _update(versions, terminal, check_only=args.check)
+    _stay_on_this_version(versions, args)
+    terminal = None if args.json else Terminal(sys.stdout)
+    places = find_places()
+    file = NotesFile(places)
+    with file.lock() as notes:
+        told = _Told(terminal, file, notes)
+        try:
+            if args.rollback:
+                result = _roll_back(versions, places, told)
+            else:
+                result = _Update(versions, places, told, terminal).run(check_only=args.check)
+        except PotluckError as error:
+            told.note(error=Problem(error.message, error.hint or ""))
+            raise
+        told.note(error=None)
     if terminal is None:
         print_json(result)
     else:
@@ -62,45 +83,27 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _update(versions: Versions | None, terminal: Terminal | None, *, check_only: bool) -> Updated:
-    settings = load(find_places().settings_file).settings.updates
-    if not settings.url or not settings.key:
-        raise UsageError("where updates come from is not said", hint="set updates.url and updates.key, as published")
-    source = Source(settings.url, settings.key)
-    offer, running = look(source), version("potluck")
-    newer = is_newer(offer.version, running)
-    if terminal is not None and newer:
-        terminal.line(f"Version {offer.version} is offered, {running} runs. What changes:")
-        for line in offer.changes:
-            terminal.line(f"  - {line}")
-    if check_only or not newer:
-        return Updated(running, offer.version, newer, offer.changes)
-    if versions is None:
-        raise UsageError("this installation is updated by what installed it", hint="apt, pip, ... as the manual says")
-    told = _Told(terminal)
-    stage(offer, source, versions, told)
-    switch(offer.version, versions, Daemon(_drain, _start), told)
-    return Updated(offer.version, offer.version, False, offer.changes)
-
-
-def _roll_back(versions: Versions | None) -> Updated:
-    if versions is None:
-        raise UsageError("this installation is kept by what installed it", hint="install the earlier version with that")
-    was_running = _drain()
-    old = versions.roll_back()
-    if was_running:
-        _start(versions.root / "current")
-    return Updated(old, None, False)
-
-
 class _Told:
-    """Progress for people: each thing once, and every tenth of what is fetched."""
+    """Progress: for people each thing once and every tenth of what is fetched, for the daemon in the notes."""
 
-    def __init__(self, terminal: Terminal | None) -> None:
+    def __init__(self, terminal: Terminal | None, file: NotesFile, notes: Notes) -> None:
+        self.notes = notes
         self._terminal = terminal
+        self._file = file
         self._last: tuple[str, int] = ("", 0)
+        self._noted = ("", 0.0)
+
+    def note(self, **changed: object) -> None:
+        """Write it down, and that nothing is being done."""
+        self.notes = replace(self.notes, progress=None, **changed)  # type: ignore[arg-type]
+        self._file.write(self.notes)
 
     def __call__(self, text: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self._noted[0] != text or now - self._noted[1] > _NOTE_INTERVAL_S:
+            self._noted = (text, now)
+            self.notes = replace(self.notes, progress=UpdateProgress(text, done, total))
+            self._file.write(self.notes)
         tenth = done * 10 // total if total else 0
         if self._terminal is None or (text, tenth) == self._last:
             return
@@ -109,28 +112,67 @@ class _Told:
         self._terminal.line(f"{text}{share}")
 
 
-def _drain() -> bool:
-    """Let the running daemon finish, by the program that runs now; returns whether there was one."""
-    if hello_or_none() is None:
-        return False
-    command = [sys.executable, "-m", "potluck_daemon.cli.main", "drain", "--within", "10m"]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise PotluckError(f"the daemon does not end: {done.stderr.strip()}", hint="potluck logs")
-    return True
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """One look, and the change over if there is something newer."""
+
+    versions: Versions | None
+    places: Places
+    told: _Told
+    terminal: Terminal | None
+
+    def run(self, *, check_only: bool) -> Updated:
+        settings = load(self.places.settings_file).settings.updates
+        if not settings.url or not settings.key:
+            raise UsageError(
+                "where updates come from is not said", hint="set updates.url and updates.key, as published"
+            )
+        running = version("potluck")
+        offer = self._look(settings)
+        newer = is_newer(offer.version, running)
+        if self.terminal is not None and newer:
+            self.terminal.line(f"Version {offer.version} is offered, {running} runs. What changes:")
+            for line in offer.changes:
+                self.terminal.line(f"  - {line}")
+        if check_only or not newer:
+            return Updated(running, offer.version, newer, offer.changes)
+        if self.versions is None:
+            raise UsageError("this installation is updated by what installed it", hint="apt, pip, ... as the docs say")
+        stage(offer, settings.url, self.versions, self.told)
+        switch(offer.version, self.versions, _successor(self.places), self.told)
+        return Updated(offer.version, offer.version, False, offer.changes)
+
+    def _look(self, settings: UpdateSettings) -> Offer:
+        """What was seen is on the disk before anything is done with it."""
+        told = self.told
+        told.notes = replace(told.notes, asked_at=time.time(), error=None)
+        told("asking the publisher", 0, 0)
+        offer, seen = look(settings.url, seen_of(settings.key, told.notes.seen), time.time())
+        told.notes = replace(told.notes, seen=seen, checked_at=time.time())
+        told("comparing versions", 0, 0)
+        return offer
 
 
-def _start(folder: Path) -> str:
-    """Start the daemon of that version as it was started before: by systemd if it looks after it, else by itself."""
-    subprocess.run(
-        [str(folder / "bin" / "potluck"), "start"], capture_output=True, check=False, timeout=_START_TIMEOUT_S
-    )
+def _roll_back(versions: Versions | None, places: Places, told: Callable[[str, int, int], None]) -> Updated:
+    if versions is None:
+        raise UsageError("this installation is kept by what installed it", hint="install the earlier version with that")
+    told("letting open sessions end", 0, 0)
+    successor = _successor(places)
+    was_running = successor.drain()
+    old = versions.roll_back()
+    if was_running:
+        successor.start(versions.root / "current")
+    return Updated(old, None, False)
 
-    def ask() -> str | None:
-        try:
-            hello = hello_or_none()
-        except PotluckError:  # it speaks another version of the control API, and so it runs
-            return None
-        return hello.version if hello is not None else None
 
-    return wait_for_version(ask, _START_TIMEOUT_S)
+def _successor(places: Places) -> LocalSuccessor:
+    return LocalSuccessor(places.socket, installed())
+
+
+def _stay_on_this_version(versions: Versions | None, args: argparse.Namespace) -> None:
+    """Go on under this version's own name: what `current` leads to is about to change under this process."""
+    if versions is None or Path(sys.prefix).name != "current":
+        return
+    python = versions.folder(versions.current()) / "bin" / "python3"
+    options = [f"--{name}" for name in ("check", "rollback", "json") if getattr(args, name)]
+    os.execv(python, [str(python), "-m", "potluck_daemon.cli.main", "update", *options])

@@ -31,7 +31,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     except BaseException:
         os.unlink(name)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def remove_litter(folder: Path, now: float) -> None:
@@ -50,7 +50,8 @@ def keep_aside(path: Path) -> Path:
     return aside
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """What was renamed in it lies on the disk after this."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

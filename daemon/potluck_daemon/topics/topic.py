@@ -20,5 +20,13 @@ class Topic:
         """By the method's name."""
         raise NotImplementedError
 
+    def tick(self, now: float) -> None:
+        """Called every few seconds while the daemon runs. `now`: Unix seconds."""
+
+    @property
+    def notice(self) -> str | None:
+        """What a status page should say of it."""
+        return None
+
     async def close(self) -> None:
         """End what was begun and is not over."""

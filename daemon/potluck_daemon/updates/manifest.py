@@ -1,6 +1,7 @@
 """What a publisher offers: a version, what changes, and its files; signed with Ed25519.
 
-Pure. The signature covers the bytes as they are; nothing is read from them before it was checked.
+Pure. The signature covers the bytes as they are; nothing is read from them before it was checked. Whether it is an old
+description that is shown again is the business of `freshness`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidSignature
@@ -23,6 +25,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MAX_CHANGES = 50
 _MAX_FILE_BYTES = 1 << 30
+_MAX_LIFETIME_S = 2 * 366 * 86400
 
 
 class BadManifestError(PotluckError):
@@ -40,10 +43,12 @@ class OfferedFile:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """`issued_at`: Unix seconds. `files`: by kind of installation."""
+    """`issued_at`, `expires_at`: Unix seconds. `files`: by kind of installation. `next_key`: base64, or empty."""
 
     version: str
     issued_at: int
+    expires_at: int
+    next_key: str
     changes: tuple[str, ...]
     files: dict[str, OfferedFile]
 
@@ -56,18 +61,26 @@ def parse_key(text: str) -> Ed25519PublicKey:
         raise UsageError("updates.key is no Ed25519 key in base64", hint="copy it again from the publisher") from None
 
 
-def read_offer(content: bytes, signature: bytes, key: Ed25519PublicKey) -> Offer:
-    """Raises BadManifestError."""
+def read_offer(content: bytes, signature: bytes, keys: Sequence[str]) -> tuple[Offer, str]:
+    """The offer, and which of `keys` signed it. Raises BadManifestError, or UsageError for a key that is none."""
     if len(content) > MAX_BYTES:
         raise BadManifestError("the update's description is too large")
+    signer = next((key for key in keys if _is_signed(content, signature, parse_key(key))), None)
+    if signer is None:
+        text = "the update is not signed by the publisher you trust; nothing was changed"
+        raise BadManifestError(text, hint="compare the setting updates.key with the publisher's page")
+    try:
+        return _offer(json.loads(content)), signer
+    except (KeyError, TypeError, ValueError, RecursionError, UsageError) as error:
+        raise BadManifestError(f"the update's description makes no sense: {error}") from None
+
+
+def _is_signed(content: bytes, signature: bytes, key: Ed25519PublicKey) -> bool:
     try:
         key.verify(base64.b64decode(signature.strip(), validate=True), content)
     except (InvalidSignature, ValueError, binascii.Error):
-        raise BadManifestError("the update is not signed by the publisher you trust; nothing was changed") from None
-    try:
-        return _offer(json.loads(content))
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadManifestError(f"the update's description makes no sense: {error}") from None
+        return False
+    return True
 
 
 def is_newer(offered: str, running: str) -> bool:
@@ -82,10 +95,18 @@ def _offer(fields: dict[str, object]) -> Offer:
         raise ValueError("version")
     if type(issued_at) is not int or issued_at < 0:
         raise ValueError("issued_at")
+    expires_at, next_key = fields["expires_at"], fields.get("next_key", "")
+    if type(expires_at) is not int or not issued_at < expires_at <= issued_at + _MAX_LIFETIME_S:
+        raise ValueError("expires_at")
+    if not isinstance(next_key, str):
+        raise ValueError("next_key")
+    if next_key:
+        parse_key(next_key)
     if not isinstance(changes, list) or len(changes) > _MAX_CHANGES or not isinstance(files, dict):
         raise ValueError("changes or files")
     lines = tuple(" ".join(str(line).split())[:300] for line in changes)
-    return Offer(version, issued_at, lines, {str(kind): _file(file) for kind, file in files.items()})
+    offered = {str(kind): _file(file) for kind, file in files.items()}
+    return Offer(version, issued_at, expires_at, next_key, lines, offered)
 
 
 def _file(fields: dict[str, object]) -> OfferedFile:

@@ -1,58 +1,59 @@
-"""One update from its offer to its proof: fetch, check, unpack beside, drain, switch, start, and back if it fails.
+"""One update from its offer to its proof: fetch, unpack beside, drain, switch, start, watch, and back if it fails.
 
-The daemon is ended as `potluck drain` does it, so sessions go on elsewhere; the command that updates outlives it. What
+The daemon is ended as `potluck drain` does it, so sessions go on elsewhere; the process that updates outlives it. What
 runs is never touched before the new version lies complete beside it.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
-import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from potluck.errors import NetworkError, PotluckError
-from potluck_daemon.environment.wheels import Wheel, fetch
-from potluck_daemon.updates.manifest import MAX_BYTES, Offer, OfferedFile, parse_key, read_offer
+from potluck.errors import PotluckError
+from potluck_daemon.updates.download import fetch, get
+from potluck_daemon.updates.freshness import Seen, accept
+from potluck_daemon.updates.manifest import MAX_BYTES, Offer, read_offer
 from potluck_daemon.updates.versions import Versions
 
 KIND = "run"  # of the files of an offer that `Versions` can install
-_TIMEOUT_S = 30.0
 _UNPACK_TIMEOUT_S = 600.0
 
 OnProgress = Callable[[str, int, int], None]
 """What is done, bytes of it, and bytes in all (0 and 0 where nothing is fetched)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """`url`: of the manifest, whose signature lies beside it as `.sig`."""
+class Successor(Protocol):
+    """How the daemon that runs is ended, and the one of another version takes over; see `succession`."""
 
-    url: str
-    key: str
+    def drain(self) -> bool:
+        """End it in order; returns whether one ran. Raises PotluckError if it does not end."""
 
-
-class Daemon:
-    """How an update ends and starts the daemon; the command line's way."""
-
-    def __init__(self, drain: Callable[[], bool], start: Callable[[Path], str]) -> None:
-        self.drain = drain
-        """End it in order; returns whether one ran."""
-        self.start = start
+    def start(self, folder: Path) -> str:
         """Start the one of this folder; returns the version that answers. Raises PotluckError if none does."""
 
+    def watch(self) -> None:
+        """Return when the started one ran for a while without a break. Raises PotluckError as soon as it does not."""
 
-def look(source: Source) -> Offer:
-    """Raises NetworkError, or BadManifestError for what the publisher did not sign."""
-    key = parse_key(source.key)
-    return read_offer(_get(source.url), _get(f"{source.url}.sig"), key)
+    def end(self) -> None:
+        """Whatever was started is gone after this."""
 
 
-def stage(offer: Offer, source: Source, versions: Versions, on_progress: OnProgress) -> None:
+def look(url: str, seen: Seen, now: float) -> tuple[Offer, Seen]:
+    """What is offered, and what is known after that. `now`: Unix seconds; the signature lies beside `url` as `.sig`.
+
+    Raises:
+        NetworkError: nobody answers.
+        BadManifestError: the publisher did not sign it, or it is an old one.
+    """
+    offer, signer = read_offer(get(url, MAX_BYTES), get(f"{url}.sig", MAX_BYTES), seen.keys)
+    return offer, accept(offer, signer, seen, now)
+
+
+def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -> None:
     """Have the offered version lie complete beside the current one.
 
     Raises:
@@ -62,56 +63,67 @@ def stage(offer: Offer, source: Source, versions: Versions, on_progress: OnProgr
     if file is None:
         raise PotluckError(f"version {offer.version} comes without a file for this installation")
     versions.downloads.mkdir(exist_ok=True)
-    url = urllib.parse.urljoin(source.url, file.name)
-    wheel = Wheel(file.name, url, file.sha256)
-    path = fetch(wheel, versions.downloads, lambda done: on_progress("fetching", done, file.num_bytes))
-    _check_size(path, file)
+    for old in versions.downloads.iterdir():
+        if not old.name.startswith(file.name):
+            old.unlink()
+    path = versions.downloads / file.name
+
+    def tell(have: int) -> None:
+        on_progress("fetching", have, file.num_bytes)
+
+    tell(0)
+    fetch(urllib.parse.urljoin(url, file.name), path, file.num_bytes, file.sha256, tell)
     on_progress("unpacking", 0, 0)
-    _run("sh", path, "--stage", versions.root)
-    python = versions.folder(offer.version) / "bin" / "python3"  # its scripts name the current version's
-    answer = _run(python, "-m", "potluck_daemon.cli.main", "--version")
-    if answer.split()[-1:] != [offer.version]:
-        raise PotluckError(f"the update says it is {answer.strip()!r}, not {offer.version}")
+    try:
+        _unpack(path, offer.version, versions)
+    except PotluckError:
+        versions.tidy()
+        raise
+    finally:
+        path.unlink()
+    os.sync()  # all of it is on the disk before anything leads to it
 
 
-def switch(version: str, versions: Versions, daemon: Daemon, on_progress: OnProgress) -> None:
-    """Let the staged version take over, and take it back if it does not come up.
+def switch(version: str, versions: Versions, successor: Successor, on_progress: OnProgress) -> None:
+    """Let the staged version take over, and take it back if it does not prove itself.
+
+    Where no daemon ran none is started: the next start is the trial, as `Versions` counts it.
 
     Raises:
-        PotluckError: the version before runs again.
+        PotluckError: the version before is in use again.
     """
     on_progress("letting open sessions end", 0, 0)
-    was_running = daemon.drain()
+    was_running = successor.drain()
     versions.begin_trial(version)
-    on_progress("starting the new version", 0, 0)
-    try:
-        answer = daemon.start(versions.root / "current")
-        if answer != version:
-            raise PotluckError(f"version {answer} answers instead of {version}")
-    except PotluckError as error:
-        old = versions.roll_back()
-        daemon.start(versions.root / "current")
-        raise PotluckError(f"version {version} did not come up ({error}); {old} is in use again") from error
-    versions.end_trial()
     if not was_running:
-        daemon.drain()
-
-
-def _check_size(path: Path, file: OfferedFile) -> None:
-    if path.stat().st_size != file.num_bytes:
-        path.unlink()
-        raise PotluckError("the update has another size than was signed")
-
-
-def _get(url: str) -> bytes:
-    """A small file. Raises NetworkError."""
+        return
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
-            content: bytes = answer.read(MAX_BYTES + 1)
-            return content
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise NetworkError(f"updates cannot be looked up: {reason}", hint="see the setting updates.url") from error
+        on_progress("starting the new version", 0, 0)
+        answer = successor.start(versions.root / "current")
+        if answer != version:
+            raise PotluckError(f"version {answer} answers instead")
+        on_progress("watching the new version", 0, 0)
+        successor.watch()
+    except PotluckError as error:
+        on_progress("going back to the version before", 0, 0)
+        successor.end()
+        if versions.current() == version:  # it may have gone back by itself, at its third start
+            versions.roll_back()
+        successor.start(versions.root / "current")
+        versions.tidy()
+        text = f"version {version} did not come up ({error}); {versions.current()} is in use again"
+        raise PotluckError(text, hint="potluck logs") from error
+    versions.end_trial()
+
+
+def _unpack(path: Path, version: str, versions: Versions) -> None:
+    _run("sh", path, "--stage", versions.root)
+    python = versions.folder(version) / "bin" / "python3"  # its scripts name the current version's
+    if not python.exists():
+        raise PotluckError(f"the file does not hold version {version}", hint="tell the publisher")
+    answer = _run(python, "-m", "potluck_daemon.cli.main", "--version")
+    if answer.split()[-1:] != [version]:
+        raise PotluckError(f"the update says it is {answer.strip()!r}, not {version}", hint="tell the publisher")
 
 
 def _run(*command: str | Path) -> str:
@@ -124,15 +136,5 @@ def _run(*command: str | Path) -> str:
         raise PotluckError("the update does not run here") from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
-        raise PotluckError(f"the update does not run here: {said[-1] if said else done.returncode}")
+        raise PotluckError(f"the update cannot be unpacked: {said[-1] if said else done.returncode}")
     return done.stdout
-
-
-def wait_for_version(ask: Callable[[], str | None], timeout_s: float) -> str:
-    """What `ask` answers once it answers anything. Raises PotluckError when the time is over."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if (version := ask()) is not None:
-            return version
-        time.sleep(0.1)
-    raise PotluckError("the daemon does not answer")

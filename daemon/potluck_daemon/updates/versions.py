@@ -4,9 +4,9 @@
     ROOT/current, ROOT/previous                   links to two of them
     ROOT/trial.json                               a version that has to prove itself: from, to, how often it was started
 
-A trial begins before the switch and ends when the new daemon ran for a while. Whatever ends in between, the next start
-counts; too many starts lead back. Only the installer without root makes such an installation; packages are updated by
-their own tools.
+A trial begins before the switch and ends when the new daemon ran for `PROVED_S`. Whatever ends in between, the next
+start counts; too many starts lead back. Only the installer without root makes such an installation; packages are
+updated by their own tools.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from potluck.errors import PotluckError
+from potluck_daemon.settings.files import sync_folder
+
+PROVED_S = 30.0  # a new version whose daemon ran so long has proved itself
 
 _MAX_STARTS = 2
 
@@ -51,7 +54,8 @@ class Versions:
     def previous(self) -> str | None:
         link = self.root / "previous"
         name = Path(os.readlink(link)).name if link.is_symlink() else None
-        return name if name is not None and self.folder(name).is_dir() else None
+        is_usable = name not in (None, self.current()) and self.folder(str(name)).is_dir()
+        return name if is_usable else None
 
     def trial(self) -> Trial | None:
         """A damaged note counts as none: the version in use stays."""
@@ -83,11 +87,15 @@ class Versions:
     def end_trial(self) -> None:
         """The current version has proved itself: forget the trial, and all versions but this and the one before."""
         self._trial_file.unlink(missing_ok=True)
+        self.tidy()
+        shutil.rmtree(self.downloads, ignore_errors=True)
+
+    def tidy(self) -> None:
+        """Remove every version but the current one and the one before, also what was unpacked in part."""
         kept = {self.current(), self.previous()}
         for folder in (self.root / "versions").iterdir():
             if folder.name not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(self.downloads, ignore_errors=True)
 
     def roll_back(self) -> str:
         """Use the version before again. Raises PotluckError if there is none."""
@@ -110,12 +118,14 @@ class Versions:
             file.flush()
             os.fsync(file.fileno())
         new.replace(self._trial_file)
+        sync_folder(self.root)
 
     def _link(self, name: str, version: str) -> None:
         new = self.root / f".{name}.new"
         new.unlink(missing_ok=True)
         new.symlink_to(f"versions/{version}")
         new.replace(self.root / name)
+        sync_folder(self.root)  # the steps reach the disk in their order
 
 
 def own_versions(prefix: str = sys.prefix) -> Versions | None:

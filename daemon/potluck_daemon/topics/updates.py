@@ -1,0 +1,184 @@
+"""`updates.*` of the control API, and the look for a newer version once a day if that is allowed.
+
+All of it is done by processes of `potluck update`, which write down how far they are; this shows what they wrote. A
+check is a child of the daemon, an update outlives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from potluck.errors import PotluckError, UsageError
+from potluck_daemon.control.method import Empty
+from potluck_daemon.control.methods import updates
+from potluck_daemon.control.methods.setup import Problem
+from potluck_daemon.control.methods.updates import Offered, UpdatesState
+from potluck_daemon.control.server import Handler
+from potluck_daemon.topics.topic import Topic
+from potluck_daemon.updates.manifest import is_newer
+from potluck_daemon.updates.notes import Notes, NotesFile
+from potluck_daemon.updates.versions import own_versions
+
+if TYPE_CHECKING:
+    from potluck_daemon.daemon import Daemon
+
+_DAY_S = 86400.0
+_JITTER_S = 3 * 3600.0  # so that not all machines ask in the same minute
+_CHECK_S = 25.0  # below the control API's own limit
+_BEGIN_S = 20.0  # until a process that was started has taken the lock
+_LOOK_S = 0.3
+_COMMAND = ("-m", "potluck_daemon.cli.main", "update", "--json")
+
+
+class UpdatesTopic(Topic):
+    def __init__(self, daemon: Daemon) -> None:
+        super().__init__(daemon)
+        self._file = NotesFile(daemon.places)
+        self._versions = own_versions()
+        self._running = version("potluck")
+        self._jitter_s = random.uniform(0, _JITTER_S)
+        self._shown: UpdatesState | None = None
+        self._showing: asyncio.Task[None] | None = None  # what others write, while they do
+        self._checking: asyncio.Task[None] | None = None
+
+    def handlers(self) -> dict[str, Handler]:
+        return {updates.STATE.name: self._state, updates.CHECK.name: self._check, updates.INSTALL.name: self._install}
+
+    def tick(self, now: float) -> None:
+        settings = self._daemon.loaded.settings.updates
+        notes = self._file.read()
+        is_allowed = settings.check and settings.url and settings.key
+        if is_allowed and is_due(now, notes.asked_at, self._daemon.started_at, self._jitter_s):
+            self._begin_check()
+        if self._file.is_locked():
+            self._show_while_locked()
+        self._show(notes)
+
+    @property
+    def notice(self) -> str | None:
+        offered = self._shown.offered if self._shown is not None else None
+        return f"Potluck {offered.version} is offered; see: potluck update --check" if offered is not None else None
+
+    async def _state(self, _: Empty) -> UpdatesState:
+        return self._show(self._file.read())
+
+    async def _check(self, _: Empty) -> UpdatesState:
+        self._require_configured()
+        await asyncio.shield(self._begin_check())
+        return self._show(self._file.read())
+
+    async def _install(self, _: Empty) -> UpdatesState:
+        from potluck_daemon.updates.succession import start_outside
+
+        self._require_configured()
+        state = self._show(self._file.read())
+        if self._versions is None or not state.can_install:
+            raise UsageError("this installation is updated by what installed it", hint="apt, pip, ... as the docs say")
+        if self._checking is not None:
+            await asyncio.shield(self._checking)
+        if self._file.is_locked():
+            raise UsageError("an update runs already", hint="wait for its end")
+        python = self._versions.folder(self._versions.current()) / "bin" / "python3"  # which the switch does not change
+        before = self._file.read()
+        await asyncio.to_thread(start_outside, [python, *_COMMAND], self._daemon.engine_environment())
+        await self._wait_begun(before)
+        self._show_while_locked()
+        return self._show(self._file.read())
+
+    async def _wait_begun(self, before: Notes) -> None:
+        """Raises PotluckError if it does not."""
+        deadline = time.monotonic() + _BEGIN_S
+        while self._file.read().asked_at == before.asked_at:
+            if time.monotonic() > deadline:
+                raise PotluckError("the update does not begin", hint="in a terminal: potluck update")
+            await asyncio.sleep(_LOOK_S)
+
+    def _begin_check(self) -> asyncio.Task[None]:
+        """One at a time: who asks while one runs waits for that one."""
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._ask_publisher())
+        return self._checking
+
+    async def _ask_publisher(self) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, *_COMMAND, "--check"),
+            env=self._daemon.engine_environment(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_CHECK_S):
+                    await process.wait()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        self._show(self._file.read())
+
+    def _show_while_locked(self) -> None:
+        if self._showing is None or self._showing.done():
+            self._showing = asyncio.create_task(self._keep_showing())
+
+    async def _keep_showing(self) -> None:
+        while await asyncio.to_thread(self._file.is_locked):
+            self._show(self._file.read())
+            await asyncio.sleep(_LOOK_S)
+        self._show(self._file.read())
+
+    def _show(self, notes: Notes) -> UpdatesState:
+        """Tell who reads events if it is news."""
+        state = self._as_state(notes)
+        if state != self._shown:
+            self._shown = state
+            self._daemon.publish(updates.EVENT, state)
+        return state
+
+    def _as_state(self, notes: Notes) -> UpdatesState:
+        settings = self._daemon.loaded.settings.updates
+        seen, is_busy = notes.seen, self._file.is_locked()
+        is_known = seen.anchor == settings.key and is_newer(seen.version, self._running)
+        was_killed = notes.progress is not None and not is_busy
+        interrupted = Problem("the last try was interrupted", "nothing is lost: try again") if was_killed else None
+        return UpdatesState(
+            running=self._running,
+            is_allowed=settings.check,
+            is_configured=bool(settings.url and settings.key),
+            can_install=self._versions is not None and _is_writable(self._versions.root),
+            offered=Offered(seen.version, seen.changes, seen.issued_at) if is_known else None,
+            checked_at=notes.checked_at,
+            progress=notes.progress if is_busy else None,
+            error=notes.error or interrupted,
+        )
+
+    def _require_configured(self) -> None:
+        settings = self._daemon.loaded.settings.updates
+        if not settings.url or not settings.key:
+            raise UsageError(
+                "where updates come from is not said", hint="set updates.url and updates.key, as published"
+            )
+
+    async def close(self) -> None:
+        tasks = [task for task in (self._showing, self._checking) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def is_due(now: float, asked_at: float, started_at: float, jitter_s: float) -> bool:
+    """Once a day, and not as soon as a machine starts; a clock that was set back does not put it off for ever."""
+    last = asked_at + _DAY_S if asked_at <= now else now
+    return now >= max(last, started_at) + jitter_s
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)

@@ -1,0 +1,197 @@
+"""Small and large files of a publisher, from a server that is not trusted to send them.
+
+What is signed decides what a file is; here is how much of it is taken, from where, and how long it may take: never more
+bytes than were said, never from an address without encryption but on this machine, never a server that only trickles.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ipaddress
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from potluck.errors import NetworkError, PotluckError, UsageError
+
+T = TypeVar("T")
+
+_CHUNK_BYTES = 1 << 18
+_SILENCE_S = 15.0  # of a connection
+_ANSWER_S = 20.0  # until a server has begun to answer, and until a small file is here
+_WINDOW_S = 30.0  # in which at least so much of a large file has to come:
+_WINDOW_BYTES = 1 << 18
+_TRIES = 3  # at a large file, without a byte of progress between them
+_PAUSE_S = 1.0
+_HINT = "try again later; it goes on where it stopped"
+
+OnBytes = Callable[[int], None]
+"""Bytes that are here."""
+
+
+def check_address(url: str) -> None:
+    """Raises UsageError for what is neither https nor on this machine."""
+    address = urlsplit(url)
+    is_here = address.scheme == "http" and _is_loopback(address.hostname or "")
+    if not (address.scheme == "https" and address.hostname) and not is_here:
+        raise UsageError(f"updates are not fetched from {url[:200]!r}", hint="the address has to begin with https://")
+
+
+def get(url: str, max_bytes: int) -> bytes:
+    """A small file; one byte more than `max_bytes` if there is more. Raises NetworkError or UsageError."""
+    check_address(url)
+
+    def read() -> bytes:
+        with _open(url, 0) as answer:
+            content: bytes = answer.read(max_bytes + 1)
+            return content
+
+    return _within(_ANSWER_S, read, url)
+
+
+def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) -> None:
+    """Have `path` be that file; half a file beside it is continued.
+
+    Raises:
+        NetworkError: it cannot be fetched now.
+        PotluckError: it is not that file and was thrown away, or the disk is full.
+    """
+    check_address(url)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        _fetch(url, part, num_bytes, on_bytes)
+        if part.stat().st_size != num_bytes or _sha256(part) != sha256:
+            part.unlink()
+            raise PotluckError("the update is not the file that was signed; nothing was changed", hint="try again")
+        part.replace(path)
+    except OSError as error:  # of the disk; those of the network have become NetworkError
+        part.unlink(missing_ok=True)
+        raise PotluckError(f"the update cannot be stored: {error.strerror}", hint="make room on the disk") from error
+
+
+def _fetch(url: str, part: Path, num_bytes: int, on_bytes: OnBytes) -> None:
+    tries = _TRIES
+    while True:
+        before = part.stat().st_size if part.exists() else 0
+        try:
+            return _fetch_rest(url, part, num_bytes, on_bytes)
+        except NetworkError:
+            came = part.exists() and part.stat().st_size > before
+            tries = _TRIES if came else tries - 1
+            if tries == 0:
+                raise
+            time.sleep(_PAUSE_S)
+
+
+def _fetch_rest(url: str, part: Path, num_bytes: int, on_bytes: OnBytes) -> None:
+    """Append what is missing. Raises NetworkError when the server ends or trickles before that, OSError of the disk."""
+    have = part.stat().st_size if part.exists() else 0
+    if have >= num_bytes:
+        return
+    with _within(_ANSWER_S, lambda: _open(url, have), url) as answer, part.open("r+b" if have else "wb") as file:
+        have = have if answer.status == 206 else 0
+        file.truncate(have)
+        file.seek(have)
+        window = _Window()
+        while have <= num_bytes:  # one byte more shows that it is larger than said
+            chunk = _read(answer, min(_CHUNK_BYTES, num_bytes + 1 - have), url)
+            if not chunk:
+                break
+            file.write(chunk)
+            have += len(chunk)
+            on_bytes(have)
+            window.check(len(chunk))
+    if have < num_bytes:
+        raise NetworkError("the connection ended before the update was here", hint=_HINT)
+
+
+class _Window:
+    """How much came lately."""
+
+    def __init__(self) -> None:
+        self._began, self._bytes = time.monotonic(), 0
+
+    def check(self, num_bytes: int) -> None:
+        """Raises NetworkError."""
+        self._bytes += num_bytes
+        if time.monotonic() - self._began < _WINDOW_S:
+            return
+        if self._bytes < _WINDOW_BYTES:
+            raise NetworkError("the server only trickles", hint=_HINT)
+        self._began, self._bytes = time.monotonic(), 0
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Elsewhere under the same rule: never away from encryption, never to what only this machine reaches."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        check_address(newurl)
+        if _is_loopback(urlsplit(newurl).hostname or "") and not _is_loopback(urlsplit(req.full_url).hostname or ""):
+            raise UsageError("the server of updates leads to this machine itself", hint="see the setting updates.url")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _open(url: str, start: int) -> Any:
+    """Raises OSError, HTTPException or UsageError."""
+    headers = {"Range": f"bytes={start}-"} if start else {}
+    opener = urllib.request.build_opener(_Redirects)
+    return opener.open(urllib.request.Request(url, headers=headers), timeout=_SILENCE_S)
+
+
+def _read(answer: http.client.HTTPResponse, num_bytes: int, url: str) -> bytes:
+    try:
+        return answer.read1(num_bytes)
+    except (OSError, http.client.HTTPException) as error:
+        raise _unreachable(url, error) from error
+
+
+def _within(seconds: float, work: Callable[[], T], url: str) -> T:
+    """`work` in a thread: a server that sends a header a letter at a time is silent at no moment."""
+    done: list[T] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except Exception as error:  # raised again below, where somebody waits for it
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if done:
+        return done[0]
+    error = failed[0] if failed else TimeoutError("it does not answer in time")
+    if isinstance(error, PotluckError):
+        raise error
+    if isinstance(error, OSError | http.client.HTTPException | ValueError):
+        raise _unreachable(url, error) from error
+    raise error
+
+
+def _unreachable(url: str, error: Exception) -> NetworkError:
+    if isinstance(error, urllib.error.HTTPError):
+        error.close()
+    reason = getattr(error, "reason", None) or error
+    text = f"updates cannot be had from {urlsplit(url).hostname}: {reason or type(error).__name__}"
+    return NetworkError(text, hint="see that this computer has a network, and the setting updates.url")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,83 @@
+"""What is remembered of updates, in one file of the state folder, and the lock of those who write it.
+
+Only a process that looks for updates or makes one writes, one at a time; the daemon reads. A note of progress that
+nobody holds the lock of was left by a process that was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from potluck.errors import PotluckError
+from potluck_daemon.codec import CodecError, dumps, from_json, loads
+from potluck_daemon.control.methods.setup import Problem
+from potluck_daemon.control.methods.updates import UpdateProgress
+from potluck_daemon.settings.files import keep_aside, write_atomically
+from potluck_daemon.settings.places import Places
+from potluck_daemon.updates.freshness import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """`asked_at`: when the publisher was last asked; `checked_at`: when it last answered. Unix seconds."""
+
+    seen: Seen = field(default_factory=Seen)
+    asked_at: float = 0.0
+    checked_at: float | None = None
+    progress: UpdateProgress | None = None
+    error: Problem | None = None
+
+
+class NotesFile:
+    """The notes of the daemon that has these places."""
+
+    def __init__(self, places: Places) -> None:
+        self._path = places.state / "updates.json"
+        self._lock = places.state / "updates.lock"
+
+    def read(self) -> Notes:
+        """A file that is not understood counts as none."""
+        try:
+            return from_json(Notes, loads(self._path.read_bytes()), "updates")
+        except (OSError, CodecError):
+            return Notes()
+
+    def write(self, notes: Notes) -> None:
+        """By who holds the lock. Raises OSError."""
+        write_atomically(self._path, dumps(notes))
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[Notes]:
+        """The notes as they are; one process at a time. Raises PotluckError if another one is at it."""
+        self._lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise PotluckError("another update runs already", hint="wait for its end: potluck status") from None
+        try:
+            notes = self.read()
+            if self._path.exists() and notes == Notes():
+                keep_aside(self._path)  # what was seen is lost with it, so somebody may want to look
+            yield notes
+        finally:
+            os.close(handle)
+
+    def is_locked(self) -> bool:
+        """Whether somebody looks for updates, or makes one, right now."""
+        try:
+            handle = os.open(self._lock, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        return False

@@ -1,0 +1,139 @@
+"""One daemon after another: the old one ends in order, the new one is started and watched.
+
+By systemd where it looks after the daemon, else by this process itself. Also how a process is started that outlives the
+daemon that asks for it: systemd ends with a service everything that the service started.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from potluck.errors import PotluckError
+from potluck_daemon.control import schema
+from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_daemon.instance import EXIT_ALREADY_RUNNING
+from potluck_daemon.units import UNIT, start_service, stop_service
+from potluck_daemon.updates.versions import PROVED_S
+
+START_TIMEOUT_S = 60.0
+_POLL_S = 0.1
+_ANSWER_S = 10.0  # of a daemon that is busy
+_QUESTIONS = 3  # without an answer, then it hangs
+_DRAIN_WITHIN = "10m"
+_UPDATING_UNIT = "potluck-update"
+_PASSED_ON = ("HOME", "PATH", "LANG", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY")
+
+
+class LocalSuccessor:
+    """`socket`: of the daemon. `unit`: systemd's for it, None where there is none."""
+
+    def __init__(self, socket: Path, unit: Path | None) -> None:
+        self._client = ControlClient(socket, timeout_s=_ANSWER_S)
+        self._unit = unit
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pid = 0  # of the daemon that answered
+        self._said: IO[bytes] | None = None
+
+    def drain(self) -> bool:
+        if self._hello() is None:
+            return False
+        command = [sys.executable, "-m", "potluck_daemon.cli.main", "drain", "--within", _DRAIN_WITHIN]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            raise PotluckError(f"the daemon does not end: {done.stderr.strip()}", hint="potluck logs")
+        return True
+
+    def start(self, folder: Path) -> str:
+        if self._unit is not None:
+            start_service(self._unit)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self._unit is None:
+                self._keep_process(folder)
+            if (hello := self._hello()) is not None:
+                self._pid = hello.pid
+                return hello.version
+            time.sleep(_POLL_S)
+        raise PotluckError("the daemon does not answer")
+
+    def watch(self) -> None:
+        deadline = time.monotonic() + PROVED_S
+        while time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            hello = next(filter(None, (self._hello() for _ in range(_QUESTIONS))), None)
+            if hello is None or hello.pid != self._pid:
+                raise PotluckError("its daemon did not last")
+
+    def end(self) -> None:
+        if self._unit is not None:
+            stop_service(self._unit)
+        elif self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _keep_process(self, folder: Path) -> None:
+        """Start it, or again while the one before still holds its lock. Raises PotluckError if it ended otherwise."""
+        code = self._process.poll() if self._process is not None else EXIT_ALREADY_RUNNING
+        if code is None:
+            return
+        if code != EXIT_ALREADY_RUNNING:
+            assert self._said is not None
+            self._said.seek(0)
+            said = self._said.read().decode(errors="replace").strip().splitlines()
+            raise PotluckError(f"its daemon ended: {said[-1] if said else code}")
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the daemon runs)
+        self._process = subprocess.Popen(
+            [folder / "bin" / "potluckd"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._said,
+            start_new_session=True,
+        )
+
+    def _hello(self) -> schema.Hello | None:
+        """None: no daemon, or one that does not answer. One of another version of the API answers, and so it runs."""
+        try:
+            return self._client.call(schema.HELLO, schema.HelloParams("potluck update"))
+        except DaemonAwayError:
+            return None
+
+
+def start_outside(command: Sequence[str | Path], environment: Mapping[str, str]) -> None:
+    """Start `command` so that it goes on when this daemon ends. Raises PotluckError."""
+    words = [str(word) for word in command]
+    if _is_in_unit():
+        given = [f"--setenv={name}={value}" for name, value in environment.items() if _is_passed_on(name)]
+        words = ["systemd-run", "--user", "--quiet", "--collect", f"--unit={_UPDATING_UNIT}", *given, "--", *words]
+    else:
+        words = ["setsid", "--fork", *words]
+    try:
+        done = subprocess.run(
+            words,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=START_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        done = None
+    if done is None or done.returncode != 0:
+        raise PotluckError("the update cannot be started from here", hint="in a terminal: potluck update")
+
+
+def _is_passed_on(name: str) -> bool:
+    return name in _PASSED_ON or name.startswith(("XDG_", "POTLUCK_"))
+
+
+def _is_in_unit() -> bool:
+    """Whether systemd started this daemon, by its control group."""
+    groups = Path("/proc/self/cgroup")
+    return groups.exists() and any(line.endswith(f"/{UNIT}") for line in groups.read_text().splitlines())

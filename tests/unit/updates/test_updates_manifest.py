@@ -1,0 +1,73 @@
+"""What a publisher signed, and everything that is not that."""
+
+from __future__ import annotations
+
+import pytest
+from potluck_daemon.updates.manifest import BadManifestError, is_newer, parse_key, read_offer
+
+from potluck.errors import UsageError
+from tests.helpers.publisher import FIELDS, Publisher
+
+PUBLISHER = Publisher()
+
+
+def test_what_the_publisher_signed_is_read() -> None:
+    offer, signer = read_offer(*PUBLISHER.signed(FIELDS), ["A" * 43 + "=", PUBLISHER.key])
+    assert (offer.version, offer.changes, offer.files["run"].num_bytes) == ("0.2.0", ("faster", "kinder"), 1000)
+    assert signer == PUBLISHER.key
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"product": "another"},
+        {"version": "newest"},
+        {"version": "../../0"},
+        {"issued_at": -1},
+        {"issued_at": 1.5},
+        {"expires_at": FIELDS["issued_at"]},
+        {"expires_at": 1 << 40},
+        {"next_key": "short"},
+        {"changes": "all"},
+        {"files": []},
+        {"files": {"run": {"name": "../x", "sha256": "a" * 64, "bytes": 1}}},
+        {"files": {"run": {"name": "x", "sha256": "short", "bytes": 1}}},
+        {"files": {"run": {"name": "x", "sha256": "a" * 64, "bytes": 1 << 40}}},
+    ],
+)
+def test_a_signed_offer_that_makes_no_sense_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(BadManifestError, match="makes no sense"):
+        read_offer(*PUBLISHER.signed(FIELDS | change), [PUBLISHER.key])
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"\xff", b"[" * 60_000])
+def test_signed_bytes_that_are_no_description_are_refused(content: bytes) -> None:
+    with pytest.raises(BadManifestError, match="makes no sense"):
+        read_offer(content, PUBLISHER.signature(content), [PUBLISHER.key])
+
+
+def test_another_key_a_changed_byte_or_no_signature_is_refused() -> None:
+    content, signature = PUBLISHER.signed(FIELDS)
+    other = Publisher().signature(content)
+    for pair in ((content, other), (content.replace(b"0.2.0", b"0.2.1"), signature), (content, b""), (b"", signature)):
+        with pytest.raises(BadManifestError, match="not signed by the publisher"):
+            read_offer(*pair, [PUBLISHER.key])
+
+
+def test_a_description_that_is_too_large_is_not_looked_at() -> None:
+    content = b" " * (1 << 17)
+    with pytest.raises(BadManifestError, match="too large"):
+        read_offer(content, PUBLISHER.signature(content), [PUBLISHER.key])
+
+
+def test_a_key_that_is_none_is_told() -> None:
+    with pytest.raises(UsageError, match="no Ed25519 key"):
+        parse_key("not a key")
+
+
+@pytest.mark.parametrize(
+    ("offered", "running", "newer"),
+    [("0.2.0", "0.1.9", True), ("0.10", "0.9.9", True), ("0.1.0", "0.1", False), ("0.1.0", "0.2.0", False)],
+)
+def test_versions_are_compared_as_numbers(offered: str, running: str, newer: bool) -> None:
+    assert is_newer(offered, running) is newer
