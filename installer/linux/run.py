@@ -16,16 +16,19 @@ _HERE = Path(__file__).parent
 
 def build_run(out: Path, *, wheels: Path | None = None) -> Path:
     """Make `potluck-VERSION.run` in `out`; returns it."""
-    version = product_version()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         make_tree(root / "tree", Tree(has_app=True), wheels=wheels)
         shared = shared_files.manuals() | shared_files.completions() | shared_files.desktop()
         shared_files.write_all(root / "tree", shared)
         (root / "tree" / "uninstall.in").write_bytes((_HERE / "uninstall.in").read_bytes())
-        epoch = build_epoch()
-        settle(root / "tree", epoch)
-        payload = _pack(root / "tree")
+        settle(root / "tree", build_epoch())
+        return pack_run(root / "tree", product_version(), out)
+
+
+def pack_run(tree: Path, version: str, out: Path) -> Path:
+    """The installer of these files, in `out`; returns it."""
+    payload = _pack(tree)
     made = out / f"potluck-{version}.run"
     made.write_bytes((_HERE / "stub.sh").read_text().replace("@VERSION@", version).encode() + payload)
     made.chmod(0o755)

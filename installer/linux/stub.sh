@@ -54,6 +54,9 @@ case $ROOT in /*) ;; *) ROOT=$PWD/$ROOT ;; esac
 [ "$(id -u)" -ne 0 ] || [ -n "${POTLUCK_AS_ROOT:-}" ] || fail "run it as yourself, not as root; it needs no rights"
 command -v xz >/dev/null || fail "xz is missing; install xz-utils"
 python=$(find_python)
+if [ "$stage_only" = yes ] && [ "$(readlink "$ROOT/current" || true)" = "versions/$VERSION" ]; then
+    fail "version $VERSION is in use; it is not replaced under a running daemon"
+fi
 
 # The new version is complete before anything leads to it; an interrupted installation leaves the old one in use.
 target=$ROOT/versions/$VERSION
