@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from potluck_app import theme, words
@@ -11,6 +11,7 @@ from potluck_app.card import Pot, text
 from potluck_app.theme import Type
 
 _POT = 64
+_PATIENCE_MS = 120_000  # longer than an update takes between one daemon and the next
 
 
 class AwayPage(QWidget):
@@ -24,6 +25,9 @@ class AwayPage(QWidget):
         self._reason, self._failure = text("muted"), text("error")
         self._button = Button(self.tr("Start it"), "play", "primary")
         self._button.clicked.connect(self._press)
+        self._is_updating, self._patience = False, QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.timeout.connect(self._button.show)
         column = QVBoxLayout(self)
         column.setContentsMargins(theme.SPACE_XXL, theme.SPACE_XXL, theme.SPACE_XXL, theme.SPACE_XXL)
         column.setSpacing(theme.SPACE_M)
@@ -38,11 +42,21 @@ class AwayPage(QWidget):
         column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignCenter)
         column.addStretch(2)
 
-    def show_reason(self, reason: str, *, is_running: bool) -> None:
-        """`is_running`: somebody answers, in words that this app does not know."""
-        self._title.setText(self.tr("Potluck was updated") if is_running else words.away())
-        self._reason.setText(reason)
-        self._button.setVisible(not is_running)
+    def show_reason(self, reason: str, *, is_running: bool, is_updating: bool = False) -> None:
+        """`is_running`: somebody answers, in words that this app does not know. `is_updating`: it will come back."""
+        if is_updating and not is_running:
+            self._title.setText(self.tr("Potluck is being updated"))
+            self._reason.setText(self.tr("The new version starts in a moment; if it does not, this one does."))
+        else:
+            self._title.setText(self.tr("Potluck was updated") if is_running else words.away())
+            self._reason.setText(reason)
+        if not is_updating:
+            self._patience.stop()
+            self._button.setVisible(not is_running)
+        elif not self._is_updating:
+            self._button.hide()
+            self._patience.start(_PATIENCE_MS)  # then somebody may start it, whatever became of the update
+        self._is_updating = is_updating
 
     def show_failure(self, message: str) -> None:
         """What became of starting it; "" if it worked."""

@@ -19,6 +19,7 @@ _STATES = (
     QT_TRANSLATE_NOOP("", "Memory freed by you"),
     QT_TRANSLATE_NOOP("", "No swarm joined yet"),
     QT_TRANSLATE_NOOP("", "Serving is switched off in the settings"),
+    QT_TRANSLATE_NOOP("", "The engine is not set up yet"),
     QT_TRANSLATE_NOOP("", "The computer goes to sleep"),
     QT_TRANSLATE_NOOP("", "Starting up"),
     QT_TRANSLATE_NOOP("", "Looking whether somebody needs the computer"),
@@ -63,6 +64,7 @@ _ENDS = (
     QT_TRANSLATE_NOOP("", "when you resume"),
     QT_TRANSLATE_NOOP("", "when you join or create a swarm"),
     QT_TRANSLATE_NOOP("", "when you switch serve.enabled on"),
+    QT_TRANSLATE_NOOP("", "when you set it up: in the app, or with `potluck setup`"),
     QT_TRANSLATE_NOOP("", "when the computer wakes up"),
     QT_TRANSLATE_NOOP("", "when the computer is plugged in"),
     QT_TRANSLATE_NOOP("", "when the network is not metered"),
@@ -85,6 +87,35 @@ _STEPS = (
     QT_TRANSLATE_NOOP("", "Loading embeddings and head"),
     QT_TRANSLATE_NOOP("", "Measured {name}"),
 )
+_SETUP = (
+    QT_TRANSLATE_NOOP("", "no GPU is found; blocks are served by the processor, which is slow but works"),
+    QT_TRANSLATE_NOOP("", "{who} cannot be used by torch {version}"),
+    QT_TRANSLATE_NOOP("", "{who} can be used"),
+    QT_TRANSLATE_NOOP("", "as you asked"),
+    QT_TRANSLATE_NOOP("", "install NVIDIA's driver {number} or newer to use {who}; this machine has none"),
+    QT_TRANSLATE_NOOP("", "install NVIDIA's driver {number} or newer to use {who}; this machine has {driver}"),
+    QT_TRANSLATE_NOOP("", "graphics inside the processor share its memory; computing on them gains nothing"),
+    QT_TRANSLATE_NOOP("", "{who} is older than what torch {version} has kernels for"),
+    QT_TRANSLATE_NOOP("", "{free} GB are free, {least} GB are needed at most"),
+    QT_TRANSLATE_NOOP("", "packages are fetched through the proxy {host}"),
+    QT_TRANSLATE_NOOP("", "{path} cannot be written"),
+    QT_TRANSLATE_NOOP("", "{file} cannot be fetched from {host}: {why}"),
+    QT_TRANSLATE_NOOP("", "packages cannot be installed: {why}"),
+    QT_TRANSLATE_NOOP("", "the engine does not work here: {why}"),
+    QT_TRANSLATE_NOOP("", "the engine is being set up already"),
+    QT_TRANSLATE_NOOP("", "wait until that is done, or cancel it"),
+    QT_TRANSLATE_NOOP("", "{what} ({number} of {all})"),
+)
+_UPDATE = (
+    QT_TRANSLATE_NOOP("", "fetching"),
+    QT_TRANSLATE_NOOP("", "unpacking"),
+    QT_TRANSLATE_NOOP("", "letting open sessions end"),
+    QT_TRANSLATE_NOOP("", "starting the new version"),
+    QT_TRANSLATE_NOOP("", "watching the new version"),
+    QT_TRANSLATE_NOOP("", "going back to the version before"),
+    QT_TRANSLATE_NOOP("", "the last try was interrupted"),
+    QT_TRANSLATE_NOOP("", "nothing is lost: try again"),
+)
 _PLACE = re.compile(r"\\\{(\w+)\\\}")
 
 
@@ -99,5 +130,5 @@ def translated(said: str) -> str:
 
 @functools.cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    templates = (*_STATES, *_ASIDE, *_ENDS, *_STEPS)
+    templates = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE)
     return tuple((re.compile(_PLACE.sub(r"(?P<\1>.+)", re.escape(text))), text) for text in templates)

@@ -8,7 +8,6 @@ from potluck_daemon.control.methods import machine
 from potluck_daemon.control.methods.machine import Device, Machine
 from potluck_daemon.control.methods.settings import Change
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from potluck_app import theme, words
@@ -20,9 +19,9 @@ from potluck_app.page import Page
 from potluck_app.row import Row
 from potluck_app.theme import Type
 
-SETUP = "potluck setup"
 CPU = "cpu"
 _LOOK_MS, _STEPS, _SIGN = 700, 1000, 24
+_WAIT_MS = 5000  # for an engine that is being installed
 
 
 def choice(chosen: frozenset[str]) -> tuple[Change, ...]:
@@ -40,13 +39,15 @@ def toggled(chosen: frozenset[str], name: str, *, is_on: bool) -> frozenset[str]
 
 
 class Devices(QWidget):
-    """Asks by way of its page. Signal: `chosen(frozenset)`, names of devices, if it has switches; empty: the best.
+    """Asks by way of its page. Signals: `chosen(frozenset)`, names of devices, if it has switches; empty: the best;
+    `setup_wanted()`, where nothing is installed that could compute.
 
     Args:
         has_switches: the user may choose among the devices, if there are several.
     """
 
     chosen = Signal(object)
+    setup_wanted = Signal()
 
     def __init__(self, page: Page, *, has_switches: bool) -> None:
         super().__init__()
@@ -84,6 +85,8 @@ class Devices(QWidget):
             self._draw()
         if is_running:
             self._again.start(_LOOK_MS)
+        elif not found.has_engine and self.isVisible():
+            self._again.start(_WAIT_MS)
 
     def measure(self) -> None:
         """Nothing happens where nothing can compute; what to do about that is shown."""
@@ -128,17 +131,12 @@ class Devices(QWidget):
 
     def _build_setup(self) -> QWidget:
         around, column, row = QWidget(), QVBoxLayout(), QHBoxLayout()
-        said = self.tr(
-            "The engine that computes is not installed yet. This command looks at the computer, fetches torch in the "
-            "build that fits it (some gigabytes), and tries it on every device. Run it in a terminal:"
-        )
-        copy = Button(self.tr("Copy"), "copy")
-        copy.setAccessibleName(self.tr("Copy the command {command}").format(command=SETUP))
-        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(SETUP))
-        row.addWidget(text(kind=Type.STRONG, said=SETUP), 1)
-        row.addWidget(copy)
+        wanted = Button(self.tr("Set it up…"), "next", is_trailing=True)
+        wanted.clicked.connect(self.setup_wanted)
+        row.addWidget(wanted)
+        row.addStretch(1)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(text("warning", said=said))
+        column.addWidget(text("warning", said=self.tr("The engine that computes is not installed yet.")))
         column.addLayout(row)
         around.setLayout(column)
         return around

@@ -9,26 +9,20 @@ from potluck_daemon.control import schema
 from potluck_daemon.control.methods import health
 from potluck_daemon.control.methods.health import Bundle, Examination, ExportParams, Finding, Severity
 from potluck_daemon.control.schema import Logs, LogsParams, Status
-from PySide6.QtCore import QStandardPaths, Qt, QTimer
+from PySide6.QtCore import QStandardPaths, QTimer
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QPlainTextEdit, QProgressBar, QVBoxLayout, QWidget
 
 from potluck_app import system_info, theme, words
 from potluck_app.button import Button
-from potluck_app.card import Sign, card, line, text
-from potluck_app.language import QT_TRANSLATE_NOOP, tr
+from potluck_app.card import card, line, text
+from potluck_app.findings import finding_line
 from potluck_app.page import Link, Page
 from potluck_app.placeholder import Placeholder
 from potluck_app.theme import Type
 
 _LOOK_MS = 700  # while a check-up runs
 _LINES, _LOG_HEIGHT = 200, 220
-_GLYPHS = {
-    Severity.ERROR: ("problem", "error", QT_TRANSLATE_NOOP("", "Problem")),
-    Severity.WARNING: ("warning", "yielded", QT_TRANSLATE_NOOP("", "Warning")),
-    Severity.NOTE: ("info", "muted", QT_TRANSLATE_NOOP("", "Note")),
-    Severity.OK: ("good", "serving", QT_TRANSLATE_NOOP("", "Fine")),
-}
 
 
 class DiagnosticsPage(Page):
@@ -84,12 +78,12 @@ class DiagnosticsPage(Page):
         for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE):
             for finding in findings:
                 if finding.severity is severity:
-                    column.addLayout(_line(severity, words.capital(finding.text), words.advice(finding.advice)))
+                    column.addLayout(finding_line(severity, words.capital(finding.text), words.advice(finding.advice)))
                     column.addWidget(line())
         fine = [finding.check for finding in findings if finding.severity is Severity.OK]
         if fine:
             said = self.tr("%n check(s) found nothing wrong", "", len(fine))
-            column.addLayout(_line(Severity.OK, said, ", ".join(fine)))
+            column.addLayout(finding_line(Severity.OK, said, ", ".join(fine)))
         self._check_card.replaceWidget(self._findings, shown)
         self._findings.setParent(None)
         self._findings = shown
@@ -170,18 +164,3 @@ class DiagnosticsPage(Page):
         column.addWidget(self._log)
         column.addWidget(self._log_path)
         return frame
-
-
-def _line(severity: Severity, title: str, detail: str) -> QHBoxLayout:
-    glyph, role, named = _GLYPHS[severity]
-    texts, label = QVBoxLayout(), text(said=title)
-    label.setAccessibleName(f"{tr(named)}: {title}")
-    texts.setSpacing(2)
-    texts.addWidget(label)
-    if detail:
-        texts.addWidget(text("muted", kind=Type.CAPTION, said=detail))
-    row = QHBoxLayout()
-    row.setSpacing(theme.SPACE_M)
-    row.addWidget(Sign(glyph, role), 0, Qt.AlignmentFlag.AlignTop)
-    row.addLayout(texts, 1)
-    return row

@@ -1,7 +1,11 @@
-"""The first run, in five steps: what this is, a swarm, the device, how much to give, and starting at log-in."""
+"""The first run: what this is, what computes, a swarm, the device, how much to give, and starting at log-in.
+
+The step of what computes is left out where that is installed already.
+"""
 
 from __future__ import annotations
 
+from potluck_daemon.control.methods.setup import SetupState
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import State
 from PySide6.QtCore import Qt, Signal
@@ -10,6 +14,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QW
 from potluck_app import theme, words
 from potluck_app.button import Button
 from potluck_app.card import Pot, Sign, card, text
+from potluck_app.computing import Computing
 from potluck_app.devices import Devices
 from potluck_app.giving import Giving
 from potluck_app.joining import Joining
@@ -18,7 +23,7 @@ from potluck_app.page import Link, Page
 from potluck_app.theme import Type
 
 _POT, _SIGN = 56, 24
-_WELCOME, _SWARM, _DEVICE, _GIVE, _START = range(5)
+_WELCOME, _COMPUTE, _SWARM, _DEVICE, _GIVE, _START = range(6)
 
 
 class FirstRunPage(Page):
@@ -34,16 +39,19 @@ class FirstRunPage(Page):
         self.is_open = False
         self._status: Status | None = None
         self._step, self._measured = _WELCOME, False
+        self._needs_engine, self._is_computing_begun = False, False
         self._title, self._lead = text(kind=Type.TITLE), text("muted")
         self._where = text("muted", kind=Type.CAPTION)
         self._bar = QProgressBar()
+        self._computing = Computing(self)
         self._joining, self._devices = Joining(link), Devices(self, has_switches=False)
         self._giving, self._login = Giving(self), Login(self)
         self._joined = self._build_joined()
         self._back = Button(self.tr("Back"), "back", "quiet")
-        self._next = Button(self.tr("Continue"), "", "primary")
+        self._next, self._later = Button(self.tr("Continue"), "", "primary"), Button(self.tr("Later"), "", "quiet")
         self._steps = (
             self._build_welcome(),
+            self._in_card(self.tr("What computes"), self._computing),
             self._build_swarm(),
             self._in_card(self.tr("This computer"), self._devices),
             self._in_card(self.tr("How much, and when"), self._giving),
@@ -58,7 +66,7 @@ class FirstRunPage(Page):
             self._show_step()
 
     def refresh(self) -> None:
-        for part in (self._devices, self._giving, self._login):
+        for part in (self._computing, self._devices, self._giving, self._login):
             part.refresh()
 
     @property
@@ -73,11 +81,33 @@ class FirstRunPage(Page):
         if step == _SWARM and not self._measured:
             self._measured = True
             self._devices.measure()  # before anything is served, which would slow it down
-        (self._joining if step == _SWARM and not self._is_member else self._next).setFocus()
+        self._focus()
+
+    def _focus(self) -> None:
+        """The keyboard to what one wants in this step."""
+        if self._step == _COMPUTE and not self._next.isVisibleTo(self):
+            self._computing.setFocus()
+        else:
+            (self._joining if self._step == _SWARM and not self._is_member else self._next).setFocus()
+
+    def _path(self) -> tuple[int, ...]:
+        """The steps that there are for this computer."""
+        return tuple(step for step in range(len(self._steps)) if step != _COMPUTE or self._needs_engine)
+
+    def _show_engine(self, state: SetupState) -> None:
+        """An environment that is made while somebody looks stays a step; measuring waits for it."""
+        was_ready = not self._needs_engine
+        self._needs_engine = self._needs_engine or not state.ready
+        self._is_computing_begun = state.ready or state.progress is not None
+        if state.ready and self._needs_engine:
+            self._devices.refresh()
+        if (was_ready and self._needs_engine) or self._step == _COMPUTE:
+            self._show_step()
 
     def _show_step(self) -> None:
         said = (
             (self.tr("Bring a few blocks to the table"), self.tr("Lend a swarm what your computer does not need.")),
+            (self.tr("What computes"), self.tr("Potluck takes the build of torch that fits this computer.")),
             (self.tr("Which swarm?"), self.tr("People who run one model together. An invite is the key to it.")),
             (self.tr("What you bring"), self.tr("Measuring takes a moment; you need not wait for it.")),
             (self.tr("You come first"), self.tr("Change it whenever you like, under When to donate and Limits.")),
@@ -87,10 +117,15 @@ class FirstRunPage(Page):
             widget.setVisible(number == self._step)
         self._title.setText(said[self._step][0])
         self._lead.setText(said[self._step][1])
-        self._bar.setValue(self._step + 1)
-        self._where.setText(self.tr("{step} of {all}").format(step=self._step + 1, all=len(self._steps)))
+        path = self._path()
+        place = path.index(self._step) + 1
+        self._bar.setRange(0, len(path))
+        self._bar.setValue(place)
+        self._where.setText(self.tr("{step} of {all}").format(step=place, all=len(path)))
         self._back.setVisible(self._step > _WELCOME)
-        self._next.setVisible(self._step != _SWARM or self._is_member)
+        is_waiting = self._step == _COMPUTE and not self._is_computing_begun
+        self._later.setVisible(is_waiting)
+        self._next.setVisible(not is_waiting and (self._step != _SWARM or self._is_member))
         self._next.setText(self.tr("Done") if self._step == _START else self.tr("Continue"))
         self._joining.setVisible(not self._is_member)
         self._joined.setVisible(self._is_member)
@@ -104,12 +139,19 @@ class FirstRunPage(Page):
             self._go(_WELCOME)
             self.finished.emit()
         else:
-            self._go(self._step + 1)
+            self._go(self._beside(1))
+
+    def _beside(self, by: int) -> int:
+        path = self._path()
+        return path[path.index(self._step) + by]
 
     def _build(self) -> None:
         self.setFocusProxy(self._next)
-        self._back.clicked.connect(lambda: self._go(self._step - 1))
+        self._back.clicked.connect(lambda: self._go(self._beside(-1)))
         self._next.clicked.connect(self._continue)
+        self._later.clicked.connect(self._continue)
+        self._computing.told.connect(self._show_engine)
+        self._devices.setup_wanted.connect(lambda: self._go(_COMPUTE))
         self._joining.joined.connect(lambda: self._go(_DEVICE))
         head, texts, foot = QHBoxLayout(), QVBoxLayout(), QHBoxLayout()
         texts.setSpacing(2)
@@ -118,7 +160,6 @@ class FirstRunPage(Page):
         head.setSpacing(theme.SPACE_L)
         head.addWidget(Pot(_POT, State.SERVING))
         head.addLayout(texts, 1)
-        self._bar.setRange(0, len(self._steps))
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(_POT * 2)
         self._bar.setAccessibleName(self.tr("Steps"))
@@ -126,6 +167,7 @@ class FirstRunPage(Page):
         foot.addWidget(self._bar)
         foot.addWidget(self._where, 1)
         foot.addWidget(self._back)
+        foot.addWidget(self._later)
         foot.addWidget(self._next)
         self.column.addLayout(head)
         for widget in self._steps:

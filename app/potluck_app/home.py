@@ -6,7 +6,9 @@ import datetime
 
 from potluck_daemon.control import schema
 from potluck_daemon.control.methods import settings
+from potluck_daemon.control.methods.updates import Offered
 from potluck_daemon.control.schema import Status
+from potluck_daemon.states import Reason
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QVBoxLayout
@@ -17,6 +19,7 @@ from potluck_app.card import Pot, card, text
 from potluck_app.credit import CreditCard
 from potluck_app.daemon_texts import translated
 from potluck_app.never import NeverYield
+from potluck_app.notice import Notice
 from potluck_app.numbers import MachineCard, NowCard
 from potluck_app.page import Link, Page
 from potluck_app.pauses import Pause, donating, is_stopped, offered
@@ -46,7 +49,8 @@ class HomePage(Page):
         self._credit, self._now, self._machine = CreditCard(link), NowCard(), MachineCard()
         self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
         self._watching, self._notices = Button(glyph="next", style="link", is_trailing=True), text("error")
-        self._can_resume, self._is_stopped = False, False
+        self._can_resume, self._is_stopped, self._lacks_engine = False, False, False
+        self._offer = Notice("info", "accent")
         self._build()
         self.setFocusProxy(self._button)
 
@@ -76,12 +80,19 @@ class HomePage(Page):
         """Back from the page that this button opens."""
         self._watching.setFocus()
 
+    def show_offer(self, offer: Offered | None) -> None:
+        """A newer version of Potluck, if there is one."""
+        said = self.tr("Version {version} of Potluck is offered.").format(version=offer.version) if offer else ""
+        self._offer.say(said, self.tr("See what changes"))
+
     def _show_buttons(self, status: Status) -> None:
         resume, pauses = words.resume(status), offered(status)
         self._can_resume, self._is_stopped = bool(resume), is_stopped(status)
-        self._button.setText(resume or Pause.HOUR.said())
-        self._button.show_glyph("play" if resume else "pause")
-        self._button.setEnabled(self._can_resume or bool(pauses))
+        self._lacks_engine = status.reason is Reason.NO_ENGINE
+        said, glyph = (self.tr("Set up what computes"), "save") if self._lacks_engine else ("", "")
+        self._button.setText(said or resume or Pause.HOUR.said())
+        self._button.show_glyph(glyph or ("play" if resume else "pause"))
+        self._button.setEnabled(self._lacks_engine or self._can_resume or bool(pauses))
         self._longer.setVisible(bool(pauses))
         for action in self._pauses.actions():
             action.setVisible(action.data() in pauses)
@@ -99,6 +110,8 @@ class HomePage(Page):
         self._invite.setVisible(swarm is not None)
 
     def _build(self) -> None:
+        self._offer.pressed.connect(self.installation_wanted)
+        self.column.addWidget(self._offer)
         self.column.addLayout(self._build_head())
         self.column.addLayout(self._build_buttons())
         self.column.addWidget(self.never)
@@ -162,7 +175,9 @@ class HomePage(Page):
         return frame
 
     def _press(self) -> None:
-        if self._is_stopped:
+        if self._lacks_engine:
+            self.installation_wanted.emit()
+        elif self._is_stopped:
             self.ask(settings.SET, donating(True), lambda _: None)
         elif self._can_resume:
             self.ask(schema.RESUME, None, self.show_status)

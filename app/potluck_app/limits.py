@@ -23,6 +23,7 @@ class LimitsPage(SettingsForm):
         super().__init__(link, self.tr("Limits"))
         self._devices = Devices(self, has_switches=True)
         self._devices.chosen.connect(lambda chosen: self.change(*devices.choice(chosen)))
+        self._devices.setup_wanted.connect(self.installation_wanted)
         self._none = self.tr("No limit")
         for widget in (
             self._computing(),

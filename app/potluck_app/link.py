@@ -17,6 +17,7 @@ from typing import TypeVar
 from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import Agreement, agree
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_daemon.control.methods.updates import UpdatesState
 from potluck_daemon.control.schema import Method, Status, Transition
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
@@ -34,12 +35,14 @@ _RETRY_S = 1.0  # a daemon that was started is seen within a second; asking cost
 
 class DaemonLink(QObject):
     """Signals: `status_changed(Status)`, `transitioned(Transition)`, `agreed(Agreement)` at each connection,
-    `went_away(str)` with the reason, `disagreed(str)` if a daemon answers that this app cannot speak to.
+    `updates_changed(UpdatesState)`, `went_away(str)` with the reason, `disagreed(str)` if a daemon answers that this
+    app cannot speak to.
     """
 
     status_changed = Signal(object)
     transitioned = Signal(object)
     agreed = Signal(object)
+    updates_changed = Signal(object)
     went_away = Signal(str)
     disagreed = Signal(str)
     _answered = Signal(object, object)
@@ -113,7 +116,7 @@ class DaemonLink(QObject):
 
     def _is_wanted(self, told: object) -> bool:
         """While nobody looks, numbers are news only now and then; everything else is at once."""
-        if not isinstance(told, dict) or not self.is_calm:
+        if not isinstance(told, dict) or not self.is_calm or "state" not in told:
             return True
         news, now = tuple(str(told.get(name)) for name in _NEWS), time.monotonic()
         if news == self._last_news and now - self._last_at < _CALM_S:
@@ -121,8 +124,13 @@ class DaemonLink(QObject):
         self._last_news, self._last_at = news, now
         return True
 
-    def _emit(self, event: Status | Transition) -> None:
-        self._tell(self.status_changed if isinstance(event, Status) else self.transitioned, event)
+    def _emit(self, event: schema.Event) -> None:
+        if isinstance(event, Status):
+            self._tell(self.status_changed, event)
+        elif isinstance(event, Transition):
+            self._tell(self.transitioned, event)
+        elif isinstance(event, UpdatesState):
+            self._tell(self.updates_changed, event)
 
     def _tell(self, signal: SignalInstance, value: object) -> None:
         """Qt's objects may go while this thread still speaks: an app that ends is no error."""

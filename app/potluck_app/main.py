@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import Agreement
-from potluck_daemon.control.methods import earnings, settings
+from potluck_daemon.control.methods import earnings, settings, updates
+from potluck_daemon.control.methods.updates import UpdatesState
 from potluck_daemon.control.schema import Method, Status
 from potluck_daemon.settings.places import find_socket
 from potluck_daemon.states import State
@@ -48,10 +49,12 @@ class App(QObject):
         self._latest: Status | None = None
         self._away: tuple[str, bool] | None = None
         self._agreement: Agreement | None = None
+        self._updates: UpdatesState | None = None
         self.link.status_changed.connect(self._show_status)
         self.link.went_away.connect(lambda reason: self._show_away(reason, is_running=False))
         self.link.disagreed.connect(lambda reason: self._show_away(reason, is_running=True))
         self.link.agreed.connect(self._show_agreement)
+        self.link.updates_changed.connect(self._show_updates)
         self._connect_tray()
         self._earnings = QTimer(self)
         self._earnings.setInterval(_EARNINGS_MS)
@@ -81,6 +84,8 @@ class App(QObject):
             window.restoreGeometry(self._preferences.geometry)
             if self._agreement is not None:
                 window.show_agreement(self._agreement)
+            if self._updates is not None:
+                window.show_updates(self._updates)
             if self._latest is not None:
                 window.show_status(self._latest)
             elif self._away is not None:
@@ -114,6 +119,14 @@ class App(QObject):
             self._window.show_agreement(agreement)
         self._tell(self._notifier.agreement(agreement))
         self._look_at_earnings()
+        if agreement.has(updates.STATE):
+            self.link.call(updates.STATE, None, done=self._show_updates)
+
+    def _show_updates(self, state: UpdatesState) -> None:
+        self._updates = state
+        self.tray.show_offer(state.offered.version if state.offered is not None else "")
+        if self._window is not None:
+            self._window.show_updates(state)
 
     def _look_at_earnings(self) -> None:
         """For milestones; an older daemon that keeps no ledger has none."""
@@ -130,6 +143,7 @@ class App(QObject):
         tray = self.tray
         tray.host_changed.connect(self._tray_host_changed)
         tray.open_wanted.connect(self.raise_window)
+        tray.update_wanted.connect(lambda: self.window().show_installation())
         tray.quit_wanted.connect(QApplication.quit)
         tray.pause_wanted.connect(lambda params: self._send(schema.PAUSE, params))
         tray.resume_wanted.connect(lambda: self._send(schema.RESUME, None))

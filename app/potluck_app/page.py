@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from potluck_daemon.control.schema import Method, Status
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -45,8 +45,10 @@ class Page(QScrollArea):
     """Subclasses fill `self.column`, and override `show_status` and `refresh` as they need.
 
     `head` is the row of the title; what belongs to the whole page goes to its right. An empty title makes no row.
+    Signal: `installation_wanted()`, when the user is led to the page of that name.
     """
 
+    installation_wanted = Signal()
     AGAIN_MS = 0  # how often to refresh while somebody looks; 0: not by itself
 
     def __init__(self, link: Link, title: str) -> None:
@@ -119,6 +121,12 @@ class Page(QScrollArea):
         """The Tab key goes from above to below, in whatever order widgets were made."""
         for before, after in pairwise(self.stops()):
             QWidget.setTabOrder(before, after)
+
+    def start_above(self) -> None:
+        """The keyboard begins at the uppermost control that is there; for pages on which none is wanted first."""
+        first = next((widget for widget in self.stops() if widget.isVisibleTo(self) and widget.isEnabled()), None)
+        if first is not None:
+            self.setFocusProxy(first)
 
     def stops(self) -> list[QWidget]:
         """What the Tab key reaches in the column and its head, hidden things included."""

@@ -38,6 +38,7 @@ SIDEBAR = (
     Entry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
     Entry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
     Entry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
+    Entry("installation", QT_TRANSLATE_NOOP("", "Installation"), "save", "installation:InstallationPage"),
 )
 WATCHING = Entry("watching", QT_TRANSLATE_NOOP("", "What Potluck watches"), "info", "watching:WatchingPage")
 FIRST_RUN = Entry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run:FirstRunPage")

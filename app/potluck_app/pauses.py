@@ -13,7 +13,7 @@ from potluck_app.language import QT_TRANSLATE_NOOP, tr
 
 HOUR_S = 3600.0
 MORNING = datetime.time(8)
-_AT_REST = (Reason.SHUTDOWN, Reason.SWITCHED_OFF)
+_AT_REST = (Reason.SHUTDOWN, Reason.SWITCHED_OFF, Reason.NO_ENGINE)
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY)
 
 

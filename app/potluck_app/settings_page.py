@@ -55,11 +55,8 @@ class SettingsForm(Page):
         self.ask(settings.GET, None, self._show)
 
     def order_tabs(self) -> None:
-        """The keyboard begins at the uppermost control."""
         super().order_tabs()
-        first = next((widget for widget in self.stops() if widget.isVisibleTo(self)), None)
-        if first is not None:
-            self.setFocusProxy(first)
+        self.start_above()
 
     def show_settings(self, found: dict[str, Setting]) -> None:
         """Called with all settings by key, when they were asked for and after each change."""

@@ -24,7 +24,7 @@ _EAGER_LOOKS = 60
 
 class Tray(QObject):
     """Signals: `pause_wanted(PauseParams)`, `resume_wanted`, `free_wanted`, `donating_wanted(bool)`, `never_asked`,
-    `messages_wanted(bool)`, `open_wanted`, `quit_wanted`, `host_changed(bool)`.
+    `messages_wanted(bool)`, `open_wanted`, `update_wanted`, `quit_wanted`, `host_changed(bool)`.
     """
 
     pause_wanted = Signal(object)
@@ -34,6 +34,7 @@ class Tray(QObject):
     never_asked = Signal()
     messages_wanted = Signal(bool)
     open_wanted = Signal()
+    update_wanted = Signal()
     quit_wanted = Signal()
     host_changed = Signal(bool)
 
@@ -53,6 +54,8 @@ class Tray(QObject):
         self._never = self._add("", self.never_asked.emit)
         self.menu.addSeparator()
         self._open = self._add(self.tr("Open Potluck"), self.open_wanted.emit)
+        self._update = self._add("", self.update_wanted.emit)
+        self._update.setVisible(False)
         self._messages = self._add(self.tr("Show notifications"), lambda: None)
         self._messages.setCheckable(True)
         self._messages.triggered.connect(self.messages_wanted)
@@ -75,6 +78,11 @@ class Tray(QObject):
         """None: the daemon is away."""
         self._status = status
         self._refresh()
+
+    def show_offer(self, version: str) -> None:
+        """A newer version of Potluck; "": there is none."""
+        self._update.setText(self.tr("Version {version} is offered…").format(version=version))
+        self._update.setVisible(bool(version))
 
     def show_messages(self, is_on: bool) -> None:
         """Whether notifications are switched on."""

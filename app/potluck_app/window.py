@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from potluck_daemon.control.agreement import Agreement
+from potluck_daemon.control.methods.updates import UpdatesState
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import Reason
 from PySide6.QtCore import Qt, Signal
@@ -20,6 +21,7 @@ from potluck_app.pages import Entry
 from potluck_app.sidebar import Sidebar
 from potluck_app.watching import WatchingPage
 
+_INSTALLATION = "installation"
 _SIZE, _SMALLEST = (960, 720), (680, 480)
 
 
@@ -52,6 +54,7 @@ class MainWindow(QStackedWidget):
         self._key = pages.SIDEBAR[0].key
         self._status: Status | None = None
         self._away: tuple[str, bool] = (self.tr("Looking for the daemon."), False)
+        self._updates: UpdatesState | None = None
         self.setWindowTitle("Potluck")
         self.setMinimumSize(*_SMALLEST)
         self.resize(*_SIZE)
@@ -76,6 +79,13 @@ class MainWindow(QStackedWidget):
         parts = (agreement.text, agreement.advice)
         self._notice.say(" ".join(words.sentence(part) for part in parts if part))
 
+    def show_updates(self, state: UpdatesState) -> None:
+        """A newer version of Potluck is told of on Home."""
+        self._updates = state
+        home = self._made.get("home")
+        if isinstance(home, HomePage):
+            home.show_offer(state.offered)
+
     def show_theme(self) -> None:
         """Follow the desktop's light or dark theme."""
         colours = theme.colours()
@@ -89,6 +99,11 @@ class MainWindow(QStackedWidget):
         self._key = key
         if self._status is not None:
             self._refresh()
+
+    def show_installation(self) -> None:
+        """In front, with the page where Potluck itself is looked after."""
+        self.raise_up()
+        self.open(_INSTALLATION)
 
     def ask_never(self) -> None:
         """In front, with the question whether to ignore the program that runs now."""
@@ -130,7 +145,8 @@ class MainWindow(QStackedWidget):
         """Show what fits; a window that nobody sees is brought up to date when it is shown."""
         status = self._status
         if status is None:
-            self.away.show_reason(self._away[0], is_running=self._away[1])
+            is_updating = self._updates is not None and _is_installing(self._updates)
+            self.away.show_reason(self._away[0], is_running=self._away[1], is_updating=is_updating)
             self._turn_to(self.away)
             return
         if self._is_hidden:
@@ -168,10 +184,12 @@ class MainWindow(QStackedWidget):
 
     def _connect(self, page: Page) -> None:
         """What leads from one page to another."""
+        page.installation_wanted.connect(self.show_installation)
         match page:
             case HomePage():
                 page.watching_wanted.connect(lambda: self.open(pages.WATCHING.key))
                 page.earnings_wanted.connect(lambda: self.open("earnings"))
+                page.show_offer(self._updates.offered if self._updates is not None else None)
             case WatchingPage():
                 page.back_wanted.connect(self._back_from_watching)
             case FirstRunPage():
@@ -208,3 +226,8 @@ class MainWindow(QStackedWidget):
         row.addLayout(column, 1)
         frame.setLayout(row)
         return frame
+
+
+def _is_installing(state: UpdatesState) -> bool:
+    """The daemon goes away for a moment then, and comes back as another."""
+    return state.progress is not None and state.offered is not None

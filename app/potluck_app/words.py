@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from potluck_daemon.control.methods.earnings import MICROCREDITS
+from potluck_daemon.control.methods.setup import Problem, Step
 from potluck_daemon.control.schema import ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
 from potluck_daemon.states import Reason, State
 from PySide6.QtCore import QDateTime, QLocale
@@ -27,6 +28,20 @@ TITLES = {
     State.PAUSED: QT_TRANSLATE_NOOP("", "Paused"),
     State.ERROR: QT_TRANSLATE_NOOP("", "Something failed"),
     State.UNKNOWN: QT_TRANSLATE_NOOP("", "Running"),  # a newer daemon's own sentence says the rest
+}
+_STEPS = {
+    Step.LOOK: QT_TRANSLATE_NOOP("", "Looking at this computer"),
+    Step.RESOLVE: QT_TRANSLATE_NOOP("", "Looking up the packages"),
+    Step.INSTALL: QT_TRANSLATE_NOOP("", "Installing"),
+    Step.TRY: QT_TRANSLATE_NOOP("", "Trying it out on this computer"),
+    Step.SWITCH: QT_TRANSLATE_NOOP("", "In use from now on"),
+}
+_BUILDS = {
+    "cpu": QT_TRANSLATE_NOOP("", "{name}, for the processor"),
+    "cu130": QT_TRANSLATE_NOOP("", "{name}, for graphics cards by NVIDIA"),
+    "cu126": QT_TRANSLATE_NOOP("", "{name}, for older graphics cards or drivers by NVIDIA"),
+    "rocm": QT_TRANSLATE_NOOP("", "{name}, for graphics cards by AMD"),
+    "xpu": QT_TRANSLATE_NOOP("", "{name}, for graphics cards by Intel"),
 }
 _MAX_NAME = 40  # letters of a program's name on a button
 _PROBES = {
@@ -242,6 +257,49 @@ def memory(status: Status) -> str:
     return tr("{used} of {all}").format(used=used, all=size(limit)) if limit else used
 
 
+def step(of: Step) -> str:
+    """Of making the engine's environment; `fetching` says what is fetched."""
+    return f"{tr(_STEPS[of])}…"
+
+
+def fetching(what: str) -> str:
+    return tr("Fetching {what}").format(what=what)
+
+
+def fetched(done: int, total: int, bytes_per_s: float, left_s: float | None) -> str:
+    """How far a fetch is, how fast, and how long it will take; what is not known is left out."""
+    parts = [tr("{used} of {all}").format(used=size(done), all=size(total))]
+    if bytes_per_s > 0.0:
+        parts.append(tr("{size}/s").format(size=size(round(bytes_per_s))))
+    if left_s is not None:
+        parts.append(tr("about {time} left").format(time=duration(left_s)))
+    return " · ".join(parts)
+
+
+def sizes(download_bytes: int, disk_bytes: int) -> str:
+    said = tr("Fetches {download} at most, and takes {disk} of the disk.")
+    return said.format(download=size(download_bytes), disk=size(disk_bytes))
+
+
+def variant(name: str) -> str:
+    """A build of torch, as those know it who have to choose one."""
+    said = next((said for known, said in _BUILDS.items() if name.startswith(known)), "{name}")
+    return tr(said).format(name=name)
+
+
+def device(name: str) -> str:
+    """One that the engine names: cpu, cuda:0."""
+    kind, _, number = name.partition(":")
+    if kind == "cpu":
+        return tr("the processor")
+    return tr("graphics card {number}").format(number=int(number) + 1) if number.isdecimal() else name
+
+
+def setting_up(said: str) -> str:
+    """What was found before something is installed, as a sentence; empty stays empty."""
+    return sentence(translated(said)) if said else ""
+
+
 def state(of: State, reason: Reason) -> str:
     """The name of a state that is over."""
     return tr("Shutting down") if (of, reason) == (State.DRAINING, Reason.SHUTDOWN) else tr(TITLES[of])
@@ -342,6 +400,11 @@ def gaps_of(counts: Sequence[int]) -> list[tuple[int, int]]:
 def failure(error: PotluckError) -> str:
     """What went wrong, and what to do about it, as sentences."""
     return " ".join(sentence(part) for part in (error.message, error.hint) if part)
+
+
+def problem(told: Problem | None) -> str:
+    """How something that the daemon did by itself ended, as `failure`; empty: well."""
+    return " ".join(sentence(translated(part)) for part in (told.text, told.hint) if part) if told is not None else ""
 
 
 def sentence(part: str) -> str:

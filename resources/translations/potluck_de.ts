@@ -168,6 +168,10 @@
         <translation>Diagnose</translation>
     </message>
     <message>
+        <source>Installation</source>
+        <translation>Installation</translation>
+    </message>
+    <message>
         <source>What Potluck watches</source>
         <translation>Worauf Potluck achtet</translation>
     </message>
@@ -218,6 +222,10 @@
     <message>
         <source>Serving is switched off in the settings</source>
         <translation>Das Spenden ist in den Einstellungen ausgeschaltet</translation>
+    </message>
+    <message>
+        <source>The engine is not set up yet</source>
+        <translation>Die Engine ist noch nicht eingerichtet</translation>
     </message>
     <message>
         <source>The computer goes to sleep</source>
@@ -380,6 +388,10 @@
         <translation>wenn du das Spenden wieder einschaltest</translation>
     </message>
     <message>
+        <source>when you set it up: in the app, or with `potluck setup`</source>
+        <translation>wenn du sie einrichtest: in der App oder mit `potluck setup`</translation>
+    </message>
+    <message>
         <source>when the computer wakes up</source>
         <translation>wenn der Computer aufwacht</translation>
     </message>
@@ -456,6 +468,106 @@
         <translation>{name} gemessen</translation>
     </message>
     <message>
+        <source>no GPU is found; blocks are served by the processor, which is slow but works</source>
+        <translation>keine Grafikkarte gefunden; Blöcke bedient der Prozessor, was langsam ist, aber geht</translation>
+    </message>
+    <message>
+        <source>{who} cannot be used by torch {version}</source>
+        <translation>{who} kann torch {version} nicht nutzen</translation>
+    </message>
+    <message>
+        <source>{who} can be used</source>
+        <translation>{who} kann genutzt werden</translation>
+    </message>
+    <message>
+        <source>as you asked</source>
+        <translation>wie gewünscht</translation>
+    </message>
+    <message>
+        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has none</source>
+        <translation>für {who} ist NVIDIAs Treiber {number} oder ein neuerer nötig; dieser Computer hat keinen</translation>
+    </message>
+    <message>
+        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has {driver}</source>
+        <translation>für {who} ist NVIDIAs Treiber {number} oder ein neuerer nötig; dieser Computer hat {driver}</translation>
+    </message>
+    <message>
+        <source>graphics inside the processor share its memory; computing on them gains nothing</source>
+        <translation>Grafik im Prozessor teilt sich dessen Speicher; auf ihr zu rechnen bringt nichts</translation>
+    </message>
+    <message>
+        <source>{who} is older than what torch {version} has kernels for</source>
+        <translation>{who} ist zu alt für torch {version}</translation>
+    </message>
+    <message>
+        <source>{free} GB are free, {least} GB are needed at most</source>
+        <translation>{free} GB sind frei, höchstens {least} GB sind nötig</translation>
+    </message>
+    <message>
+        <source>packages are fetched through the proxy {host}</source>
+        <translation>Pakete werden über den Proxy {host} geholt</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written</source>
+        <translation>in {path} kann nicht geschrieben werden</translation>
+    </message>
+    <message>
+        <source>{file} cannot be fetched from {host}: {why}</source>
+        <translation>{file} lässt sich nicht von {host} holen: {why}</translation>
+    </message>
+    <message>
+        <source>packages cannot be installed: {why}</source>
+        <translation>Pakete lassen sich nicht installieren: {why}</translation>
+    </message>
+    <message>
+        <source>the engine does not work here: {why}</source>
+        <translation>die Engine funktioniert hier nicht: {why}</translation>
+    </message>
+    <message>
+        <source>the engine is being set up already</source>
+        <translation>die Engine wird schon eingerichtet</translation>
+    </message>
+    <message>
+        <source>wait until that is done, or cancel it</source>
+        <translation>warte, bis das fertig ist, oder brich es ab</translation>
+    </message>
+    <message>
+        <source>{what} ({number} of {all})</source>
+        <translation>{what} ({number} von {all})</translation>
+    </message>
+    <message>
+        <source>fetching</source>
+        <translation>wird geholt</translation>
+    </message>
+    <message>
+        <source>unpacking</source>
+        <translation>wird ausgepackt</translation>
+    </message>
+    <message>
+        <source>letting open sessions end</source>
+        <translation>offene Sitzungen laufen aus</translation>
+    </message>
+    <message>
+        <source>starting the new version</source>
+        <translation>die neue Version startet</translation>
+    </message>
+    <message>
+        <source>watching the new version</source>
+        <translation>die neue Version wird beobachtet</translation>
+    </message>
+    <message>
+        <source>going back to the version before</source>
+        <translation>zurück zur vorigen Version</translation>
+    </message>
+    <message>
+        <source>the last try was interrupted</source>
+        <translation>der letzte Versuch wurde unterbrochen</translation>
+    </message>
+    <message>
+        <source>nothing is lost: try again</source>
+        <translation>nichts ist verloren: versuche es noch einmal</translation>
+    </message>
+    <message>
         <source>Joining the swarm</source>
         <translation>Tritt dem Schwarm bei</translation>
     </message>
@@ -482,6 +594,46 @@
     <message>
         <source>Running</source>
         <translation>Läuft</translation>
+    </message>
+    <message>
+        <source>Looking at this computer</source>
+        <translation>Dieser Computer wird angesehen</translation>
+    </message>
+    <message>
+        <source>Looking up the packages</source>
+        <translation>Pakete werden nachgeschlagen</translation>
+    </message>
+    <message>
+        <source>Installing</source>
+        <translation>Wird installiert</translation>
+    </message>
+    <message>
+        <source>Trying it out on this computer</source>
+        <translation>Wird auf diesem Computer ausprobiert</translation>
+    </message>
+    <message>
+        <source>In use from now on</source>
+        <translation>Ab jetzt in Gebrauch</translation>
+    </message>
+    <message>
+        <source>{name}, for the processor</source>
+        <translation>{name}, für den Prozessor</translation>
+    </message>
+    <message>
+        <source>{name}, for graphics cards by NVIDIA</source>
+        <translation>{name}, für Grafikkarten von NVIDIA</translation>
+    </message>
+    <message>
+        <source>{name}, for older graphics cards or drivers by NVIDIA</source>
+        <translation>{name}, für ältere Grafikkarten oder Treiber von NVIDIA</translation>
+    </message>
+    <message>
+        <source>{name}, for graphics cards by AMD</source>
+        <translation>{name}, für Grafikkarten von AMD</translation>
+    </message>
+    <message>
+        <source>{name}, for graphics cards by Intel</source>
+        <translation>{name}, für Grafikkarten von Intel</translation>
     </message>
     <message>
         <source>Sees something now</source>
@@ -633,6 +785,30 @@
         <translation>{used} von {all}</translation>
     </message>
     <message>
+        <source>Fetching {what}</source>
+        <translation>Holt {what}</translation>
+    </message>
+    <message>
+        <source>{size}/s</source>
+        <translation>{size}/s</translation>
+    </message>
+    <message>
+        <source>about {time} left</source>
+        <translation>noch etwa {time}</translation>
+    </message>
+    <message>
+        <source>Fetches {download} at most, and takes {disk} of the disk.</source>
+        <translation>Holt höchstens {download} und belegt {disk} auf der Platte.</translation>
+    </message>
+    <message>
+        <source>the processor</source>
+        <translation>Prozessor</translation>
+    </message>
+    <message>
+        <source>graphics card {number}</source>
+        <translation>Grafikkarte {number}</translation>
+    </message>
+    <message>
         <source>What to do: {advice}.</source>
         <translation>Was du tun kannst: {advice}.</translation>
     </message>
@@ -776,6 +952,14 @@
         <translation>Starten</translation>
     </message>
     <message>
+        <source>Potluck is being updated</source>
+        <translation>Potluck wird aktualisiert</translation>
+    </message>
+    <message>
+        <source>The new version starts in a moment; if it does not, this one does.</source>
+        <translation>Gleich startet die neue Version; wenn nicht, dann diese hier.</translation>
+    </message>
+    <message>
         <source>Potluck was updated</source>
         <translation>Potluck wurde aktualisiert</translation>
     </message>
@@ -859,6 +1043,53 @@
     </message>
 </context>
 <context>
+    <name>Computing</name>
+    <message>
+        <source>Looking at this computer…</source>
+        <translation>Dieser Computer wird angesehen…</translation>
+    </message>
+    <message>
+        <source>Progress of the installation</source>
+        <translation>Fortschritt der Installation</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Renew it</source>
+        <translation>Erneuern</translation>
+    </message>
+    <message>
+        <source>Use the one before again</source>
+        <translation>Zurück zur vorigen</translation>
+    </message>
+    <message>
+        <source>Another build or folder…</source>
+        <translation>Andere Ausgabe…</translation>
+    </message>
+    <message>
+        <source>It computes in a Python that you look after yourself.</source>
+        <translation>Es rechnet in einem Python, um das du dich selbst kümmerst.</translation>
+    </message>
+    <message>
+        <source>Ready. It computes on: {devices}.</source>
+        <translation>Bereit. Es rechnet auf: {devices}.</translation>
+    </message>
+    <message>
+        <source>Build of torch: {variant}. Folder: {folder}</source>
+        <translation>Ausgabe von torch: {variant}. Ordner: {folder}</translation>
+    </message>
+    <message>
+        <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
+        <translation>Diese Version von Potluck bringt neuere Pakete mit; erneuere sie, wann es dir passt.</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal</translation>
+    </message>
+</context>
+<context>
     <name>CreditCard</name>
     <message>
         <source>Credit earned in the last 24 hours</source>
@@ -915,16 +1146,12 @@
         <translation>Wird nicht benutzt</translation>
     </message>
     <message>
-        <source>The engine that computes is not installed yet. This command looks at the computer, fetches torch in the build that fits it (some gigabytes), and tries it on every device. Run it in a terminal:</source>
-        <translation>Die Engine, die rechnet, ist noch nicht installiert. Dieser Befehl sieht sich den Computer an, lädt das passende torch (einige Gigabyte) und probiert es auf jedem Gerät aus. Führe ihn in einem Terminal aus:</translation>
+        <source>Set it up…</source>
+        <translation>Einrichten…</translation>
     </message>
     <message>
-        <source>Copy</source>
-        <translation>Kopieren</translation>
-    </message>
-    <message>
-        <source>Copy the command {command}</source>
-        <translation>Den Befehl {command} kopieren</translation>
+        <source>The engine that computes is not installed yet.</source>
+        <translation>Die Engine, die rechnet, ist noch nicht installiert.</translation>
     </message>
     <message>
         <source>Progress of measuring</source>
@@ -1183,6 +1410,14 @@
         <translation>Weiter</translation>
     </message>
     <message>
+        <source>Later</source>
+        <translation>Später</translation>
+    </message>
+    <message>
+        <source>What computes</source>
+        <translation>Was rechnet</translation>
+    </message>
+    <message>
         <source>This computer</source>
         <translation>Dieser Computer</translation>
     </message>
@@ -1201,6 +1436,10 @@
     <message>
         <source>Lend a swarm what your computer does not need.</source>
         <translation>Leih einem Schwarm, was dein Computer nicht braucht.</translation>
+    </message>
+    <message>
+        <source>Potluck takes the build of torch that fits this computer.</source>
+        <translation>Potluck nimmt die Ausgabe von torch, die zu diesem Computer passt.</translation>
     </message>
     <message>
         <source>Which swarm?</source>
@@ -1357,6 +1596,18 @@
         <translation>Einladung kopieren</translation>
     </message>
     <message>
+        <source>Version {version} of Potluck is offered.</source>
+        <translation>Version {version} von Potluck ist da.</translation>
+    </message>
+    <message>
+        <source>See what changes</source>
+        <translation>Was sich ändert</translation>
+    </message>
+    <message>
+        <source>Set up what computes</source>
+        <translation>Einrichten, was rechnet</translation>
+    </message>
+    <message>
         <source>No swarm joined</source>
         <translation>In keinem Schwarm</translation>
     </message>
@@ -1375,6 +1626,21 @@
     <message>
         <source>Copied</source>
         <translation>Kopiert</translation>
+    </message>
+</context>
+<context>
+    <name>InstallationPage</name>
+    <message>
+        <source>Installation</source>
+        <translation>Installation</translation>
+    </message>
+    <message>
+        <source>What computes</source>
+        <translation>Was rechnet</translation>
+    </message>
+    <message>
+        <source>Updates</source>
+        <translation>Aktualisierungen</translation>
     </message>
 </context>
 <context>
@@ -1832,6 +2098,49 @@
     </message>
 </context>
 <context>
+    <name>SetUpPlan</name>
+    <message>
+        <source>Another folder…</source>
+        <translation>Anderer Ordner…</translation>
+    </message>
+    <message>
+        <source>Build of torch</source>
+        <translation>Ausgabe von torch</translation>
+    </message>
+    <message>
+        <source>Where it will lie</source>
+        <translation>Wo es liegen wird</translation>
+    </message>
+    <message>
+        <source>Fetch and install</source>
+        <translation>Holen und installieren</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal</translation>
+    </message>
+    <message>
+        <source>This version of Potluck comes without the packages of the best build ({variant}).</source>
+        <translation>Diese Version von Potluck kommt ohne die Pakete der besten Ausgabe ({variant}).</translation>
+    </message>
+    <message>
+        <source>Nobody of Potluck&apos;s has tried this build yet. It is used only if it passes its trial here.</source>
+        <translation>Von Potluck hat diese Ausgabe noch niemand ausprobiert. Sie wird nur benutzt, wenn sie hier ihre Probe besteht.</translation>
+    </message>
+    <message>
+        <source>Make room, or choose another folder below.</source>
+        <translation>Schaffe Platz oder wähle unten einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>A folder for what computes</source>
+        <translation>Ein Ordner für das, was rechnet</translation>
+    </message>
+    <message>
+        <source>Another folder for what computes</source>
+        <translation>Anderer Ordner für das, was rechnet</translation>
+    </message>
+</context>
+<context>
     <name>SettingsForm</name>
     <message>
         <source>The daemon does not know this yet; update it.</source>
@@ -1934,12 +2243,67 @@
         <translation>App beenden</translation>
     </message>
     <message>
+        <source>Version {version} is offered…</source>
+        <translation>Version {version} ist da…</translation>
+    </message>
+    <message>
         <source>Start donating again</source>
         <translation>Wieder spenden</translation>
     </message>
     <message>
         <source>Stop donating</source>
         <translation>Nicht mehr spenden</translation>
+    </message>
+</context>
+<context>
+    <name>Updates</name>
+    <message>
+        <source>Look now</source>
+        <translation>Jetzt nachsehen</translation>
+    </message>
+    <message>
+        <source>Version</source>
+        <translation>Version</translation>
+    </message>
+    <message>
+        <source>Look for updates</source>
+        <translation>Nach Aktualisierungen sehen</translation>
+    </message>
+    <message>
+        <source>Now and then the publisher is asked for the newest version, and learns your address.</source>
+        <translation>Ab und zu wird der Herausgeber nach der neuesten Version gefragt; er erfährt deine Adresse.</translation>
+    </message>
+    <message>
+        <source>Progress of the update</source>
+        <translation>Fortschritt der Aktualisierung</translation>
+    </message>
+    <message>
+        <source>{version}. Looked at {time}.</source>
+        <translation>{version}. Nachgesehen: {time}.</translation>
+    </message>
+    <message>
+        <source>Version {version} of {day}</source>
+        <translation>Version {version}, {day}</translation>
+    </message>
+    <message>
+        <source>Install version {version}</source>
+        <translation>Version {version} installieren</translation>
+    </message>
+    <message>
+        <source>Open sessions may end first, for ten minutes at most; then they go on elsewhere. If the new version does not come up, this one is used again by itself.</source>
+        <translation>Offene Sitzungen dürfen vorher enden, höchstens zehn Minuten lang; dann gehen sie anderswo weiter. Startet die neue Version nicht, wird von selbst wieder diese benutzt.</translation>
+    </message>
+    <message>
+        <source>What installed Potluck also updates it: apt, or pip. Install the new version with that.</source>
+        <translation>Was Potluck installiert hat, aktualisiert es auch: apt oder pip. Installiere die neue Version damit.</translation>
+    </message>
+    <message>
+        <source>Look again</source>
+        <translation>Noch einmal nachsehen</translation>
+    </message>
+    <message>
+        <source>This installation has no publisher to ask. The settings updates.url and updates.key name one.</source>
+        <translation>Diese Installation hat keinen Herausgeber, den sie fragen könnte. Die Einstellungen updates.url und updates.key nennen einen.</translation>
     </message>
 </context>
 <context>

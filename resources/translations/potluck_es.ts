@@ -168,6 +168,10 @@
         <translation>Diagnóstico</translation>
     </message>
     <message>
+        <source>Installation</source>
+        <translation>Instalación</translation>
+    </message>
+    <message>
         <source>What Potluck watches</source>
         <translation>Qué vigila Potluck</translation>
     </message>
@@ -218,6 +222,10 @@
     <message>
         <source>Serving is switched off in the settings</source>
         <translation>La donación está desactivada en los ajustes</translation>
+    </message>
+    <message>
+        <source>The engine is not set up yet</source>
+        <translation>El motor aún no está instalado</translation>
     </message>
     <message>
         <source>The computer goes to sleep</source>
@@ -380,6 +388,10 @@
         <translation>cuando vuelvas a activar la donación</translation>
     </message>
     <message>
+        <source>when you set it up: in the app, or with `potluck setup`</source>
+        <translation>cuando lo instales: en la aplicación o con `potluck setup`</translation>
+    </message>
+    <message>
         <source>when the computer wakes up</source>
         <translation>cuando el ordenador despierte</translation>
     </message>
@@ -456,6 +468,106 @@
         <translation>{name} medido</translation>
     </message>
     <message>
+        <source>no GPU is found; blocks are served by the processor, which is slow but works</source>
+        <translation>no se ha encontrado ninguna tarjeta gráfica; los bloques los sirve el procesador, que es lento pero funciona</translation>
+    </message>
+    <message>
+        <source>{who} cannot be used by torch {version}</source>
+        <translation>torch {version} no puede usar {who}</translation>
+    </message>
+    <message>
+        <source>{who} can be used</source>
+        <translation>se puede usar {who}</translation>
+    </message>
+    <message>
+        <source>as you asked</source>
+        <translation>como has pedido</translation>
+    </message>
+    <message>
+        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has none</source>
+        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este equipo no tiene ninguno</translation>
+    </message>
+    <message>
+        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has {driver}</source>
+        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este equipo tiene el {driver}</translation>
+    </message>
+    <message>
+        <source>graphics inside the processor share its memory; computing on them gains nothing</source>
+        <translation>los gráficos del procesador comparten su memoria; calcular en ellos no aporta nada</translation>
+    </message>
+    <message>
+        <source>{who} is older than what torch {version} has kernels for</source>
+        <translation>{who} es demasiado antigua para torch {version}</translation>
+    </message>
+    <message>
+        <source>{free} GB are free, {least} GB are needed at most</source>
+        <translation>hay {free} GB libres y hacen falta {least} GB como mucho</translation>
+    </message>
+    <message>
+        <source>packages are fetched through the proxy {host}</source>
+        <translation>los paquetes se descargan por el proxy {host}</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written</source>
+        <translation>no se puede escribir en {path}</translation>
+    </message>
+    <message>
+        <source>{file} cannot be fetched from {host}: {why}</source>
+        <translation>no se puede descargar {file} de {host}: {why}</translation>
+    </message>
+    <message>
+        <source>packages cannot be installed: {why}</source>
+        <translation>no se pueden instalar los paquetes: {why}</translation>
+    </message>
+    <message>
+        <source>the engine does not work here: {why}</source>
+        <translation>el motor no funciona aquí: {why}</translation>
+    </message>
+    <message>
+        <source>the engine is being set up already</source>
+        <translation>el motor ya se está instalando</translation>
+    </message>
+    <message>
+        <source>wait until that is done, or cancel it</source>
+        <translation>espera a que termine o cancélalo</translation>
+    </message>
+    <message>
+        <source>{what} ({number} of {all})</source>
+        <translation>{what} ({number} de {all})</translation>
+    </message>
+    <message>
+        <source>fetching</source>
+        <translation>descargando</translation>
+    </message>
+    <message>
+        <source>unpacking</source>
+        <translation>desempaquetando</translation>
+    </message>
+    <message>
+        <source>letting open sessions end</source>
+        <translation>esperando a que acaben las sesiones abiertas</translation>
+    </message>
+    <message>
+        <source>starting the new version</source>
+        <translation>iniciando la versión nueva</translation>
+    </message>
+    <message>
+        <source>watching the new version</source>
+        <translation>observando la versión nueva</translation>
+    </message>
+    <message>
+        <source>going back to the version before</source>
+        <translation>volviendo a la versión anterior</translation>
+    </message>
+    <message>
+        <source>the last try was interrupted</source>
+        <translation>el último intento se interrumpió</translation>
+    </message>
+    <message>
+        <source>nothing is lost: try again</source>
+        <translation>no se ha perdido nada: inténtalo de nuevo</translation>
+    </message>
+    <message>
         <source>Joining the swarm</source>
         <translation>Uniéndose al enjambre</translation>
     </message>
@@ -482,6 +594,46 @@
     <message>
         <source>Running</source>
         <translation>En marcha</translation>
+    </message>
+    <message>
+        <source>Looking at this computer</source>
+        <translation>Examinando este equipo</translation>
+    </message>
+    <message>
+        <source>Looking up the packages</source>
+        <translation>Buscando los paquetes</translation>
+    </message>
+    <message>
+        <source>Installing</source>
+        <translation>Instalando</translation>
+    </message>
+    <message>
+        <source>Trying it out on this computer</source>
+        <translation>Probándolo en este equipo</translation>
+    </message>
+    <message>
+        <source>In use from now on</source>
+        <translation>En uso a partir de ahora</translation>
+    </message>
+    <message>
+        <source>{name}, for the processor</source>
+        <translation>{name}, para el procesador</translation>
+    </message>
+    <message>
+        <source>{name}, for graphics cards by NVIDIA</source>
+        <translation>{name}, para tarjetas gráficas de NVIDIA</translation>
+    </message>
+    <message>
+        <source>{name}, for older graphics cards or drivers by NVIDIA</source>
+        <translation>{name}, para tarjetas o controladores antiguos de NVIDIA</translation>
+    </message>
+    <message>
+        <source>{name}, for graphics cards by AMD</source>
+        <translation>{name}, para tarjetas gráficas de AMD</translation>
+    </message>
+    <message>
+        <source>{name}, for graphics cards by Intel</source>
+        <translation>{name}, para tarjetas gráficas de Intel</translation>
     </message>
     <message>
         <source>Sees something now</source>
@@ -633,6 +785,30 @@
         <translation>{used} de {all}</translation>
     </message>
     <message>
+        <source>Fetching {what}</source>
+        <translation>Descargando {what}</translation>
+    </message>
+    <message>
+        <source>{size}/s</source>
+        <translation>{size}/s</translation>
+    </message>
+    <message>
+        <source>about {time} left</source>
+        <translation>faltan unos {time}</translation>
+    </message>
+    <message>
+        <source>Fetches {download} at most, and takes {disk} of the disk.</source>
+        <translation>Descarga {download} como mucho y ocupa {disk} en el disco.</translation>
+    </message>
+    <message>
+        <source>the processor</source>
+        <translation>el procesador</translation>
+    </message>
+    <message>
+        <source>graphics card {number}</source>
+        <translation>tarjeta gráfica {number}</translation>
+    </message>
+    <message>
         <source>What to do: {advice}.</source>
         <translation>Qué hacer: {advice}.</translation>
     </message>
@@ -776,6 +952,14 @@
         <translation>Iniciarlo</translation>
     </message>
     <message>
+        <source>Potluck is being updated</source>
+        <translation>Potluck se está actualizando</translation>
+    </message>
+    <message>
+        <source>The new version starts in a moment; if it does not, this one does.</source>
+        <translation>Enseguida arranca la versión nueva; si no lo hace, arranca esta.</translation>
+    </message>
+    <message>
         <source>Potluck was updated</source>
         <translation>Potluck se ha actualizado</translation>
     </message>
@@ -859,6 +1043,53 @@
     </message>
 </context>
 <context>
+    <name>Computing</name>
+    <message>
+        <source>Looking at this computer…</source>
+        <translation>Examinando este equipo…</translation>
+    </message>
+    <message>
+        <source>Progress of the installation</source>
+        <translation>Progreso de la instalación</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Cancelar</translation>
+    </message>
+    <message>
+        <source>Renew it</source>
+        <translation>Renovar</translation>
+    </message>
+    <message>
+        <source>Use the one before again</source>
+        <translation>Volver a la anterior</translation>
+    </message>
+    <message>
+        <source>Another build or folder…</source>
+        <translation>Otra versión…</translation>
+    </message>
+    <message>
+        <source>It computes in a Python that you look after yourself.</source>
+        <translation>Calcula en un Python que mantienes tú.</translation>
+    </message>
+    <message>
+        <source>Ready. It computes on: {devices}.</source>
+        <translation>Listo. Calcula en: {devices}.</translation>
+    </message>
+    <message>
+        <source>Build of torch: {variant}. Folder: {folder}</source>
+        <translation>Versión de torch: {variant}. Carpeta: {folder}</translation>
+    </message>
+    <message>
+        <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
+        <translation>Esta versión de Potluck trae paquetes más nuevos; renuévalos cuando te venga bien.</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Reintentar</translation>
+    </message>
+</context>
+<context>
     <name>CreditCard</name>
     <message>
         <source>Credit earned in the last 24 hours</source>
@@ -915,16 +1146,12 @@
         <translation>Sin usar</translation>
     </message>
     <message>
-        <source>The engine that computes is not installed yet. This command looks at the computer, fetches torch in the build that fits it (some gigabytes), and tries it on every device. Run it in a terminal:</source>
-        <translation>El motor que calcula aún no está instalado. Esta orden examina el ordenador, descarga la versión de torch que le va (algunos gigabytes) y la prueba en cada dispositivo. Ejecútala en un terminal:</translation>
+        <source>Set it up…</source>
+        <translation>Instalarlo…</translation>
     </message>
     <message>
-        <source>Copy</source>
-        <translation>Copiar</translation>
-    </message>
-    <message>
-        <source>Copy the command {command}</source>
-        <translation>Copiar la orden {command}</translation>
+        <source>The engine that computes is not installed yet.</source>
+        <translation>El motor que calcula aún no está instalado.</translation>
     </message>
     <message>
         <source>Progress of measuring</source>
@@ -1183,6 +1410,14 @@
         <translation>Continuar</translation>
     </message>
     <message>
+        <source>Later</source>
+        <translation>Más tarde</translation>
+    </message>
+    <message>
+        <source>What computes</source>
+        <translation>Lo que calcula</translation>
+    </message>
+    <message>
         <source>This computer</source>
         <translation>Este ordenador</translation>
     </message>
@@ -1201,6 +1436,10 @@
     <message>
         <source>Lend a swarm what your computer does not need.</source>
         <translation>Presta a un enjambre lo que tu ordenador no necesita.</translation>
+    </message>
+    <message>
+        <source>Potluck takes the build of torch that fits this computer.</source>
+        <translation>Potluck elige la versión de torch que conviene a este equipo.</translation>
     </message>
     <message>
         <source>Which swarm?</source>
@@ -1357,6 +1596,18 @@
         <translation>Copiar invitación</translation>
     </message>
     <message>
+        <source>Version {version} of Potluck is offered.</source>
+        <translation>Hay una versión nueva de Potluck: {version}.</translation>
+    </message>
+    <message>
+        <source>See what changes</source>
+        <translation>Ver los cambios</translation>
+    </message>
+    <message>
+        <source>Set up what computes</source>
+        <translation>Instalar lo que calcula</translation>
+    </message>
+    <message>
         <source>No swarm joined</source>
         <translation>En ningún enjambre</translation>
     </message>
@@ -1375,6 +1626,21 @@
     <message>
         <source>Copied</source>
         <translation>Copiada</translation>
+    </message>
+</context>
+<context>
+    <name>InstallationPage</name>
+    <message>
+        <source>Installation</source>
+        <translation>Instalación</translation>
+    </message>
+    <message>
+        <source>What computes</source>
+        <translation>Lo que calcula</translation>
+    </message>
+    <message>
+        <source>Updates</source>
+        <translation>Actualizaciones</translation>
     </message>
 </context>
 <context>
@@ -1832,6 +2098,49 @@
     </message>
 </context>
 <context>
+    <name>SetUpPlan</name>
+    <message>
+        <source>Another folder…</source>
+        <translation>Otra carpeta…</translation>
+    </message>
+    <message>
+        <source>Build of torch</source>
+        <translation>Versión de torch</translation>
+    </message>
+    <message>
+        <source>Where it will lie</source>
+        <translation>Dónde se guardará</translation>
+    </message>
+    <message>
+        <source>Fetch and install</source>
+        <translation>Descargar e instalar</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Reintentar</translation>
+    </message>
+    <message>
+        <source>This version of Potluck comes without the packages of the best build ({variant}).</source>
+        <translation>Esta versión de Potluck viene sin los paquetes de la mejor versión ({variant}).</translation>
+    </message>
+    <message>
+        <source>Nobody of Potluck&apos;s has tried this build yet. It is used only if it passes its trial here.</source>
+        <translation>Nadie de Potluck ha probado aún esta versión. Solo se usa si supera aquí su prueba.</translation>
+    </message>
+    <message>
+        <source>Make room, or choose another folder below.</source>
+        <translation>Haz sitio o elige abajo otra carpeta.</translation>
+    </message>
+    <message>
+        <source>A folder for what computes</source>
+        <translation>Una carpeta para lo que calcula</translation>
+    </message>
+    <message>
+        <source>Another folder for what computes</source>
+        <translation>Otra carpeta para lo que calcula</translation>
+    </message>
+</context>
+<context>
     <name>SettingsForm</name>
     <message>
         <source>The daemon does not know this yet; update it.</source>
@@ -1934,12 +2243,67 @@
         <translation>Cerrar la aplicación</translation>
     </message>
     <message>
+        <source>Version {version} is offered…</source>
+        <translation>Hay una versión nueva: {version}…</translation>
+    </message>
+    <message>
         <source>Start donating again</source>
         <translation>Volver a donar</translation>
     </message>
     <message>
         <source>Stop donating</source>
         <translation>Dejar de donar</translation>
+    </message>
+</context>
+<context>
+    <name>Updates</name>
+    <message>
+        <source>Look now</source>
+        <translation>Mirar ahora</translation>
+    </message>
+    <message>
+        <source>Version</source>
+        <translation>Versión</translation>
+    </message>
+    <message>
+        <source>Look for updates</source>
+        <translation>Buscar actualizaciones</translation>
+    </message>
+    <message>
+        <source>Now and then the publisher is asked for the newest version, and learns your address.</source>
+        <translation>De vez en cuando se pregunta al editor por la versión más nueva; conoce así tu dirección.</translation>
+    </message>
+    <message>
+        <source>Progress of the update</source>
+        <translation>Progreso de la actualización</translation>
+    </message>
+    <message>
+        <source>{version}. Looked at {time}.</source>
+        <translation>{version}. Consultado: {time}.</translation>
+    </message>
+    <message>
+        <source>Version {version} of {day}</source>
+        <translation>Versión {version}, {day}</translation>
+    </message>
+    <message>
+        <source>Install version {version}</source>
+        <translation>Instalar la versión {version}</translation>
+    </message>
+    <message>
+        <source>Open sessions may end first, for ten minutes at most; then they go on elsewhere. If the new version does not come up, this one is used again by itself.</source>
+        <translation>Las sesiones abiertas pueden acabar antes, durante diez minutos como mucho; luego siguen en otro sitio. Si la versión nueva no arranca, se vuelve a usar esta por sí sola.</translation>
+    </message>
+    <message>
+        <source>What installed Potluck also updates it: apt, or pip. Install the new version with that.</source>
+        <translation>Lo que instaló Potluck también lo actualiza: apt o pip. Instala con eso la versión nueva.</translation>
+    </message>
+    <message>
+        <source>Look again</source>
+        <translation>Mirar de nuevo</translation>
+    </message>
+    <message>
+        <source>This installation has no publisher to ask. The settings updates.url and updates.key name one.</source>
+        <translation>Esta instalación no tiene editor a quien preguntar. Los ajustes updates.url y updates.key nombran uno.</translation>
     </message>
 </context>
 <context>

@@ -37,7 +37,9 @@ from potluck_daemon.control.methods.machine import Device, LoginStart, Machine
 from potluck_daemon.control.methods.models import Models, ModelsFolder
 from potluck_daemon.control.methods.periods import Period
 from potluck_daemon.control.methods.programs import Place, Placed, PlaceParams, Programs
+from potluck_daemon.control.methods.setup import Plan, SetupState
 from potluck_daemon.control.methods.swarms import JoinedSwarm, Swarms
+from potluck_daemon.control.methods.updates import UpdatesState
 from potluck_daemon.control.schema import (
     EngineStatus,
     History,
@@ -83,6 +85,8 @@ ANSWERS: dict[str, object] = {
     "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
     "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True),)),
     "logs": Logs("/x/potluckd.log", ("one", "two")),
+    "setup.state": SetupState(True, "/x/engines", Plan("cpu", "no GPU is found", "", 400 << 20, 2 << 30, True), "cpu"),
+    "updates.state": UpdatesState("0.1.0", False, True, True),
 }
 ENTRY = Entry(1, 0.0, "payer", "payee", "demo", "ab", 7, 3)
 

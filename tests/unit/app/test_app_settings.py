@@ -228,13 +228,16 @@ def test_a_second_card_joins_the_one_that_is_taken_by_itself() -> None:
     assert told == SetParams(choice(frozenset({"cuda:0", "cuda:1"})))
 
 
-def test_a_machine_without_an_engine_says_what_makes_one() -> None:
-    link = FakeLink(ANSWERS)
+def test_a_machine_without_an_engine_leads_to_where_one_is_made() -> None:
+    link, wanted = FakeLink(ANSWERS), []
     devices = Devices(Page(link, ""), has_switches=False)
+    devices.setup_wanted.connect(lambda: wanted.append(True))
     devices.show_machine(replace(MACHINE, has_engine=False))
     devices.measure()
     assert link.named("machine.measure") == []
-    assert "potluck setup" in shown(devices)
+    assert "The engine that computes is not installed yet." in shown(devices)
+    press(devices, "Set it up…")
+    assert wanted
     assert not devices._measure.isVisibleTo(devices)
 
 

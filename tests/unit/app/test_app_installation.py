@@ -1,0 +1,276 @@
+"""What computes and newer versions: the page Installation and the first run, with a daemon that answers as told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from helpers.fake_link import FakeLink
+from potluck_app import words
+from potluck_app.away import AwayPage
+from potluck_app.first_run import FirstRunPage
+from potluck_app.home import HomePage
+from potluck_app.installation import InstallationPage
+from potluck_app.pace import Pace
+from potluck_app.set_up_plan import SetUpPlan
+from potluck_app.tray import Tray
+from potluck_app.window import MainWindow
+from potluck_daemon.control.methods.health import Finding, Severity
+from potluck_daemon.control.methods.machine import Device, Machine
+from potluck_daemon.control.methods.settings import Change, SetParams
+from potluck_daemon.control.methods.setup import BeginParams, Plan, Problem, Progress, SetupState, Step
+from potluck_daemon.control.methods.updates import Offered, UpdateProgress, UpdatesState
+from potluck_daemon.control.schema import Joined, Status, SwarmStatus
+from potluck_daemon.states import Reason, State
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QProgressBar, QPushButton, QWidget
+
+from potluck.errors import PotluckError, UsageError
+
+GIB = 1 << 30
+PLAN = Plan("cu130", "RTX 3090 can be used", "", 3 * GIB, 7 * GIB, False)
+DISK = Finding("disk", Severity.ERROR, "1.0 GB are free, 10.0 GB are needed at most", "free some, or use --folder")
+MISSING = SetupState(False, "/home/me/engines", PLAN, variants=("cpu", "cu130"))
+FETCHING = replace(MISSING, progress=Progress(Step.FETCH, "torch (3 of 40)", GIB, 3 * GIB))
+READY = replace(MISSING, ready=True, variant="cu130", devices=("cuda:0", "cpu"))
+FAILED = replace(MISSING, error=Problem("torch cannot be fetched from example.org: no route", "check the network"))
+UPDATES = UpdatesState("0.1.0", False, True, True)
+OFFERED = Offered("0.2.0", ("Faster <b>starts</b>", "Less memory"), 1_700_000_000)
+NO_SWARM = Status(State.IDLE, Reason.NO_SWARM, "No swarm joined yet", since=1.0, version="1")
+NO_ENGINE = replace(NO_SWARM, reason=Reason.NO_ENGINE, text="The engine is not set up yet", ends="when you set it up")
+MEMBER = replace(NO_ENGINE, swarm=SwarmStatus("friday", "demo", 4))
+
+
+def shown(page: QWidget) -> list[str]:
+    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
+
+
+def buttons(page: QWidget) -> list[str]:
+    return [item.text() for item in page.findChildren(QPushButton) if item.isVisibleTo(page)]
+
+
+def button(page: QWidget, text: str) -> QPushButton:
+    (found,) = [item for item in page.findChildren(QPushButton) if item.text() == text and item.isVisibleTo(page)]
+    return found
+
+
+def installation(setup: SetupState = READY, updates: UpdatesState = UPDATES) -> tuple[InstallationPage, FakeLink]:
+    link = FakeLink({"setup.state": setup, "updates.state": updates})
+    page = InstallationPage(link)
+    page.refresh()
+    return page, link
+
+
+# -- what computes -----------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_was_found_what_is_fetched_and_where_before_anything_happens() -> None:
+    page, link = installation(replace(MISSING, findings=(DISK,)))
+    said = shown(page)
+    assert "RTX 3090 can be used." in said
+    assert "/home/me/engines" in said
+    assert "Fetches 3.0 GiB at most, and takes 7.0 GiB of the disk." in said
+    assert "Make room, or choose another folder below." in said
+    assert any("only if it passes its trial" in text for text in said)
+    assert link.named("setup.begin") == []
+    button(page, "Fetch and install").click()
+    assert link.named("setup.begin") == [BeginParams()]
+
+
+def test_another_folder_and_another_build_are_taken_if_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    page, link = installation(replace(MISSING, findings=(DISK,)))
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/big/disk")
+    button(page, "Another folder…").click()
+    assert "/big/disk" in shown(page)
+    assert not any("needed at most" in text for text in shown(page))  # that was said of the folder before
+    builds = page.findChild(QComboBox)
+    assert [builds.itemData(place) for place in range(builds.count())] == ["cu130", "cpu"]
+    builds.setCurrentIndex(1)
+    button(page, "Fetch and install").click()
+    assert link.named("setup.begin") == [BeginParams("cpu", "/big/disk")]
+
+
+def test_a_build_whose_packages_are_missing_is_not_offered() -> None:
+    page, link = installation(replace(MISSING, variants=("cpu",)))
+    assert any("comes without the packages" in text for text in shown(page))
+    button(page, "Fetch and install").click()
+    assert link.named("setup.begin") == [BeginParams("cpu")]
+
+
+def test_progress_is_told_with_bytes_and_can_be_cancelled() -> None:
+    page, link = installation(FETCHING)
+    assert "Fetching torch (3 of 40)" in shown(page)
+    assert "1.0 GiB of 3.0 GiB" in shown(page)
+    bar = page.findChild(QProgressBar)
+    assert bar.value() / bar.maximum() == pytest.approx(1 / 3, abs=0.01)
+    assert "Fetch and install" not in buttons(page)
+    button(page, "Cancel").click()
+    link.answer("setup.cancel", MISSING)
+    assert "Fetch and install" in buttons(page)
+
+
+@pytest.mark.parametrize("step", [step for step in Step if step is not Step.FETCH])
+def test_a_step_without_bytes_has_its_own_words(step: Step) -> None:
+    page, _ = installation(replace(MISSING, progress=Progress(step, "whatever the daemon says")))
+    assert words.step(step) in shown(page)
+
+
+def test_a_failure_is_one_sentence_with_advice_and_can_be_tried_again() -> None:
+    page, link = installation(FAILED)
+    assert "Torch cannot be fetched from example.org: no route. Check the network." in shown(page)
+    button(page, "Try again").click()
+    link.answer("setup.begin", FETCHING)
+    assert "Fetching torch (3 of 40)" in shown(page)
+    assert not any("no route" in text for text in shown(page))
+
+
+def test_a_refusal_is_said_where_the_button_is() -> None:
+    page, link = installation()
+    button(page, "Another build or folder…").click()
+    button(page, "Fetch and install").click()
+    link.fail("setup.begin", UsageError("the environment lies elsewhere already", hint="remove that first"))
+    assert "The environment lies elsewhere already. Remove that first." in shown(page)
+
+
+def test_one_that_is_there_can_be_renewed_or_exchanged_for_the_one_before() -> None:
+    page, link = installation()
+    assert "Ready. It computes on: graphics card 1, the processor." in shown(page)
+    assert not {"Renew it", "Use the one before again", "Fetch and install"} & set(buttons(page))
+    page, link = installation(replace(READY, outdated=True, can_roll_back=True))
+    assert any("comes with newer packages" in text for text in shown(page))
+    button(page, "Renew it").click()
+    assert link.named("setup.begin") == [BeginParams()]
+    button(page, "Use the one before again").click()
+    assert link.named("setup.rollback")
+
+
+def test_the_rate_is_that_of_the_last_seconds() -> None:
+    pace = Pace()
+    pace.tell(0, 0.0)
+    assert pace.left_s(100) is None
+    for second in range(1, 61):
+        pace.tell(second if second < 30 else 30 + 10 * (second - 30), float(second))
+    assert pace.bytes_per_s == pytest.approx(10.0)
+    assert pace.left_s(340) == pytest.approx(1.0)
+    pace.tell(5, 61.0)  # another fetch
+    assert pace.bytes_per_s == 0.0
+
+
+# -- the first run and Home --------------------------------------------------------------------------------------------
+
+
+def first_run(setup: SetupState) -> tuple[FirstRunPage, FakeLink]:
+    link = FakeLink({"setup.state": setup})
+    page = FirstRunPage(link)
+    page.show_status(NO_SWARM)
+    page.refresh()
+    return page, link
+
+
+def test_the_first_run_has_no_step_for_an_engine_that_is_there() -> None:
+    page, _ = first_run(READY)
+    assert "1 of 5" in shown(page)
+    button(page, "Continue").click()
+    assert "Which swarm?" in shown(page)
+
+
+def test_the_first_run_goes_on_while_the_engine_is_fetched() -> None:
+    page, link = first_run(MISSING)
+    assert "1 of 6" in shown(page)
+    button(page, "Continue").click()
+    assert {"Later", "Fetch and install"} <= set(buttons(page))
+    button(page, "Fetch and install").click()
+    link.answer("setup.begin", FETCHING)
+    button(page, "Continue").click()
+    assert "3 of 6" in shown(page)
+    button(page, "Back").click()
+    assert "Fetching torch (3 of 40)" in shown(page)
+
+
+def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:
+    page, link = first_run(MISSING)
+    link.answers |= {"create": Joined("home", "demo"), "machine.get": Machine((Device("cpu", "R", 1, 1),), "cpu")}
+    link.answers["machine.get"] = replace(link.answers["machine.get"], has_engine=False)  # type: ignore[type-var]
+    button(page, "Continue").click()
+    button(page, "Later").click()
+    button(page, "Start a swarm with the demo model").click()
+    page.refresh()
+    button(page, "Set it up…").click()
+    assert "Fetch and install" in buttons(page)
+
+
+def test_home_says_that_the_engine_is_missing_and_leads_to_where_it_is_set_up() -> None:
+    window = MainWindow(FakeLink({"setup.state": MISSING, "updates.state": UPDATES}))
+    window.show_status(MEMBER)
+    assert isinstance(window.page, HomePage)
+    assert "The engine is not set up yet" in shown(window.page)
+    button(window.page, "Set up what computes").click()
+    assert isinstance(window.page, InstallationPage)
+    assert window.page.findChild(SetUpPlan).isVisibleTo(window.page)
+    window.close()
+
+
+# -- updates -----------------------------------------------------------------------------------------------------------
+
+
+def test_looking_for_updates_is_off_until_it_is_switched_on() -> None:
+    page, link = installation()
+    (switch,) = [item for item in page.findChildren(QWidget) if item.accessibleName() == "Look for updates"]
+    assert not switch.isChecked()
+    switch.click()
+    assert link.named("settings.set") == [SetParams((Change("updates.check", True),))]
+
+
+def test_an_offer_is_told_with_its_changes_and_installed_when_wanted() -> None:
+    page, link = installation()
+    button(page, "Look now").click()
+    link.answer("updates.check", replace(UPDATES, offered=OFFERED, checked_at=1.0))
+    assert "• Faster <b>starts</b>\n• Less memory" in shown(page)
+    assert any("this one is used again by itself" in text for text in shown(page))
+    button(page, "Install version 0.2.0").click()
+    running = replace(UPDATES, offered=OFFERED, progress=UpdateProgress("fetching", GIB, 2 * GIB))
+    link.answer("updates.install", running)
+    assert "1.0 GiB of 2.0 GiB" in shown(page)
+    assert "Install version 0.2.0" not in buttons(page)
+
+
+def test_what_a_package_manager_looks_after_is_not_installed_here() -> None:
+    page, _ = installation(updates=replace(UPDATES, can_install=False, offered=OFFERED))
+    assert any("apt, or pip" in text for text in shown(page))
+    assert "Install version 0.2.0" not in buttons(page)
+
+
+def test_an_update_that_failed_says_what_runs_now() -> None:
+    page, link = installation(updates=replace(UPDATES, error=Problem("version 0.2.0 did not come up; 0.1.0 runs")))
+    assert "Version 0.2.0 did not come up; 0.1.0 runs." in shown(page)
+    button(page, "Look again").click()
+    link.fail("updates.check", PotluckError("updates cannot be looked up", hint="try again later"))
+    assert "Updates cannot be looked up. Try again later." in shown(page)
+    assert button(page, "Look now").isEnabled()
+
+
+def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
+    window, tray = MainWindow(FakeLink({"updates.state": UPDATES})), Tray()
+    window.show_updates(replace(UPDATES, offered=OFFERED))
+    window.show_status(replace(MEMBER, state=State.SERVING, reason=Reason.NONE))
+    assert window.page is not None
+    assert "Version 0.2.0 of Potluck is offered." in shown(window.page)
+    button(window.page, "See what changes").click()
+    assert isinstance(window.page, InstallationPage)
+    tray.show_offer("0.2.0")
+    assert "Version 0.2.0 is offered…" in [item.text() for item in tray.menu.actions() if item.isVisible()]
+    tray.show_offer("")
+    assert not [item for item in tray.menu.actions() if item.isVisible() and "offered" in item.text()]
+    window.close()
+
+
+def test_a_daemon_that_is_away_because_it_is_updated_is_not_to_be_started() -> None:
+    window = MainWindow(FakeLink({}))
+    window.show_status(MEMBER)
+    window.show_updates(replace(UPDATES, offered=OFFERED, progress=UpdateProgress("starting the new version")))
+    window.show_away("The daemon has ended.")
+    away = window.findChild(AwayPage)
+    assert "Potluck is being updated" in shown(away)
+    assert buttons(away) == []
+    window.show_updates(UPDATES)
+    window.show_away("The daemon has ended.")
+    assert buttons(away) == ["Start it"]
