@@ -1,4 +1,6 @@
-"""What starts when the user logs in: the tray app by the desktop, the daemon by systemd. Read as it is, not remembered.
+"""What starts when the user logs in: the tray app by the desktop, the daemon by systemd, on a Mac both by launchd.
+
+Read as it is, not remembered.
 
 Source of the app's entry: freedesktop.org's desktop application autostart specification. Everything here blocks.
 """
@@ -9,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon import units
+from potluck_daemon import launch_agents, units
 from potluck_daemon.control.methods.machine import LoginStart
 from potluck_daemon.settings.files import write_atomically
 from potluck_daemon.settings.places import Places, system_places
@@ -32,7 +34,7 @@ def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
     """What happens at the next log-in, and why something could not be changed."""
     is_there, daemon_problem = _daemon(places)
     return LoginStart(
-        app=_is_on(entry_path(environment)),
+        app=_app(environment),
         daemon=is_there,
         app_problem="" if _app_command() else "the tray app is not installed beside this program",
         daemon_problem=daemon_problem,
@@ -44,6 +46,9 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
     path, command = entry_path(environment), _app_command()
     if is_wanted and not command:
         raise UsageError("the tray app is not installed beside this program", hint="pip install 'potluck[app]'")
+    if launch_agents.is_mac():
+        launch_agents.set_start_at_login(launch_agents.APP, Path(command) if is_wanted else None)
+        return
     try:
         if is_wanted:
             write_atomically(path, _TEXT.format(command=_quoted(command)).encode(), mode=0o644)
@@ -58,12 +63,24 @@ def set_daemon(places: Places, is_wanted: bool) -> None:
     if places == system_places():
         hint = "sudo potluck service remove --system" if not is_wanted else "sudo potluck service install --system"
         raise UsageError("this daemon is the machine's own service", hint=hint)
-    units.set_start_at_login(is_wanted)
+    if launch_agents.is_mac():
+        launch_agents.set_start_at_login(launch_agents.DAEMON, units.program("potluckd") if is_wanted else None)
+    else:
+        units.set_start_at_login(is_wanted)
 
 
 def entry_path(environment: Mapping[str, str]) -> Path:
     home = environment.get("HOME") or Path.home()
     return Path(environment.get("XDG_CONFIG_HOME") or Path(home, ".config")) / "autostart" / ENTRY
+
+
+def _app(environment: Mapping[str, str]) -> bool:
+    if not launch_agents.is_mac():
+        return _is_on(entry_path(environment))
+    try:
+        return launch_agents.starts_at_login(launch_agents.APP)
+    except PotluckError:
+        return False  # and the daemon's line says that nobody answers
 
 
 def _is_on(path: Path) -> bool:
@@ -79,6 +96,8 @@ def _daemon(places: Places) -> tuple[bool, str]:
     try:
         if places == system_places():
             return units.is_system_service(), "this daemon is the machine's own service, which root changes"
+        if launch_agents.is_mac():
+            return launch_agents.starts_at_login(launch_agents.DAEMON), ""
         return units.starts_at_login(), ""
     except PotluckError as error:
         return False, f"{error.message}: start it in another way, or let the tray app do so"

@@ -1,0 +1,142 @@
+"""What a Mac starts at log-in, with a `launchctl` that keeps its state in files and answers as Apple's does."""
+
+from __future__ import annotations
+
+import json
+import os
+import plistlib
+import sys
+from pathlib import Path
+
+import pytest
+from potluck_daemon import launch_agents, login
+from potluck_daemon.cli.main import EXIT_USAGE, main
+from potluck_daemon.launch_agents import APP, DAEMON, agent, agent_path, disabled
+from potluck_daemon.settings.places import user_places
+
+from potluck.errors import PotluckError
+
+DOMAIN = f"gui/{os.getuid()}"
+LAUNCHCTL = """\
+#!/bin/sh
+echo "$@" >>"$HOME/calls"
+loaded=$HOME/loaded
+case $1 in
+    print-disabled)
+        printf 'disabled services = {\\n\\t"com.apple.x" => enabled\\n'
+        cat "$HOME/off" 2>/dev/null
+        echo '}' ;;
+    enable) rm -f "$HOME/off" ;;
+    bootstrap) [ -e "$3" ] && [ ! -e "$loaded" ] && touch "$loaded" || { echo "Bootstrap failed: 5" >&2; exit 5; } ;;
+    bootout) [ -e "$loaded" ] && rm "$loaded" || { echo "Boot-out failed: 3: No such process" >&2; exit 3; } ;;
+    *) exit 64 ;;
+esac
+"""
+KEYS = {  # of launchd.plist(5), those that an agent of ours may have
+    "Label": str,
+    "ProgramArguments": list,
+    "RunAtLoad": bool,
+    "KeepAlive": dict,
+}
+
+
+@pytest.fixture
+def mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home on a machine that says it is a Mac, whose programs are beside Python."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, text in (("launchctl", LAUNCHCTL), ("potluckd", "#!/bin/sh\n"), ("potluck-app", "#!/bin/sh\n")):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setattr(launch_agents, "is_mac", lambda: True)
+    return tmp_path
+
+
+def calls(home: Path) -> list[str]:
+    return (home / "calls").read_text().splitlines()
+
+
+@pytest.mark.parametrize("label", [DAEMON, APP])
+def test_an_agent_has_keys_that_launchd_knows_in_the_types_that_it_wants(label: str) -> None:
+    found = plistlib.loads(agent(label, Path("/A B/potluckd")))
+    assert all(isinstance(value, KEYS[key]) for key, value in found.items())
+    assert found["Label"] == label
+    assert found["ProgramArguments"] == ["/A B/potluckd"]
+
+
+def test_a_daemon_that_ended_by_itself_is_not_started_again() -> None:
+    assert plistlib.loads(agent(DAEMON, Path("/potluckd")))["KeepAlive"] == {"Crashed": True}
+
+
+def test_autostart_is_off_until_asked_for_and_leaves_nothing_when_taken_back(mac: Path) -> None:
+    environment, places = dict(os.environ), user_places()
+    assert not login.read_login(environment, places).daemon
+    login.set_daemon(places, True)
+    login.set_app(environment, True)
+    now = login.read_login(environment, places)
+    assert (now.app, now.daemon, now.app_problem, now.daemon_problem) == (True, True, "", "")
+    assert plistlib.loads(agent_path(APP).read_bytes())["ProgramArguments"] == [str(mac / "bin" / "potluck-app")]
+    login.set_daemon(places, False)
+    login.set_app(environment, False)
+    now = login.read_login(environment, places)
+    assert (now.app, now.daemon) == (False, False)
+    assert list((mac / "Library" / "LaunchAgents").iterdir()) == []
+    assert not any(line.startswith(("bootstrap", "bootout")) for line in calls(mac))  # nothing started, nothing ended
+
+
+def test_what_was_switched_off_in_the_systems_settings_is_shown_as_off_and_can_be_switched_on(mac: Path) -> None:
+    login.set_daemon(user_places(), True)
+    (mac / "off").write_text(f'\t"{DAEMON}" => disabled\n')
+    assert not login.read_login(os.environ, user_places()).daemon
+    login.set_daemon(user_places(), True)
+    assert login.read_login(os.environ, user_places()).daemon
+
+
+def test_older_systems_say_true_for_switched_off() -> None:
+    assert disabled('\t"org.a" => true\n\t"org.b" => false\n\t"org.c" => disabled\n') == {"org.a", "org.c"}
+
+
+def test_the_service_is_started_now_and_installing_again_starts_it_anew(mac: Path) -> None:
+    program = mac / "bin" / "potluckd"
+    launch_agents.install(DAEMON, program)
+    launch_agents.install(DAEMON, program)
+    started = f"bootstrap {DOMAIN} {agent_path(DAEMON)}"
+    assert [line for line in calls(mac) if not line.startswith("enable")] == [
+        f"bootout {DOMAIN}/{DAEMON}",
+        started,
+        f"bootout {DOMAIN}/{DAEMON}",
+        started,
+    ]
+    launch_agents.remove(DAEMON)
+    assert not agent_path(DAEMON).exists()
+    assert not (mac / "loaded").exists()
+    launch_agents.remove(DAEMON)  # it is gone already
+
+
+def test_a_failure_of_launchd_is_told_in_its_words(mac: Path) -> None:
+    (mac / "loaded").touch()
+    (mac / "bin" / "launchctl").write_text("#!/bin/sh\necho 'Bad request.' >&2\nexit 125\n")
+    with pytest.raises(PotluckError, match="Bad request"):
+        launch_agents.install(DAEMON, mac / "bin" / "potluckd")
+    assert "launchctl print-disabled" in login.read_login(os.environ, user_places()).daemon_problem
+
+
+def test_without_launchd_it_is_said_that_nobody_answers(mac: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(mac))
+    with pytest.raises(PotluckError, match="launchd does not answer"):
+        launch_agents.set_start_at_login(DAEMON, mac / "bin" / "potluckd")
+
+
+def test_the_command_installs_and_removes_the_agent(mac: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["service", "install", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"unit": str(agent_path(DAEMON)), "is_installed": True}
+    assert main(["service", "remove"]) == 0
+    assert not agent_path(DAEMON).exists()
+
+
+def test_a_mac_has_no_system_service(mac: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["service", "install", "--system"]) == EXIT_USAGE
+    assert "no system service" in capsys.readouterr().err
