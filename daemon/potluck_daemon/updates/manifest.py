@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from potluck.errors import PotluckError, UsageError
 
 MAX_BYTES = 1 << 16
-_PRODUCT = "potluck"
+PRODUCT = "potluck"
 _VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -69,8 +69,13 @@ def read_offer(content: bytes, signature: bytes, keys: Sequence[str]) -> tuple[O
     if signer is None:
         text = "the update is not signed by the publisher you trust; nothing was changed"
         raise BadManifestError(text, hint="compare the setting updates.key with the publisher's page")
+    return parse_offer(content), signer
+
+
+def parse_offer(content: bytes) -> Offer:
+    """Of bytes whose signature was checked. Raises BadManifestError."""
     try:
-        return _offer(json.loads(content)), signer
+        return _offer(json.loads(content))
     except (KeyError, TypeError, ValueError, RecursionError, UsageError) as error:
         raise BadManifestError(f"the update's description makes no sense: {error}") from None
 
@@ -88,7 +93,7 @@ def is_newer(offered: str, running: str) -> bool:
 
 
 def _offer(fields: dict[str, object]) -> Offer:
-    if fields["product"] != _PRODUCT:
+    if fields["product"] != PRODUCT:
         raise ValueError("it is for another program")
     version, issued_at, changes, files = (fields[name] for name in ("version", "issued_at", "changes", "files"))
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
