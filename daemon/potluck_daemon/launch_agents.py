@@ -1,8 +1,8 @@
 """macOS: what launchd starts when the user logs in, the daemon and the tray app, each by a LaunchAgent of its own.
 
 An agent is a file in `~/Library/LaunchAgents`; launchd reads it at the next log-in, and the system's settings can
-switch it off without touching the file. Written from Apple's manual (launchd.plist(5), launchctl(1)) and tested with a fake
-`launchctl` only. Everything here blocks.
+switch it off without touching the file. Written from Apple's manual (launchd.plist(5), launchctl(1)) and tested with a
+fake `launchctl` only. Everything here blocks.
 """
 
 from __future__ import annotations
