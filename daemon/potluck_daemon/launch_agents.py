@@ -40,7 +40,8 @@ def agent(label: str, program: Path) -> bytes:
 
 def starts_at_login(label: str) -> bool:
     """Whether launchd will start it. Raises PotluckError."""
-    return agent_path(label).exists() and label not in disabled(_launchctl("print-disabled", _domain()))
+    switched_off = disabled(_launchctl("print-disabled", _domain()))
+    return agent_path(label).exists() and label not in switched_off
 
 
 def disabled(said: str) -> frozenset[str]:

@@ -11,11 +11,12 @@ import asyncio
 import contextlib
 import logging
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
 from potluck_daemon.codec import dumps
 from potluck_daemon.control import http, rpc, schema
 from potluck_daemon.control.events import Broadcast, Subscription
@@ -30,6 +31,8 @@ IDLE_TIMEOUT_S = 60.0  # a kept-alive connection without a request
 WRITE_TIMEOUT_S = 5.0  # a caller that does not read its answer
 HANDLER_TIMEOUT_S = 30.0
 KEEP_ALIVE_S = 20.0  # comment lines on a silent event stream, so that a dead reader is noticed
+
+_MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107  # sun_path without its end
 
 Handler = Callable[[Any], Awaitable[object]]
 """Instance of the method's params class -> instance of its result class. A PotluckError is told to the caller."""
@@ -51,7 +54,14 @@ class ControlServer:
         self._num_streams = 0
 
     async def start(self) -> None:
-        """Bind; a socket file left by a dead daemon is replaced (the lock says that it is dead)."""
+        """Bind; a socket file left by a dead daemon is replaced (the lock says that it is dead).
+
+        Raises:
+            UsageError: the path is too long for a socket.
+        """
+        if len(os.fsencode(self._path)) > _MAX_PATH_BYTES:
+            text = f"{self._path} is too long a path for a socket"
+            raise UsageError(text, hint="set XDG_RUNTIME_DIR to a folder with a shorter one")
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path.unlink(missing_ok=True)
         shared = self._rule.group is not None

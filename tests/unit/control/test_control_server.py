@@ -286,3 +286,12 @@ async def test_a_method_that_an_older_daemon_lacks_is_explained(path: Path) -> N
     with pytest.raises(ControlError, match=r"does not know this yet \(no method 'settings.dream'\)") as refused:
         await asyncio.to_thread(ControlClient(path).call, newer)
     assert "older version" in (refused.value.hint or "")
+
+
+async def test_a_path_that_no_socket_can_have_is_refused_with_a_way_out(tmp_path: Path, daemon: Daemon) -> None:
+    long = tmp_path / ("Application Support " * 5) / "potluckd.sock"
+    control = ControlServer(long, AccessRule(os.getuid()), daemon.handlers(), daemon.broadcast)
+    with pytest.raises(UsageError, match="too long a path") as refused:
+        await control.start()
+    assert "XDG_RUNTIME_DIR" in str(refused.value.hint)
+    assert not long.parent.exists()

@@ -1,0 +1,100 @@
+"""The daemon and its commands where Python says that this is a Mac: what only Linux has is missing, nothing fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers import made_mac
+
+LOOK = """
+import asyncio, dataclasses, json, sys
+from helpers.made_mac import become_mac
+become_mac()
+from pathlib import Path
+from potluck_daemon.presence.agents import AgentReports
+from potluck_daemon.presence.choose import probes_for
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import Surroundings
+from potluck_daemon.presence.watch import Level, Watch
+from potluck_daemon.settings.schema import Settings
+
+usual, nothing = Settings(), Path(sys.argv[1])
+settings = dataclasses.replace(
+    usual,
+    when=dataclasses.replace(usual.when, only_when_idle=True),
+    yield_=dataclasses.replace(usual.yield_, always=("blender",)),
+    limits=dataclasses.replace(usual.limits, gpu_power_w=100),
+)
+
+async def main():
+    told = asyncio.Event()
+    probes, off = probes_for(settings, Surroundings(nothing, nothing, {"HOME": "/"}), AgentReports(), NvmlReader())
+    watch = Watch(probes, told.set, likely_interval_s=1.0)
+    watch.set_level(Level.URGENT)
+    while any(status.state == "watching" and status.name != "Agents" for status in watch.statuses()):
+        told.clear()
+        await told.wait()
+    print(json.dumps({"off": off, "states": {status.name: status.state for status in watch.statuses()}}))
+    await watch.close()
+
+asyncio.run(main())
+"""
+
+
+def environment(home: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "DBUS_"))}
+    return kept | {"HOME": str(home), "PYTHONPATH": str(Path(made_mac.__file__).parents[1])}
+
+
+def potluck(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, made_mac.__file__, "potluck_daemon.cli.main", *arguments]
+    return subprocess.run(command, env=environment(home), capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="mac-") as folder:  # short: socket paths have a limit
+        yield Path(folder)
+
+
+def test_every_source_of_evidence_that_a_mac_lacks_is_shown_as_missing_and_none_fails(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LOOK, str(tmp_path / "nothing")]
+    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=120, check=True)
+    found = json.loads(done.stdout)
+    assert found["off"] == []
+    assert found["states"].pop("Agents") == "watching"
+    assert set(found["states"].values()) == {"unavailable"}
+    assert len(found["states"]) > 20
+
+
+def test_the_daemon_lives_in_the_users_library_and_answers_its_commands(home: Path) -> None:
+    command = [sys.executable, made_mac.__file__, "potluck_daemon.cli.daemon", "--log-to-stderr"]
+    with subprocess.Popen(command, env=environment(home), stderr=subprocess.PIPE, text=True) as daemon:
+        try:
+            assert daemon.stderr is not None
+            assert "started as process" in daemon.stderr.readline()
+            state = home / "Library" / "Application Support" / "potluck"
+            assert (state / "run" / "potluckd.sock").is_socket()
+            assert json.loads(potluck(home, "status", "--json").stdout)["reason"] == "no_swarm"
+            login = json.loads(potluck(home, "autostart", "--json").stdout)
+            assert not login["daemon"]
+            assert "launchd does not answer" in login["daemon_problem"]
+            found = json.loads(potluck(home, "setup", "--check", "--json").stdout)["findings"]
+            assert {
+                "check": "system",
+                "severity": "ok",
+                "text": f"macOS {made_mac.VERSION}, arm64",
+                "advice": "",
+            } in found
+        finally:
+            daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(60) == 0
+        assert not (state / "run" / "potluckd.sock").exists()
