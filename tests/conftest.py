@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 _TESTS = Path(__file__).parent
+
+# Torch shall compute with one thread, here and in the processes that tests start: sums in another order differ in their
+# last bits, and the processes of a swarm would fight for the processors.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from helpers.block_server import BlockServer, make_swarm
+from helpers.golden import CHECKPOINT
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from potluck.checkpoint import open_checkpoint
@@ -19,8 +20,6 @@ from potluck.p2p.fake import FakeNetwork
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.swarm import Swarm
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
 
 QUICK = ClientConfig(
     request_timeout_s=5.0,
@@ -67,7 +66,7 @@ class World:
 
 @contextmanager
 def world(
-    *spans: str, folder: Path = GOLDEN, num_blocks: int = 4, config: ClientConfig = QUICK, **options: Any
+    *spans: str, folder: Path = CHECKPOINT, num_blocks: int = 4, config: ClientConfig = QUICK, **options: Any
 ) -> Iterator[World]:
     """A world with one server for each of `spans`, such as "0:2"."""
     made = World(folder, make_swarm(num_blocks), [Span.parse(span) for span in spans], config, **options)
@@ -77,7 +76,7 @@ def world(
         made.client.close()
 
 
-def local_model(folder: Path = GOLDEN) -> PreTrainedModel:
+def local_model(folder: Path = CHECKPOINT) -> PreTrainedModel:
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 

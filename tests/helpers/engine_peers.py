@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from helpers.golden import CHECKPOINT
 from potluck_daemon.engine.compute.threads import Threads
 from potluck_daemon.engine.config import Limits
 from potluck_daemon.engine.handlers import Handlers
@@ -24,7 +25,6 @@ from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller, SessionOpening, StepReply, StepRequest
 from potluck.protocol.swarm import Swarm
 
-CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"
 HIDDEN = 64
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")
 KEY = bytes(range(32))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 from helpers.tiny_models import save_random
-from transformers.utils import logging
 
 
 @pytest.fixture(scope="session")
@@ -22,12 +20,3 @@ def family_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], P
         return made[family]
 
     return folder
-
-
-@pytest.fixture(autouse=True)
-def one_quiet_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    logging.disable_progress_bar()
-    yield
-    torch.set_num_threads(threads)

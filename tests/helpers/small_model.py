@@ -5,15 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from helpers.golden import CHECKPOINT
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
 
 
 def golden_with_tokenizer(folder: Path) -> Path:
     """Copy it to `folder`; printable ASCII letters are their own numbers."""
-    shutil.copytree(GOLDEN, folder)
+    shutil.copytree(CHECKPOINT, folder)
     vocabulary = {chr(number) if 32 <= number < 127 else f"<{number}>": number for number in range(256)}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.decoder = decoders.Fuse()

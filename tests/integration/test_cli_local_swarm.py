@@ -12,7 +12,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from helpers.small_model import GOLDEN, golden_with_tokenizer
+from helpers.golden import CHECKPOINT
+from helpers.small_model import golden_with_tokenizer
 from potluck_daemon.cli.local_swarm import LocalSwarm
 
 from potluck.errors import PotluckError
@@ -86,7 +87,7 @@ def test_a_bootstrap_address_where_nobody_answers_is_one_line(swarm: LocalSwarm,
 
 
 def test_an_engine_that_cannot_start_is_quoted() -> None:
-    with pytest.raises(PotluckError, match="0:9 do not exist"), LocalSwarm(GOLDEN, [Span(0, 9)]):
+    with pytest.raises(PotluckError, match="0:9 do not exist"), LocalSwarm(CHECKPOINT, [Span(0, 9)]):
         pass
 
 
@@ -105,7 +106,7 @@ with LocalSwarm(Path(sys.argv[1]), [Span(0, 4)]) as swarm:
 
 def test_nothing_is_left_when_the_parent_is_killed_even_with_a_frozen_engine() -> None:
     parent = subprocess.Popen(
-        [sys.executable, "-c", _HOST, str(GOLDEN)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _HOST, str(CHECKPOINT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert parent.stdin is not None
     assert parent.stdout is not None
@@ -122,7 +123,7 @@ def test_nothing_is_left_when_the_parent_is_killed_even_with_a_frozen_engine() -
 
 
 def test_leftovers_name_what_runs_and_listens_and_a_closed_swarm_has_none() -> None:
-    with LocalSwarm(GOLDEN, [Span(0, 4)]) as swarm:
+    with LocalSwarm(CHECKPOINT, [Span(0, 4)]) as swarm:
         left = "\n".join(swarm.leftovers())
     assert f"process {swarm.engines[0].pid}" in left
     assert "p2pd" in left

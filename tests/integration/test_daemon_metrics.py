@@ -5,11 +5,11 @@ from __future__ import annotations
 import socket
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
 from helpers.daemon_process import DaemonProcess
+from helpers.golden import CHECKPOINT
 from potluck_daemon.cli.local_swarm import LocalSwarm
 from potluck_daemon.control import schema
 from potluck_daemon.states import State
@@ -17,7 +17,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from potluck import AutoDistributedModelForCausalLM
 
-CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
 NUM_TOKENS = 8
 SETTINGS = f"""
 [serve]

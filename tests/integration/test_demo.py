@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import psutil
-from helpers.small_model import GOLDEN
+from helpers.golden import CHECKPOINT
 
 DEMO = [sys.executable, "-m", "potluck_daemon.cli.main", "demo"]
 
@@ -34,7 +34,7 @@ def test_the_demo_keeps_its_promises_with_a_prompt_of_any_letters() -> None:
 
 def test_a_model_without_a_tokenizer_is_refused_before_a_swarm_starts() -> None:
     before = p2p_processes()
-    done = subprocess.run([*DEMO, "--model", str(GOLDEN)], capture_output=True, text=True, timeout=240)
+    done = subprocess.run([*DEMO, "--model", str(CHECKPOINT)], capture_output=True, text=True, timeout=240)
     assert done.returncode == 2
     assert "no tokenizer" in done.stderr
     assert p2p_processes() <= before

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.daemon_process import DaemonProcess
+from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from potluck_daemon.cli.local_swarm import LocalSwarm
 from potluck_daemon.control import schema
@@ -21,7 +22,6 @@ from potluck_daemon.states import State
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.protocol.receipts import Work
 
-CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
 SETTINGS = """
 [serve]
 checkpoint = "{checkpoint}"

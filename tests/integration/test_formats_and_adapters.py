@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from helpers.adapters import save_adapter
+from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from peft import PeftModel
 from potluck_daemon.cli.local_swarm import LocalSwarm
@@ -19,20 +19,11 @@ from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat
 
-CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 PROMPT = torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(0))
 IMPATIENT = ClientConfig(no_route_timeout_s=1.0)
 WHOLE = Span(0, 4)
 PLAIN, PACKED = NumberFormat("float32"), NumberFormat("bfloat16", "int8")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def join(swarm: LocalSwarm, **demands: Any) -> Any:

@@ -17,7 +17,8 @@ import psutil
 import pytest
 import pytest_asyncio
 import torch
-from helpers.client_world import GOLDEN, local_model, prompt
+from helpers.client_world import local_model, prompt
+from helpers.golden import CHECKPOINT
 from helpers.hostile_directory import DHT_LIES, answer_finds, bad_records
 from helpers.hostile_peer import (
     BAD_FRAMES,
@@ -113,7 +114,7 @@ class Witness:
 
 @pytest.fixture(scope="module")
 def swarm() -> Iterator[LocalSwarm]:
-    with LocalSwarm(GOLDEN, [Span(0, 4)]) as swarm:
+    with LocalSwarm(CHECKPOINT, [Span(0, 4)]) as swarm:
         yield swarm
         (log,) = swarm.folder.glob("*-engine-0.log")
         assert "Traceback" not in log.read_text(), log.read_text()
@@ -127,11 +128,10 @@ async def start_node(swarm: LocalSwarm, **options: Any) -> Libp2pHost:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def witness(swarm: LocalSwarm) -> AsyncIterator[Witness]:
     logging.disable_progress_bar()
-    torch.set_num_threads(1)
     (engine,) = swarm.engines
     expected = local_model().generate(prompt(), **GREEDY)
     node = await start_node(swarm, dht_client=True)
-    model = AutoDistributedModelForCausalLM.from_pretrained(str(GOLDEN), swarm=swarm.swarm, config=CLIENT)
+    model = AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.swarm, config=CLIENT)
     witness = Witness(model, expected, engine, node)
     await witness.note()
     yield witness
@@ -398,7 +398,7 @@ async def test_a_node_that_lies_about_the_directory_hides_nobody(
 async def impostor(swarm: LocalSwarm, witness: Witness) -> AsyncIterator[HostileServer]:
     host = await start_node(swarm, record_checks=record_checks(swarm.swarm, time.time))
     try:
-        yield await HostileServer.start(host, swarm.swarm, GOLDEN)
+        yield await HostileServer.start(host, swarm.swarm, CHECKPOINT)
     finally:
         await host.close()
 
@@ -410,7 +410,9 @@ async def generate_through(impostor: HostileServer, swarm: LocalSwarm) -> tuple[
     """What a fresh client that meets the impostor generates, and which servers it replaced."""
 
     def work() -> tuple[torch.Tensor, list[PeerId]]:
-        with AutoDistributedModelForCausalLM.from_pretrained(str(GOLDEN), swarm=swarm.swarm, config=IMPATIENT) as model:
+        with AutoDistributedModelForCausalLM.from_pretrained(
+            str(CHECKPOINT), swarm=swarm.swarm, config=IMPATIENT
+        ) as model:
             tokens = model.generate(prompt(), **GREEDY)
             (route,) = model.last_route()
             return tokens, [hop.peer_id for hop in route.replaced]

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 import torch
+from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
-from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers import PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.protocol.blocks import Span
 
-CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
 GREEDY = {"max_new_tokens": 24, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
-def local() -> PreTrainedModel:
-    return AutoModelForCausalLM.from_pretrained(CHECKPOINT, dtype=torch.float32).eval()
 
 
 @pytest.fixture(scope="module")

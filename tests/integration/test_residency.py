@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 import torch
+from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from potluck_daemon.cli.local_swarm import Engine as EngineProcess
 from potluck_daemon.cli.local_swarm import LocalSwarm
@@ -25,17 +26,8 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.invite import decode_invite
 
 MIB = 1 << 20
-GOLDEN = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
 GREEDY = {"max_new_tokens": 16, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 T = TypeVar("T")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -160,11 +152,11 @@ async def _cancel_the_rest() -> None:
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_a_generation_through_the_only_server_survives_that_it_steps_aside(tmp_path: Path, rounds: int) -> None:
     """The tokens are the same, and none is computed twice."""
-    expected = local_model(GOLDEN).generate(prompt(), **GREEDY)
-    with LocalSwarm(GOLDEN, [Span(0, 2)]) as swarm:
+    expected = local_model(CHECKPOINT).generate(prompt(), **GREEDY)
+    with LocalSwarm(CHECKPOINT, [Span(0, 2)]) as swarm:
         config = EngineConfig(
             swarm=decode_invite(swarm.invite),
-            checkpoint=GOLDEN,
+            checkpoint=CHECKPOINT,
             runtime_dir=tmp_path,
             span=Span(2, 4),
             listen=("/ip4/127.0.0.1/tcp/0",),
@@ -179,7 +171,7 @@ def test_a_generation_through_the_only_server_survives_that_it_steps_aside(tmp_p
                 await engine.restore()
 
             asides = [At(nth, lambda: submit(step_aside()).result(timeout=60)) for nth in (5, 10)[:rounds]]
-            with AutoDistributedModelForCausalLM.from_pretrained(str(GOLDEN), swarm=swarm.invite) as model:
+            with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite) as model:
                 tokens = model.generate(prompt(), streamer=_All(asides), **GREEDY)
                 (route,) = model.last_route()
             assert torch.equal(tokens, expected)

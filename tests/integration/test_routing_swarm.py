@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from helpers.golden import CHECKPOINT
 from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
-from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers import PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client.quoting import Quotes, Quoting
@@ -20,19 +20,10 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import Caller
 
-CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
 GREEDY = {"do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 ALL = Span(0, 4)
 STOPPED_S, RUNNING_S = 0.3, 0.003  # a step of so small a model takes about as long as the engine runs at a time
 MOST_TOKENS = 200
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +36,6 @@ def swarm() -> Iterator[LocalSwarm]:
 def model(swarm: LocalSwarm) -> Iterator[Any]:
     with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite) as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def local() -> PreTrainedModel:
-    return AutoModelForCausalLM.from_pretrained(CHECKPOINT, dtype=torch.float32).eval()
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
+from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from potluck_daemon.cli.local_swarm import LocalSwarm
 from transformers import AutoModelForCausalLM
@@ -14,7 +14,6 @@ from transformers import AutoModelForCausalLM
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.protocol.blocks import Span
 
-CHECKPOINT = Path(__file__).parents[1] / "golden" / "petals" / "checkpoint"  # 4 blocks of hidden size 64
 GREEDY = {"max_new_tokens": 16, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 PATIENT = ClientConfig(no_route_timeout_s=120.0)
 
@@ -30,13 +29,10 @@ def swarm() -> Iterator[LocalSwarm]:
 def test_a_server_without_orders_takes_the_place_of_one_that_died_and_the_tokens_stay_the_same(
     swarm: LocalSwarm,
 ) -> None:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     prompt = torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(0))
     local = AutoModelForCausalLM.from_pretrained(CHECKPOINT, dtype=torch.float32).eval()
     with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=PATIENT) as model:
         text = model.generate(prompt, **GREEDY, streamer=At(6, swarm.engines[1].kill))
         (route,) = model.last_route()
-    torch.set_num_threads(threads)
     assert torch.equal(text, local.generate(prompt, **GREEDY))
     assert swarm.engines[2].peer_id in {hop.peer_id for hop in route.hops if 3 in hop.span}

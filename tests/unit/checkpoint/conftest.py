@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from helpers.family_fixtures import family_folder, one_quiet_thread
+from helpers.family_fixtures import family_folder
 
-__all__ = ["family_folder", "one_quiet_thread"]
+__all__ = ["family_folder"]

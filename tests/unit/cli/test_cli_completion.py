@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.golden import CHECKPOINT
 from potluck_daemon.cli.completion import Completion, Options, Text, complete
 from transformers import AutoModelForCausalLM
 
 from potluck.errors import CheckpointError
-
-CHECKPOINT = Path(__file__).parents[2] / "golden" / "petals" / "checkpoint"
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
+from helpers.golden import CHECKPOINT
 from potluck_daemon.cli.demo import Demo, require_room, spans_of
 from potluck_daemon.cli.local_swarm import LocalSwarm, Model
 from potluck_daemon.cli.terminal import Terminal
@@ -13,8 +14,6 @@ from transformers import AutoConfig
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
-
-CHECKPOINT = Path(__file__).parents[2] / "golden" / "petals" / "checkpoint"
 
 
 @pytest.mark.parametrize("num_blocks", range(3, 40))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.golden import CHECKPOINT
 from potluck_daemon.cli.main import main
 from potluck_daemon.joined import JoinedSwarms
 
 from potluck.errors import UsageError
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
 
-CHECKPOINT = Path(__file__).parents[2] / "golden" / "petals" / "checkpoint"
 ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 
 

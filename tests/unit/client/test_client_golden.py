@@ -10,13 +10,12 @@ import base64
 import json
 import time
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from helpers.client_world import GOLDEN as CHECKPOINT
 from helpers.client_world import QUICK
+from helpers.golden import CHECKPOINT, GOLDEN
 from safetensors.torch import load_file
 
 from potluck import wire
@@ -31,7 +30,6 @@ from potluck.protocol.swarm import Swarm
 from potluck.wire.envelopes import read_envelope
 from potluck.wire.packing import unpack_map
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "petals"
 SPANS = {"A": (0, 2), "B": (2, 4)}
 KNOWN = load_file(GOLDEN / "expected_fp32.safetensors")
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")

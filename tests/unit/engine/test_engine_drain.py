@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers.client_world import GOLDEN, World, local_model, prompt, world
+from helpers.client_world import World, local_model, prompt, world
+from helpers.golden import CHECKPOINT
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.server import Engine
 
@@ -24,7 +25,7 @@ async def start_engine(there: World, folder: Path, span: Span) -> Engine:
     async def start_host(_: HostConfig) -> FakeHost:
         return there.network.start()
 
-    config = EngineConfig(swarm=there.swarm, checkpoint=GOLDEN, runtime_dir=folder, span=span)
+    config = EngineConfig(swarm=there.swarm, checkpoint=CHECKPOINT, runtime_dir=folder, span=span)
     engine = Engine(config, lambda event: None, start_host=start_host)
     await engine.start()
     return engine

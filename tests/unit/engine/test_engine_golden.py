@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 
 import pytest
 import torch
 from helpers.engine_peers import Server, load, serve
+from helpers.golden import GOLDEN
 from potluck_daemon.engine.config import Limits
 
 from potluck import wire
@@ -22,7 +22,6 @@ from potluck.protocol.codes import RemoteError
 from potluck.wire.envelopes import read_envelope
 from potluck.wire.tensors import float_tensor
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "petals"
 SPANS = {"A": Span(0, 2), "B": Span(2, 4), "H": Span(0, 4)}
 STOCK_LIMITS = Limits(max_batch_tokens=8192, max_length=8192, cache_tokens=16384)
 NO_ORDER = "blocks out of order have no span here; nobody asks for them"

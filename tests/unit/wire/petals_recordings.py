@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from helpers.golden import GOLDEN
+
 from potluck.wire import Limits
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "petals"
 LIMITS = Limits(hidden_size=64, num_blocks=4, max_batch_tokens=8192, max_length=8192, max_frame_bytes=16 << 20)
 
 
