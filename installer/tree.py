@@ -11,12 +11,13 @@ the engine's environment is made on the machine (`potluck setup`). The same inpu
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 import zipfile
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from potluck_daemon.environment.uv import find_uv
@@ -24,6 +25,7 @@ from potluck_daemon.environment.uv import find_uv
 SOURCE = Path(__file__).parents[1]
 REQUIREMENTS = Path(__file__).parent / "requirements"
 PYTHONS = ("3.11", "3.12", "3.13")
+XZ_LEVEL = 2  # of what is packed: against the usual 6, a sixth of the time for 9 % more bytes (measured)
 _PLATFORM = "x86_64-manylinux_2_36"  # Debian 12's C library, the oldest of those that packages are made for
 _PROGRAMS = {
     "potluck": ("potluck_daemon.cli.main", "program"),
@@ -58,7 +60,11 @@ class Tree:
 
 
 def product_version() -> str:
-    return version("potluck")
+    """The version that a build gets: that of the source, or what POTLUCK_VERSION says."""
+    named = os.environ.get("POTLUCK_VERSION")
+    if named:
+        return named
+    return str(tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]["version"])
 
 
 def build_epoch() -> int:
@@ -138,8 +144,17 @@ def _add_potluck(packages: Path, *, has_app: bool) -> None:
         archive.extractall(packages)
     for extra in packages.glob("potluck-*.data"):  # manual pages, which packages put elsewhere
         shutil.rmtree(extra)
+    _name_version(packages)
     if not has_app:
         shutil.rmtree(packages / "potluck_app")
+
+
+def _name_version(packages: Path) -> None:
+    """What the programs say of themselves, which is the source's own version unless the build was given another."""
+    (info,) = packages.glob("potluck-*.dist-info")
+    described = (info / "METADATA").read_text()
+    (info / "METADATA").write_text(re.sub(r"(?m)^Version: .*", f"Version: {product_version()}", described, count=1))
+    info.rename(packages / f"potluck-{product_version()}.dist-info")
 
 
 def _add_uv(programs: Path, wheels: Path | None) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from installer.linux import shared_files
-from installer.tree import SOURCE, Tree, build_epoch, make_tree, product_version, settle
+from installer.tree import SOURCE, XZ_LEVEL, Tree, build_epoch, make_tree, product_version, settle
 
 _HERE = Path(__file__).parent / "debian"
 _BASE_DEPENDS = ("python3 (>= 3.11)", "python3 (<< 3.14)", "libc6 (>= 2.34)", "ca-certificates")
@@ -46,7 +46,7 @@ PACKAGES = (
         "potluck",
         "serve large language models together with others",
         has_app=False,
-        depends=(*_BASE_DEPENDS, "systemd", "passwd"),
+        depends=(*_BASE_DEPENDS, "systemd", "passwd", "debconf (>= 0.5) | debconf-2.0"),
     ),
 )
 
@@ -66,7 +66,7 @@ def build_deb(package: Package, out: Path, *, wheels: Path | None = None) -> Pat
         settle(root, epoch)
         made = out / f"{package.name}_{product_version()}_amd64.deb"
         subprocess.run(
-            ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(made)],
+            ["dpkg-deb", "--root-owner-group", "-Zxz", f"-z{XZ_LEVEL}", "--build", str(root), str(made)],
             check=True,
             stdout=subprocess.DEVNULL,
             env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from installer.linux import shared_files
-from installer.tree import Tree, build_epoch, make_tree, product_version, settle
+from installer.tree import XZ_LEVEL, Tree, build_epoch, make_tree, product_version, settle
 
 _HERE = Path(__file__).parent
 
@@ -38,7 +38,7 @@ def pack_run(tree: Path, version: str, out: Path) -> Path:
 def _pack(tree: Path) -> bytes:
     """The same files give the same bytes: sorted, and owned by nobody in particular."""
     out = io.BytesIO()
-    with lzma.open(out, "wb", preset=6) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+    with lzma.open(out, "wb", preset=XZ_LEVEL) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for path in sorted(tree.rglob("*")):
             info = archive.gettarinfo(path, str(path.relative_to(tree)))
             info.uid = info.gid = 0

@@ -6,9 +6,10 @@ import argparse
 import sys
 
 from potluck.protocol.invite import decode_invite
-from potluck_daemon.cli.connect import daemon, hello_or_none, start_daemon
+from potluck_daemon.cli.connect import daemon
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.setup import lacks_engine, make_engine
+from potluck_daemon.cli.start import ensure_started
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
 from potluck_daemon.settings.places import find_places
@@ -31,8 +32,7 @@ def run(args: argparse.Namespace) -> int:
     decode_invite(args.invite)  # a broken one is told before a daemon is started
     if lacks_engine(find_places()):
         make_engine(quiet=args.json)
-    if hello_or_none() is None:
-        start_daemon()
+    ensure_started()
     joined = daemon().call(schema.JOIN, schema.JoinParams(args.invite))
     if args.json:
         print_json(joined)

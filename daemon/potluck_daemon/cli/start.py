@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    words = _start()
+    words = ensure_started()
     made = daemon().call(schema.CREATE) if args.demo else None
     if args.json:
         print_json(Started(daemon().hello("potluck start").pid, made.name if made is not None else None))
@@ -56,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _start() -> str:
-    """Returns what was done, for people."""
+def ensure_started() -> str:
+    """Start the service if there is one, else a daemon of one's own; returns what was done, for people."""
     hello = hello_or_none()
     if hello is not None:
         return f"The daemon runs already as process {hello.pid}."

@@ -1,0 +1,186 @@
+"""A Debian that is made for one test and forgotten after it: booted with a real systemd, or a mere chroot.
+
+Needs root, systemd-nspawn, debootstrap and setpriv. Root file systems are made once and kept in `.cache/`, with the
+packages that apt fetched; what a test does lies in an overlay in memory. However the test ends, the container ends too:
+the kernel kills it with the process that made it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+REPOSITORY = Path(__file__).parents[2]
+CACHE = REPOSITORY / ".cache"
+PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}
+_PACKAGES = "systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps,python3,util-linux"
+_BOOT_TIMEOUT_S = 120.0
+_END_TIMEOUT_S = 30.0
+_READY = "/run/ready-for-tests"
+_numbers = itertools.count(1)
+
+
+def missing_tool() -> str | None:
+    """Why there can be no container here; None if there can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    for tool in ("systemd-nspawn", "debootstrap", "nsenter", "setpriv"):
+        if shutil.which(tool) is None:
+            return f"{tool} is not installed"
+    return None
+
+
+def make_root(suite: str) -> Path:
+    """Debian's smallest system with systemd, from the mirror this machine uses. Takes a minute, once."""
+    root = CACHE / ("system-root" if suite == "bookworm" else f"system-root-{suite}")
+    if root.exists():
+        return root
+    CACHE.mkdir(exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(dir=CACHE, prefix="system-root-"))
+    command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", suite, fresh, _mirror()]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    fresh.chmod(0o755)
+    fresh.rename(root)
+    return root
+
+
+def _mirror() -> str:
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Codename: bookworm"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0]
+
+
+@dataclass
+class Debian:
+    """Runs inside the `with`.
+
+    Args:
+        binds: folders of this machine, by where they are seen inside; read only.
+        has_network: this machine's; else there is loopback alone.
+    """
+
+    suite: str = "bookworm"
+    is_booted: bool = True
+    has_network: bool = False
+    binds: Mapping[str, Path] = field(default_factory=dict)
+
+    def __enter__(self) -> Debian:
+        self.name = f"potluck-{os.getpid()}-{next(_numbers)}"
+        self._process = subprocess.Popen(
+            self._command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            self._wait_ready()
+        except BaseException:
+            self._kill()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_booted:
+            self.run("systemctl", "poweroff")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_TIMEOUT_S)
+        self._kill()
+
+    def run(
+        self, *command: str | Path, user: str | None = None, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command inside, as root or as a user in the home folder, with a user manager if it is booted."""
+        return subprocess.run(
+            self._inside(*(() if user is None else self._become(user)), *map(str, command)),
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/root", **(environment or {})},
+        )
+
+    def output(
+        self, *command: str | Path, user: str | None = None, environment: Mapping[str, str] | None = None
+    ) -> str:
+        """What a command prints; it has to succeed."""
+        done = self.run(*command, user=user, environment=environment)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout.strip()
+
+    def write(self, path: str, text: str) -> None:
+        """A file inside, with its folders."""
+        command = self._inside("sh", "-c", f"mkdir -p $(dirname {path}) && cat > {path}")
+        subprocess.run(command, input=text, text=True, check=True)
+
+    def add_user(self, name: str) -> None:
+        self.output("useradd", "--create-home", "--shell", "/bin/bash", name)
+        if self.is_booted:
+            self.output("loginctl", "enable-linger", name)
+
+    def wait_until(self, *command: str | Path, user: str | None = None, says: str, timeout_s: float = 120.0) -> str:
+        """Ask until the answer contains `says`; returns that answer."""
+        deadline = time.monotonic() + timeout_s
+        while says not in (done := self.run(*command, user=user)).stdout:
+            assert time.monotonic() < deadline, f"{command}: {done.stdout}{done.stderr}{self._journal()}"
+            time.sleep(0.2)
+        return done.stdout
+
+    def _journal(self) -> str:
+        return self.run("journalctl", "-n", "60", "--no-pager", "-o", "cat").stdout if self.is_booted else ""
+
+    def _command(self) -> list[str]:
+        start = ["--boot"] if self.is_booted else ["--as-pid2", "sh", "-c", f"touch {_READY}; exec sleep infinity"]
+        binds = [f"--bind-ro={here}:{there}" for there, here in self.binds.items()]
+        root = make_root(self.suite)
+        return [
+            *("setpriv", "--pdeathsig", "KILL", "systemd-nspawn", "--quiet", f"--directory={root}"),
+            *("--register=no", "--keep-unit", "--console=pipe", "--volatile=overlay", f"--machine={self.name}"),
+            *(self._network() if self.has_network else ("--private-network",)),
+            *binds,
+            *start,
+        ]
+
+    def _network(self) -> list[str]:
+        """And what apt fetched before."""
+        options = ["--resolv-conf=replace-host"]
+        for name, there in (("lists", "/var/lib/apt/lists"), ("archives", "/var/cache/apt/archives")):
+            here = CACHE / f"apt-{self.suite}" / name
+            here.mkdir(parents=True, exist_ok=True)
+            options.append(f"--bind={here}:{there}")
+        return options
+
+    def _inside(self, *command: str) -> list[str]:
+        return ["nsenter", "-t", str(self._leader), "-a", *command]
+
+    def _become(self, user: str) -> list[str]:
+        words = ["runuser", "-u", user, "--", "env", "-C", f"/home/{user}", f"HOME=/home/{user}"]
+        if self.is_booted:
+            runtime = f"/run/user/{self.output('id', '-u', user)}"
+            words += [f"XDG_RUNTIME_DIR={runtime}", f"DBUS_SESSION_BUS_ADDRESS=unix:path={runtime}/bus"]
+        return words
+
+    def _wait_ready(self) -> None:
+        deadline = time.monotonic() + _BOOT_TIMEOUT_S
+        while time.monotonic() < deadline:
+            assert self._process.poll() is None, f"the container {self.name} did not start"
+            children = psutil.Process(self._process.pid).children()
+            if children and self._is_ready(children[0].pid):
+                return
+            time.sleep(0.1)
+        raise AssertionError("the container does not boot")
+
+    def _is_ready(self, leader: int) -> bool:
+        self._leader = leader
+        if not self.is_booted:
+            return self.run("test", "-e", _READY).returncode == 0
+        return self.run("systemctl", "is-system-running").stdout.strip() in ("running", "degraded")
+
+    def _kill(self) -> None:
+        self._process.kill()
+        self._process.wait()

@@ -1,0 +1,153 @@
+"""What people do with the packages, from the file to being rid of it: for the tests and the figures.
+
+`Debian` is where it happens. The engine's wheels lie in a folder; Debian's own packages come from its mirror.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_daemon.resources import DEMO_MODEL, num_blocks_of, resource
+
+from potluck.protocol.invite import encode_invite, new_swarm
+from tests.helpers.debian import CACHE, REPOSITORY, Debian
+
+NEWER = "0.99.0"
+INVITE = encode_invite(new_swarm("friends", DEMO_MODEL, num_blocks_of(resource(DEMO_MODEL)), revision="local"))
+FROM_FOLDER = {"UV_FIND_LINKS": "/wheels", "UV_NO_INDEX": "1"}  # instead of the network, for `potluck join`
+SERVING = '"state": "serving"'
+_PYTHON = Path("/opt/python3.11")
+# Where others keep notes about what happened, which a removal does not undo.
+_NOTES = "/var/log /var/cache/apt /var/lib/apt /var/lib/dpkg /var/cache/debconf /var/cache/ldconfig /var/lib/systemd"
+
+
+def build(target: str, out: Path, *, version: str | None = None) -> Path:
+    """A package file, as `make installer` makes it."""
+    named = {} if version is None else {"POTLUCK_VERSION": version}
+    done = subprocess.run(
+        [sys.executable, "-m", "installer", target, "--out", out],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **named},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    out.chmod(0o755)  # pytest's folders are for their owner only
+    return out / json.loads(done.stdout)["file"]
+
+
+def engine_wheels() -> Path:
+    """What `potluck setup` takes on Python 3.11, fetched once, as pip is configured here."""
+    locked = REPOSITORY / "resources" / "engine" / "cpu.txt"
+    folder = CACHE / f"engine-wheels-{hashlib.sha256(locked.read_bytes()).hexdigest()[:8]}"
+    if not folder.exists():
+        CACHE.mkdir(exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=CACHE, prefix="engine-wheels-"))
+        fetch = ["download", "-q", "--no-deps", "--require-hashes", "-r", locked, "-d", fresh]
+        subprocess.run([sys.executable, "-m", "pip", *fetch], check=True)
+        fresh.chmod(0o755)
+        fresh.rename(folder)
+    return folder
+
+
+def fresh_debian(packages: Path, suite: str = "bookworm", *, is_booted: bool = True) -> Debian:
+    """With this machine's network, the folder of packages, the engine's wheels, and a Python 3.11 of nobody's."""
+    binds = {"/packages": packages, "/wheels": engine_wheels(), str(_PYTHON): Path(sys.base_prefix)}
+    return Debian(suite, is_booted, has_network=True, binds=binds)
+
+
+def install(machine: Debian, *packages: str | Path) -> None:
+    """By apt, as root; a file is named as it lies in the machine."""
+    machine.output("apt-get", "install", "-y", "-qq", *packages, environment={"DEBIAN_FRONTEND": "noninteractive"})
+
+
+def install_needs(machine: Debian, package: Path) -> None:
+    """What the package needs of Debian, which stays when the package goes."""
+    needs = subprocess.run(["dpkg-deb", "-f", package, "Depends"], capture_output=True, text=True, check=True).stdout
+    machine.output("apt-get", "satisfy", "-y", "-qq", needs.strip(), environment={"DEBIAN_FRONTEND": "noninteractive"})
+
+
+def placed(package: Path) -> str:
+    """Where the file lies in the machine."""
+    return f"/packages/{package.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The commands from the package file and an invite to serving, and who types them."""
+
+    name: str
+    commands: tuple[tuple[str | None, tuple[str, ...]], ...]  # user (None: root) and words
+    asks: tuple[str, ...] = ("potluck", "status", "--json")
+
+    @property
+    def user(self) -> str | None:
+        return self.commands[-1][0]
+
+
+def by_package(package: Path, user: str | None) -> Way:
+    """`user`: whose daemon serves; None: the machine's own service does."""
+    apt = ("apt-get", "install", "-y", "-qq", placed(package))
+    return Way(package.name.split("_")[0], ((None, apt), (user, ("potluck", "join", INVITE))))
+
+
+def by_run_file(package: Path, user: str) -> Way:
+    potluck = f"/home/{user}/.local/bin/potluck"
+    return Way(
+        "run", ((user, ("sh", placed(package))), (user, (potluck, "join", INVITE))), asks=(potluck, "status", "--json")
+    )
+
+
+def walk(machine: Debian, way: Way) -> float:
+    """Go the way until it serves; seconds."""
+    begin = time.monotonic()
+    for user, words in way.commands:
+        machine.output(*words, user=user, environment=FROM_FOLDER | {"DEBIAN_FRONTEND": "noninteractive"})
+    machine.wait_until(*way.asks, user=way.user, says=SERVING)
+    return time.monotonic() - begin
+
+
+def snapshot(machine: Debian, *, with_homes: bool = False) -> frozenset[str]:
+    """All that a removal has to restore: files, users, groups, units, packages, and processes of ours."""
+    passed = [*_NOTES.split(), "/proc", "/sys", *([] if with_homes else ["/home"])]
+    prune = " -o ".join(f"-path {folder}" for folder in passed)
+    found = {f"file {path}" for path in _lines(machine, f"find / -xdev \\( {prune} \\) -prune -o -print")}
+    found |= {f"file {path}" for path in _lines(machine, "find /run /tmp /dev/shm -iname '*potluck*'")}
+    found |= {f"user {line}" for line in _lines(machine, "getent passwd; getent group")}
+    found |= {f"package {line}" for line in _lines(machine, "dpkg-query -W -f '${Package} ${db:Status-Abbrev}\\n'")}
+    found |= {f"answer {line}" for line in _lines(machine, "grep -h '^Name: potluck' /var/cache/debconf/*.dat || true")}
+    found |= {f"process {line}" for line in _lines(machine, "pgrep -fa '[p]otluck|[p]2pd' || true")}
+    if machine.is_booted:
+        found |= {
+            f"unit {line.split()[0]}" for line in _lines(machine, "systemctl list-unit-files --no-legend --plain")
+        }
+    return frozenset(found)
+
+
+def left_behind(before: Iterable[str], after: Iterable[str]) -> list[str]:
+    return sorted(set(after) - set(before))
+
+
+def _lines(machine: Debian, script: str) -> list[str]:
+    return machine.output("sh", "-c", script).splitlines()
+
+
+def answer(machine: Debian, package: str, **answers: bool) -> None:
+    """Preseed the questions of a package: the words of a question are joined by `_`."""
+    for question, is_yes in answers.items():
+        line = f"{package} {package}/{question.replace('_', '-')} boolean {str(is_yes).lower()}"
+        machine.output("sh", "-c", f"echo '{line}' | debconf-set-selections")
+
+
+def purge(machine: Debian, package: str) -> None:
+    machine.output("apt-get", "purge", "-y", "-qq", package, environment={"DEBIAN_FRONTEND": "noninteractive"})
