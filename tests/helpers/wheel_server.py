@@ -1,4 +1,4 @@
-"""Small wheels and a server that offers them as an index of packages does, and that can break a download.
+"""Small wheels and a server that offers them as an index of packages does, and that can break a download; or a proxy.
 
 It listens on loopback only. `cut_after` bytes of an answer the connection ends; `is_damaged` changes a byte.
 """
@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _content(self) -> bytes:
         wheels: WheelServer = self.server.wheels  # type: ignore[attr-defined]
-        content = (wheels.folder / self.path.lstrip("/")).read_bytes()
+        content = (wheels.folder / self.path.rpartition("/")[2]).read_bytes()  # a proxy is asked for whole addresses
         return b"X" + content[1:] if wheels.is_damaged else content
 
     def _head(self, status: int, content: bytes) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import os
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import UsageError
+from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Machine
-from potluck_daemon.environment.preflight import Site, visit
+from potluck_daemon.environment.preflight import Site, examine, visit
 from potluck_daemon.environment.store import Store, read_manifest
-from potluck_daemon.environment.variants import VARIANTS, Choice, choose_variant
+from potluck_daemon.environment.variants import TORCH, VARIANTS, Choice, choose_variant
 from potluck_daemon.resources import resource
 from potluck_daemon.settings.places import Places
 
 _ID_LETTERS = 10
+_PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # as `installer/lock.py` writes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,25 @@ class Plan:
 
     @property
     def requirements(self) -> Path:
-        """Raises PotluckError for a variant that this version has no requirements for."""
-        path = requirements_of(self.choice.variant.name)
+        return requirements_of(self.choice.variant.name)
+
+    def findings(self) -> list[Finding]:
+        """What stands in the way, and what does not; an error means that it cannot work."""
+        return [*examine(self.machine, self.choice, self.site), self._packages()]
+
+    def _packages(self) -> Finding:
+        name, path, python = self.choice.variant.name, self.requirements, ".".join(map(str, self.machine.python))
+        others = [other for other in VARIANTS if other != name and is_listed(other, self.machine.python)]
+        advice = (
+            f"choose another variant, which computes on the processor at least: {', '.join(others)}" if others else ""
+        )
         if not path.exists():
-            text = f"this version comes without the packages of variant {self.choice.variant.name}"
-            raise PotluckError(text, hint="potluck setup --variant cpu")
-        return path
+            text = f"this version of Potluck comes without the packages of variant {name}"
+            return Finding("packages", Severity.ERROR, text, advice or "install a newer version of Potluck")
+        if not is_listed(name, self.machine.python):
+            text = f"this version of Potluck has no torch of variant {name} for Python {python}"
+            return Finding("packages", Severity.ERROR, text, advice or "run Potluck with Python 3.11")
+        return Finding("packages", Severity.OK, f"torch {TORCH}, variant {name}, for Python {python}")
 
 
 def choose(machine: Machine, variant: str) -> Choice:
@@ -82,16 +99,28 @@ def make_plan(
     *,
     wheels: Path | None = None,
     index: str = "",
-    by: str,
+    by: str = "",
 ) -> Plan:
     """Raises UsageError."""
-    root = root_for(places, folder)
-    return Plan(Store(root), machine, choose(machine, variant), visit(root), wheels, index, by, places.engines)
+    root, usual = root_for(places, folder), places.engines
+    is_lost = folder is None and usual.is_symlink() and not usual.exists()
+    site = replace(visit(root, {} if wheels is not None else os.environ), is_lost=is_lost)
+    return Plan(Store(root), machine, choose(machine, variant), site, wheels, index, by, usual)
 
 
 def requirements_of(variant: str) -> Path:
     """Where the variant's packages are listed; not every variant comes with every version."""
     return resource("engine") / f"{variant}.txt"
+
+
+def is_listed(variant: str, python: tuple[int, int]) -> bool:
+    """Whether this version knows torch of that variant for that Python."""
+    path = requirements_of(variant)
+    if not path.exists():
+        return False
+    entries = [line for line in path.read_text().splitlines() if line.startswith(f"torch=={TORCH}")]
+    pythons = [{(int(one), int(two)) for one, two in _PYTHON.findall(line)} for line in entries]
+    return all(not known or python in known for known in pythons)
 
 
 def digest(requirements: Path) -> str:

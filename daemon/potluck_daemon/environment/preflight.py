@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -17,31 +18,50 @@ MIN_GLIBC = (2, 28)  # of the wheels' platform tag, manylinux_2_28
 MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
 PYTHONS = ((3, 11), (3, 13))
 _NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS does not tell
-_MAX_PATH = 120  # letters; packages have files with names of 130, and some tools still end at 260
+_MAX_PATH = 2000  # bytes; half of what Linux allows, packages have files with names of 130 and folders in folders
+_PROXY = "see HTTPS_PROXY and ALL_PROXY; it looks like http://proxy.example:3128"
 _PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the environment is to lie. `proxy`: as the environment names it, empty: none."""
+    """Where the environment is to lie. `proxy`: as the environment names it, empty: none.
+
+    `is_lost`: somebody chose this folder, and it is not there any more.
+    """
 
     folder: Path
     free_bytes: int
     is_writable: bool
     may_execute: bool
     proxy: str = ""
+    is_lost: bool = False
 
 
 def visit(folder: Path, environment: Mapping[str, str] = os.environ) -> Site:
     """The folder need not exist; the nearest one above it that does is looked at."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
+    there = next(path for path in (folder, *folder.parents) if _exists(path))
     return Site(
         folder=folder,
-        free_bytes=shutil.disk_usage(there).free,
+        free_bytes=shutil.disk_usage(there).free + _fetched_bytes(folder),
         is_writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
         may_execute=not os.statvfs(there).f_flag & _NO_PROGRAMS,
         proxy=next((environment[name] for name in _PROXIES if environment.get(name)), ""),
     )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name is too long, or something above it may not be read
+        return False
+
+
+def _fetched_bytes(folder: Path) -> int:
+    """What an earlier try left there is needed once only."""
+    with contextlib.suppress(OSError):
+        return sum(path.stat().st_size for path in (folder / "wheels").iterdir())
+    return 0
 
 
 def examine(machine: Machine, choice: Choice, site: Site) -> list[Finding]:
@@ -64,7 +84,8 @@ def _system(machine: Machine, variant: Variant) -> Finding:
         text = f"the C library {version} is too old for torch"
         return Finding("system", Severity.ERROR, text, "it has been new enough since Debian 10 and Ubuntu 20.04")
     if machine.architecture not in variant.architectures:
-        return Finding("system", Severity.ERROR, f"torch is not built for {machine.architecture} processors")
+        text = f"torch is not built for {machine.architecture} processors"
+        return Finding("system", Severity.ERROR, text, "choose variant cpu, or another machine")
     return Finding("system", Severity.OK, f"{machine.architecture}, C library {version}")
 
 
@@ -88,13 +109,16 @@ def _python(machine: Machine) -> Finding:
 def _folder(site: Site) -> Finding:
     path = str(site.folder)
     choose = "choose another folder with --folder"
+    if site.is_lost:
+        text = f"{path}, where the engine was to lie, is not there"
+        return Finding("folder", Severity.ERROR, text, f"is its disk connected? Else {choose}")
+    if not path.isprintable() or len(os.fsencode(path)) > _MAX_PATH:
+        text = f"the path {path[:80]!r} is too long, or has letters that end a line"
+        return Finding("folder", Severity.ERROR, text, choose)
     if not site.is_writable:
         return Finding("folder", Severity.ERROR, f"{path} cannot be written", choose)
     if not site.may_execute:
         return Finding("folder", Severity.ERROR, f"{path} lies on a file system that runs no programs", choose)
-    if not path.isascii() or len(path) > _MAX_PATH:
-        text = f"{path} is too long or has unusual letters, which some packages cannot deal with"
-        return Finding("folder", Severity.ERROR, text, choose)
     return Finding("folder", Severity.OK, path)
 
 
@@ -115,9 +139,12 @@ def _proxy(proxy: str) -> Finding:
     """Its name and password stay out of every output."""
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     try:
-        is_good = bool(parts.hostname) and parts.scheme in ("http", "https", "socks5", "socks5h") and parts.port != 0
+        is_good = bool(parts.hostname) and parts.scheme in ("http", "https") and parts.port != 0
     except ValueError:
         is_good = False
+    if parts.scheme.startswith("socks"):
+        advice = "name an HTTP proxy in HTTPS_PROXY, or take the packages from a folder: --wheels"
+        return Finding("proxy", Severity.ERROR, "packages cannot be fetched through a SOCKS proxy", advice)
     if not is_good:
-        return Finding("proxy", Severity.ERROR, "the proxy named in the environment is no address", "see HTTPS_PROXY")
+        return Finding("proxy", Severity.ERROR, "the proxy named in the environment is no address", _PROXY)
     return Finding("proxy", Severity.NOTE, f"packages are fetched through the proxy {parts.hostname}")

@@ -20,8 +20,9 @@ import potluck
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.control.methods.setup import Progress, Step
 from potluck_daemon.doctor.finding import Finding, Severity
-from potluck_daemon.environment.plan import Plan, digest, settle_root
-from potluck_daemon.environment.preflight import examine
+from potluck_daemon.environment.failures import explained
+from potluck_daemon.environment.kin import die_with_us
+from potluck_daemon.environment.plan import Plan, digest, is_listed, settle_root
 from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
 from potluck_daemon.environment.uv import Sources, find_uv, run_uv
 from potluck_daemon.environment.variants import TORCH
@@ -43,26 +44,66 @@ class PreflightError(PotluckError):
 
 
 def set_up(plan: Plan, on_progress: OnProgress) -> Manifest:
-    """Make the environment of `plan` and use it from now on; returns at once if it is in use already.
+    """Make the environment of `plan` and use it from now on; one that is there already is tried and kept if it works.
 
     Raises:
         PotluckError: with what to do about it. What was in use still is.
     """
     on_progress(Progress(Step.LOOK, "looking at this machine"))
-    findings = examine(plan.machine, plan.choice, plan.site)
+    if _there(plan) is None:
+        _refuse_hopeless(plan)
+    with explained(plan.store.root):
+        if plan.usual is not None:
+            settle_root(plan.usual, plan.store.root)
+        with plan.store.lock(plan.by):
+            folder = _there(plan)
+            made = _proven(folder, on_progress) if folder is not None else None
+            if folder is None or made is None:
+                _refuse_hopeless(plan)
+                folder = plan.store.free(plan.store.folder(_name(plan)))
+                made = _make(plan, folder, on_progress)
+            on_progress(Progress(Step.SWITCH, "in use from now on"))
+            plan.store.switch(folder)
+            return made
+
+
+def _refuse_hopeless(plan: Plan) -> None:
+    findings = plan.findings()
     if any(finding.severity is Severity.ERROR for finding in findings):
         raise PreflightError(findings)
-    requirements = plan.requirements
-    if plan.usual is not None:
-        settle_root(plan.usual, plan.store.root)
-    with plan.store.lock(plan.by):
-        folder = plan.store.folder(_name(plan, requirements))
-        made = read_manifest(folder)
-        if made is None:
-            made = _make(plan, folder, requirements, on_progress)
-        on_progress(Progress(Step.SWITCH, "in use from now on"))
-        plan.store.switch(folder)
-        return made
+
+
+def _there(plan: Plan) -> Path | None:
+    """Where such an environment is already."""
+    if not is_listed(plan.choice.variant.name, plan.machine.python):
+        return None
+    for folder in (plan.store.current(), plan.store.previous(), plan.store.folder(_name(plan))):
+        made = read_manifest(folder) if folder is not None else None
+        if made is not None and _fits(made, plan):
+            return folder
+    return None
+
+
+def _fits(made: Manifest, plan: Plan) -> bool:
+    wanted = (plan.choice.variant.name, digest(plan.requirements), _version(plan))
+    return (made.variant, made.requirements, made.python) == wanted
+
+
+def _version(plan: Plan) -> str:
+    return ".".join(map(str, plan.machine.python))
+
+
+def _proven(folder: Path, on_progress: OnProgress) -> Manifest | None:
+    """What is there already, if it still works: files may have been removed by hand, or a driver exchanged."""
+    made = read_manifest(folder)
+    if made is None:
+        return None
+    on_progress(Progress(Step.TRY, "trying the environment that is there"))
+    try:
+        try_environment(folder)
+    except PotluckError:
+        return None
+    return made
 
 
 def roll_back(store: Store, by: str, on_progress: OnProgress) -> None:
@@ -71,7 +112,7 @@ def roll_back(store: Store, by: str, on_progress: OnProgress) -> None:
     Raises:
         PotluckError: it does not, or there is none. What was in use still is.
     """
-    with store.lock(by):
+    with explained(store.root), store.lock(by):
         previous = store.previous()
         if previous is None:
             raise UsageError("there is no earlier environment to go back to")
@@ -90,10 +131,18 @@ def try_environment(folder: Path) -> tuple[str, ...]:
     command = [str(interpreter(folder)), "-m", "potluck_daemon.engine.self_test"]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TRIAL_TIMEOUT_S, env=_clean(), check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_TRIAL_TIMEOUT_S,
+            env=_clean(),
+            check=False,
+            preexec_fn=die_with_us(),
         )
     except subprocess.TimeoutExpired:
-        raise PotluckError("the engine does not answer", hint="run `potluck setup` again") from None
+        raise PotluckError("the engine does not answer", hint="try again when the computer has less to do") from None
+    except OSError as error:
+        raise PotluckError(f"the engine's Python cannot be run: {error.strerror}", hint="try again") from error
     try:
         said = json.loads(done.stdout.splitlines()[-1])
         return tuple(map(str, said["devices"]))
@@ -103,8 +152,8 @@ def try_environment(folder: Path) -> tuple[str, ...]:
         raise PotluckError(f"the engine does not work here: {problem}", hint="see `potluck doctor`") from None
 
 
-def _make(plan: Plan, folder: Path, requirements: Path, on_progress: OnProgress) -> Manifest:
-    uv, sources = find_uv(), Sources(plan.wheels, plan.index)
+def _make(plan: Plan, folder: Path, on_progress: OnProgress) -> Manifest:
+    uv, sources, requirements = find_uv(), Sources(plan.wheels, plan.index), plan.requirements
     on_progress(Progress(Step.RESOLVE, "looking up the packages"))
     wheels = resolve(uv, requirements, Path(sys.executable), sources, cache=plan.store.cache)
     fetched = plan.store.wheels
@@ -122,10 +171,8 @@ def _make(plan: Plan, folder: Path, requirements: Path, on_progress: OnProgress)
     _add_potluck(folder)
     on_progress(Progress(Step.TRY, "trying it: matrices, and one block of the demo model"))
     devices = try_environment(folder)
-    version = ".".join(map(str, plan.machine.python))
-    manifest = Manifest(
-        plan.choice.variant.name, TORCH, digest(requirements), version, devices, made_at=round(time.time())
-    )
+    variant, now = plan.choice.variant.name, round(time.time())
+    manifest = Manifest(variant, TORCH, digest(requirements), _version(plan), devices, made_at=now)
     plan.store.finish(folder, manifest)
     return manifest
 
@@ -158,9 +205,9 @@ def _add_potluck(folder: Path) -> None:
     (packages / "potluck.pth").write_text("".join(f"{place}\n" for place in places))
 
 
-def _name(plan: Plan, requirements: Path) -> str:
+def _name(plan: Plan) -> str:
     python = "".join(map(str, plan.machine.python))
-    return f"{plan.choice.variant.name}-py{python}-{digest(requirements)}"
+    return f"{plan.choice.variant.name}-py{python}-{digest(plan.requirements)}"
 
 
 def _clean() -> dict[str, str]:

@@ -10,8 +10,7 @@ from pathlib import Path
 from potluck_daemon.control.methods.setup import BeginParams, Plan, SetupState
 from potluck_daemon.environment.interpreter import engine_python, has_torch
 from potluck_daemon.environment.machine import Machine
-from potluck_daemon.environment.plan import choose, is_outdated, requirements_of, root_for
-from potluck_daemon.environment.preflight import examine, visit
+from potluck_daemon.environment.plan import is_listed, is_outdated, make_plan
 from potluck_daemon.environment.store import Store, read_manifest
 from potluck_daemon.environment.variants import VARIANTS, Choice
 from potluck_daemon.settings.places import Places
@@ -23,20 +22,21 @@ def read_state(places: Places, named: str, machine: Machine, asked: BeginParams)
     Raises:
         UsageError: there is no such variant, or the folder cannot be chosen.
     """
-    root, choice = root_for(places, Path(asked.folder) if asked.folder else None), choose(machine, asked.variant)
+    folder = Path(asked.folder) if asked.folder else None
+    plan = make_plan(places, machine, asked.variant, folder)
     store = Store(places.engines.resolve())
-    folder = store.current()
-    made = read_manifest(folder) if folder is not None else None
+    current = store.current()
+    made = read_manifest(current) if current is not None else None
     return SetupState(
         ready=has_torch(engine_python(places, named)),
-        folder=str(root),
-        plan=_told(choice),
+        folder=str(plan.store.root),
+        plan=_told(plan.choice),
         variant=made.variant if made is not None else "",
         devices=made.devices if made is not None else (),
         outdated=is_outdated(store),
         can_roll_back=store.previous() is not None,
-        findings=tuple(examine(machine, choice, visit(root))),
-        variants=tuple(name for name in VARIANTS if requirements_of(name).exists()),
+        findings=tuple(plan.findings()),
+        variants=tuple(name for name in VARIANTS if is_listed(name, machine.python)),
     )
 
 

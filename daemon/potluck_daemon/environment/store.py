@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from potluck.errors import PotluckError, UsageError
+from potluck_daemon.codec import CodecError, dumps, from_json, loads
 
 _MANIFEST = "environment.json"
 _CURRENT, _PREVIOUS = "current", "previous"
@@ -71,6 +71,11 @@ class Store:
     def folder(self, name: str) -> Path:
         return self.root / name
 
+    def free(self, folder: Path) -> Path:
+        """`folder`, or one beside it while that one is in use: it may serve until the new one has proved itself."""
+        names = (folder.name, *(f"{folder.name}-{number}" for number in (2, 3)))
+        return next(path for path in map(self.folder, names) if path not in (self.current(), self.previous()))
+
     def current(self) -> Path | None:
         """The folder of the environment in use; None if there is none."""
         return self._linked(_CURRENT)
@@ -79,10 +84,14 @@ class Store:
         return self._linked(_PREVIOUS)
 
     def finish(self, folder: Path, manifest: Manifest) -> None:
-        """Write the manifest: from now on the environment counts."""
+        """Write the manifest: from now on the environment counts.
+
+        What it vouches for is on the disk before it is: a power cut must not leave a proof without the thing.
+        """
+        os.sync()
         new = folder / f"{_MANIFEST}.new"
-        with new.open("w") as file:
-            json.dump(asdict(manifest), file, indent=1)
+        with new.open("wb") as file:
+            file.write(dumps(manifest))
             file.flush()
             os.fsync(file.fileno())
         new.replace(folder / _MANIFEST)
@@ -115,7 +124,12 @@ class Store:
         kept = {self.current(), self.previous()}
         for path in self.root.iterdir():
             if path.is_dir() and not path.is_symlink() and path not in kept:
+                self.forget(path)
                 shutil.rmtree(path, ignore_errors=True)
+
+    def forget(self, folder: Path) -> None:
+        """It does not count any more, however much of it is left. Raises OSError."""
+        (folder / _MANIFEST).unlink(missing_ok=True)
 
     def _linked(self, name: str) -> Path | None:
         link = self.root / name
@@ -132,10 +146,9 @@ class Store:
 def read_manifest(folder: Path) -> Manifest | None:
     """None for a folder that is no finished environment."""
     try:
-        fields = json.loads((folder / _MANIFEST).read_text())
-        fields["devices"] = tuple(fields["devices"])
-        return Manifest(**fields) if interpreter(folder).exists() else None
-    except (OSError, ValueError, TypeError, KeyError):
+        manifest = from_json(Manifest, loads((folder / _MANIFEST).read_bytes()))
+        return manifest if interpreter(folder).exists() else None
+    except (OSError, CodecError):
         return None
 
 

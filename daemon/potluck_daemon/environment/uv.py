@@ -13,13 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck.errors import PotluckError
-
-_MAX_WORDS = 600  # of what it said, for people
-
-
-class UvError(PotluckError):
-    """uv failed; the message has its last words."""
+from potluck_daemon.environment.failures import UvError, of_uv
+from potluck_daemon.environment.kin import die_with_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +44,20 @@ def find_uv() -> Path:
 def run_uv(uv: Path, arguments: Sequence[str | Path], *, cache: Path) -> str:
     """What it prints on its standard output.
 
+    Whatever it fails at, its cache is thrown away: it is made again in a moment, and might be the reason.
+
     Raises:
-        UvError: with the end of what it said.
+        PotluckError: what it says, in plain words.
     """
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
     environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_CACHE_DIR": str(cache), "NO_COLOR": "1"}
     command = [str(uv), "--no-config", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False, preexec_fn=die_with_us()
+    )
     if done.returncode != 0:
-        said = " ".join(done.stderr.split())[-_MAX_WORDS:]
-        raise UvError(f"packages cannot be installed: {said}", hint="`potluck setup` goes on where it stopped")
+        shutil.rmtree(cache, ignore_errors=True)
+        raise of_uv(done.stderr, cache.parent)
     return done.stdout
 
 

@@ -1,18 +1,21 @@
 """Which build of torch fits a machine: by the driver and by what each GPU can run, not by one of the two alone.
 
-Pure. The table is what torch 2.13 ships (its release compatibility matrix: CUDA 12.6 for Maxwell to Hopper, 13.0 for
-Turing to Blackwell, no 12.8 any more; ROCm's list of instruction sets has no gfx1103 and no gfx1031 to gfx1036).
+Pure. The table is what torch 2.13 ships (RELEASE.md of pytorch, its compatibility and CUDA support matrices: CUDA 12.6
+for Maxwell to Hopper, 13.0 for Turing to Blackwell, no 12.8 any more, 13.2 as an experiment, ROCm 7.2; both CUDA builds
+for ARM begin with Ampere; ROCm's list of instruction sets has no gfx1103 and no gfx1031 to gfx1036).
 What a build really has kernels for is asked again of torch itself once it is installed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from potluck_daemon.environment.machine import Gpu, Machine, Vendor
 
 TORCH = "2.13.0"
 CPU = "cpu"
+_ARM = "aarch64"
+_ARM_OLDEST = (8, 0)
 _ROCM_TARGETS = frozenset(
     f"gfx{number}"
     for numbers in ("900 906 908 90a 942 950", "1030 1100 1101 1102 1150 1151", "1200 1201")
@@ -81,38 +84,46 @@ class Choice:
 def choose_variant(machine: Machine) -> Choice:
     """The build that runs on the most of the machine's GPUs; the processor's where none does."""
     driver = _major(machine.driver)
-    available = [v for v in VARIANTS.values() if v.vendor is not None and machine.architecture in v.architectures]
+    available = _available(machine.architecture)
 
     def count(variant: Variant) -> int:
         return sum(variant.runs_on(gpu, driver) for gpu in machine.gpus)
 
     best = max(available, key=count, default=None)
     if best is None or count(best) == 0:
-        return _without_gpu(machine, driver)
+        return _without_gpu(machine, driver, available)
     used = [gpu for gpu in machine.gpus if best.runs_on(gpu, driver)]
     left_out = [gpu for gpu in machine.gpus if gpu not in used and not gpu.is_integrated]
-    return Choice(best, f"{_names(used)} can be used", _why_not(left_out, driver))
+    return Choice(best, f"{_names(used)} can be used", _why_not(left_out, driver, available))
 
 
-def _without_gpu(machine: Machine, driver: int) -> Choice:
+def _available(architecture: str) -> list[Variant]:
+    """Those for GPUs, as they are built for this kind of processor."""
+    found = [v for v in VARIANTS.values() if v.vendor is not None and architecture in v.architectures]
+    return [replace(v, oldest=max(v.oldest, _ARM_OLDEST)) for v in found] if architecture == _ARM else found
+
+
+def _without_gpu(machine: Machine, driver: int, available: list[Variant]) -> Choice:
     cpu = VARIANTS[CPU]
     if not machine.gpus:
         return Choice(cpu, "no GPU is found; blocks are served by the processor, which is slow but works")
-    return Choice(cpu, f"{_names(machine.gpus)} cannot be used by torch {TORCH}", _why_not(machine.gpus, driver))
+    return Choice(
+        cpu, f"{_names(machine.gpus)} cannot be used by torch {TORCH}", _why_not(machine.gpus, driver, available)
+    )
 
 
-def _why_not(gpus: tuple[Gpu, ...] | list[Gpu], driver: int) -> str:
+def _why_not(gpus: tuple[Gpu, ...] | list[Gpu], driver: int, available: list[Variant]) -> str:
     """One sentence for the first reason that the user can change, or for the first at all."""
-    reasons = [_reason(gpu, driver) for gpu in gpus]
+    reasons = [_reason(gpu, driver, available) for gpu in gpus]
     return next((text for text in reasons if "driver" in text), reasons[0] if reasons else "")
 
 
-def _reason(gpu: Gpu, driver: int) -> str:
+def _reason(gpu: Gpu, driver: int, available: list[Variant]) -> str:
     match gpu.vendor:
         case Vendor.NVIDIA if gpu.capability is None:
             return f"{gpu.name} does not tell what it can run"
         case Vendor.NVIDIA:
-            fitting = [v for v in VARIANTS.values() if v.runs_on(gpu, driver=10**6)]
+            fitting = [v for v in available if v.runs_on(gpu, driver=10**6)]
             if not fitting:
                 return f"{gpu.name} is older than what torch {TORCH} has kernels for"
             needed = min(variant.min_driver for variant in fitting)

@@ -6,6 +6,7 @@ requirements that come with Potluck. A file is fetched under another name and ge
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import http.client
 import re
@@ -23,10 +24,13 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from potluck.errors import NetworkError, PotluckError
+from potluck_daemon.environment.failures import AGAIN
 from potluck_daemon.environment.uv import Sources, run_uv
 
 _CHUNK_BYTES = 1 << 20
 _TIMEOUT_S = 30.0
+_DAMAGED = 2  # times that a file may arrive so
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EFBIG, errno.EIO)
 _TRIES = 5  # at one file, without a byte of progress between them
 _PAUSE_S = 1.0
 _QUESTIONS = 8  # at a time
@@ -107,7 +111,7 @@ def _size(wheel: Wheel) -> int:
         if address.scheme == "file":
             return Path(unquote(address.path)).stat().st_size
         question = urllib.request.Request(wheel.url, method="HEAD")
-        with urllib.request.urlopen(question, timeout=_TIMEOUT_S) as answer:
+        with _opener().open(question, timeout=_TIMEOUT_S) as answer:
             return int(answer.headers.get("Content-Length") or 0)
     except (OSError, http.client.HTTPException, ValueError):
         return 0
@@ -116,25 +120,33 @@ def _size(wheel: Wheel) -> int:
 def fetch(wheel: Wheel, folder: Path, on_progress: OnProgress) -> Path:
     """The wheel as a file in `folder`; nothing is fetched twice, and half a file is continued.
 
+    What comes damaged is thrown away and fetched once more: half a file of an earlier try may have been the reason.
+
     Raises:
         NetworkError: it cannot be fetched now.
-        PotluckError: what was fetched is not what it should be; it is thrown away.
+        PotluckError: what was fetched is not what it should be, twice.
+        OSError: it cannot be written.
     """
     target, part = folder / wheel.name, folder / f"{wheel.name}.part"
     if target.exists() and _sha256(target) == wheel.sha256:
         on_progress(target.stat().st_size)
         return target
+    for _ in range(_DAMAGED):
+        _fetch_part(wheel, part, on_progress)
+        if _sha256(part) == wheel.sha256:
+            part.replace(target)
+            on_progress(target.stat().st_size)
+            return target
+        part.unlink()
+    raise PotluckError(f"{wheel.name} arrives damaged", hint=f"see whether something changes downloads, {AGAIN}")
+
+
+def _fetch_part(wheel: Wheel, part: Path, on_progress: OnProgress) -> None:
     address = urlsplit(wheel.url)
     if address.scheme == "file":
         shutil.copyfile(unquote(address.path), part)
     else:
         _download(wheel, part, on_progress)
-    if _sha256(part) != wheel.sha256:
-        part.unlink()
-        raise PotluckError(f"{wheel.name} arrived damaged", hint="run `potluck setup` again; it is fetched anew")
-    part.replace(target)
-    on_progress(target.stat().st_size)
-    return target
 
 
 def _download(wheel: Wheel, part: Path, on_progress: OnProgress) -> None:
@@ -144,13 +156,14 @@ def _download(wheel: Wheel, part: Path, on_progress: OnProgress) -> None:
         try:
             _download_rest(wheel.url, part, on_progress)
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+                raise
             came = part.exists() and part.stat().st_size > before
             tries = _TRIES if came else tries - 1
             if tries == 0 or isinstance(error, ssl.SSLCertVerificationError):
                 host = urlsplit(wheel.url).hostname
                 text = f"{wheel.name} cannot be fetched from {host}: {_plain(error)}"
-                hint = "see that this computer has a network; `potluck setup` goes on where it stopped"
-                raise NetworkError(text, hint=hint) from error
+                raise NetworkError(text, hint=f"see that this computer has a network, {AGAIN}") from error
             time.sleep(_PAUSE_S)
         else:
             return
@@ -161,7 +174,7 @@ def _download_rest(url: str, part: Path, on_progress: OnProgress) -> None:
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
-        answer = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
+        answer = _opener().open(request, timeout=_TIMEOUT_S)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == 416:  # everything is here already, or the file changed: the hash will tell
@@ -176,6 +189,14 @@ def _download_rest(url: str, part: Path, on_progress: OnProgress) -> None:
             on_progress(have)
         if have < total:
             raise ConnectionResetError("the connection ended early")
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Through the proxies that the environment names; ALL_PROXY counts, which Python leaves out."""
+    named = urllib.request.getproxies()
+    common = named.get("all")
+    proxies = {scheme: proxy for scheme in ("http", "https") if (proxy := named.get(scheme, common))}
+    return urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
 
 
 def _sha256(path: Path) -> str:

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from potluck_daemon.doctor.finding import Severity
+from potluck_daemon.environment import preflight
 from potluck_daemon.environment.machine import Machine
 from potluck_daemon.environment.preflight import Site, examine, visit
 from potluck_daemon.environment.variants import choose_variant
@@ -46,8 +48,11 @@ def test_a_machine_that_torch_is_not_built_for_is_refused(machine: Machine, chec
         (replace(SITE, free_bytes=10**9), "disk"),
         (replace(SITE, is_writable=False), "folder"),
         (replace(SITE, may_execute=False), "folder"),
-        (replace(SITE, folder=Path("/home/jürgen/potluck")), "folder"),
-        (replace(SITE, folder=Path("/home") / ("a" * 120)), "folder"),
+        (replace(SITE, is_lost=True), "folder"),
+        (replace(SITE, folder=Path("/home/two\nlines")), "folder"),
+        (replace(SITE, folder=Path("/home", *["a" * 200] * 10)), "folder"),
+        (replace(SITE, proxy="socks5://proxy.example:1080"), "proxy"),
+        (replace(SITE, proxy="ftp://proxy.example"), "proxy"),
         (replace(SITE, proxy="http://"), "proxy"),
         (replace(SITE, proxy="http://host:99999"), "proxy"),
     ],
@@ -56,11 +61,16 @@ def test_a_place_that_would_fail_later_is_refused_now(site: Site, check: str) ->
     assert errors(site=site) == [check]
 
 
+def test_spaces_and_letters_of_all_languages_are_welcome_in_a_folders_name() -> None:
+    assert errors(site=replace(SITE, folder=Path("/home/jürgen müller/мои файлы"))) == []
+
+
 def test_every_error_says_what_to_do() -> None:
     worst = replace(MACHINE, python=(3, 9), glibc=(2, 17))
     site = replace(SITE, free_bytes=0, is_writable=False, proxy="http://")
-    for finding in examine(worst, choose_variant(worst), site):
-        assert finding.severity is not Severity.ERROR or finding.advice
+    for machine in (worst, replace(MACHINE, architecture="riscv64"), replace(MACHINE, glibc=None)):
+        for finding in examine(machine, choose_variant(machine), site):
+            assert finding.severity is not Severity.ERROR or finding.advice
 
 
 def test_a_proxys_password_is_not_shown() -> None:
@@ -75,3 +85,14 @@ def test_a_folder_that_is_not_there_yet_is_judged_by_the_one_above(tmp_path: Pat
     assert site.is_writable
     assert site.free_bytes > 0
     assert site.proxy == "http://proxy:1"
+
+
+def test_a_name_that_no_disk_takes_is_looked_at_without_failing(tmp_path: Path) -> None:
+    assert visit(tmp_path / ("a" * 5000)).is_writable
+
+
+def test_what_was_fetched_before_need_not_fit_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels" / "torch.whl.part").write_bytes(b"x" * 30)
+    assert visit(tmp_path).free_bytes == 130

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from potluck_daemon.environment import store as module
 from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
 
 from potluck.errors import PotluckError, UsageError
@@ -55,12 +56,45 @@ def test_rolling_back_swaps_the_two(store: Store) -> None:
     assert (store.current(), store.previous()) == (one, two)
 
 
-def test_an_environment_without_a_manifest_does_not_count(store: Store) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        '{"variant": "cpu"',
+        "[]",
+        '{"variant": "cpu", "torch": 2, "requirements": "a", "python": "3.11", "devices": ["cpu"], "made_at": 1}',
+        '{"variant": "cpu", "torch": "2", "requirements": "a", "python": "3.11", "devices": [[]], "made_at": 1}',
+        "\xff\xfe",
+        "[" * 100_000,
+    ],
+)
+def test_an_environment_whose_manifest_is_damaged_does_not_count(store: Store, text: str) -> None:
     folder = environment(store, "one")
     store.switch(folder)
-    (folder / "environment.json").write_text('{"variant": "cpu"')
+    (folder / "environment.json").write_bytes(text.encode("latin-1"))
     assert read_manifest(folder) is None
     assert store.current() is None
+
+
+def test_an_environment_that_is_being_removed_does_not_count_any_more(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut in the middle must not leave half of one that a later set-up takes for whole."""
+    old = environment(store, "old")
+    monkeypatch.setattr(module.shutil, "rmtree", lambda *_, **__: None)
+    store.switch(environment(store, "new"))
+    assert old.is_dir()
+    assert read_manifest(old) is None
+
+
+def test_a_new_one_is_not_made_where_one_is_in_use(store: Store) -> None:
+    one = environment(store, "cpu")
+    assert store.free(store.folder("gpu")) == store.folder("gpu")
+    store.switch(one)
+    two = store.free(one)
+    assert two == store.folder("cpu-2")
+    store.switch(environment(store, "cpu-2"))
+    assert store.free(one) == store.folder("cpu-3")
 
 
 def test_an_environment_whose_interpreter_is_gone_does_not_count(store: Store) -> None:

@@ -79,6 +79,13 @@ def test_a_gpu_for_another_kind_of_processor_is_not_promised() -> None:
     assert made.variant.name == "cpu"
 
 
+@pytest.mark.parametrize(("gpu", "variant"), [(TURING, "cpu"), (ADA, "cu130"), (BLACKWELL, "cu130")])
+def test_builds_for_arm_begin_with_ampere(gpu: Gpu, variant: str) -> None:
+    made = choose_variant(replace(MACHINE, gpus=(gpu,), driver="580.65", architecture="aarch64"))
+    assert made.variant.name == variant
+    assert bool(made.advice) == (variant == "cpu")
+
+
 def test_amd_and_intel_are_found_in_the_kernels_files(tmp_path: Path) -> None:
     nodes = tmp_path / "class/kfd/kfd/topology/nodes"
     for number, version in enumerate((0, 90010, 110000, 120001)):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,21 +70,39 @@ def test_what_an_earlier_try_left_is_not_fetched_again(server: WheelServer, offe
     assert server.ranges == ["bytes=50000-"]
 
 
-def test_a_half_file_of_something_else_is_noticed_and_fetched_anew_the_next_time(
+@pytest.mark.parametrize("ending", ["", ".part"])
+def test_what_lies_there_damaged_is_noticed_and_fetched_anew(
+    server: WheelServer, offered: Path, folder: Path, ending: str
+) -> None:
+    (folder / f"{offered.name}{ending}").write_bytes(b"?" * 50_000)
+    assert fetch(wheel(server, offered), folder, ignore).read_bytes() == offered.read_bytes()
+    assert list(folder.iterdir()) == [folder / offered.name]
+
+
+def test_a_file_that_comes_with_another_hash_twice_is_refused_and_thrown_away(
     server: WheelServer, offered: Path, folder: Path
 ) -> None:
-    (folder / f"{offered.name}.part").write_bytes(b"?" * 50_000)
-    with pytest.raises(PotluckError, match="damaged"):
-        fetch(wheel(server, offered), folder, ignore)
-    assert fetch(wheel(server, offered), folder, ignore).read_bytes() == offered.read_bytes()
-
-
-def test_a_file_with_another_hash_is_refused_and_thrown_away(server: WheelServer, offered: Path, folder: Path) -> None:
     server.is_damaged = True
     wanted = wheel(server, offered)
-    with pytest.raises(PotluckError, match="arrived damaged"):
+    with pytest.raises(PotluckError, match="arrives damaged"):
         fetch(wanted, folder, ignore)
-    assert list(folder.iterdir()) == []
+    assert (len(server.ranges), list(folder.iterdir())) == (2, [])
+
+
+def test_a_full_disk_is_not_taken_for_a_bad_network(server: WheelServer, offered: Path, folder: Path) -> None:
+    (folder / f"{offered.name}.part").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        fetch(wheel(server, offered), folder, ignore)
+    assert len(server.ranges) == 1
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "ALL_PROXY"])
+def test_a_proxy_is_used(
+    server: WheelServer, offered: Path, folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, server.url(Path()).rstrip("/."))
+    wanted = replace(wheel(server, offered), url=f"http://far-away.invalid/{offered.name}")
+    assert fetch(wanted, folder, ignore).read_bytes() == offered.read_bytes()
 
 
 def test_a_server_that_never_answers_ends_in_one_sentence(server: WheelServer, offered: Path, folder: Path) -> None:

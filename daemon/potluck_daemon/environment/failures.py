@@ -1,0 +1,101 @@
+"""What other programs and the system say when they fail, as one plain sentence each, with what to do about it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from potluck.errors import NetworkError, PotluckError
+
+AGAIN = "then try again: it goes on where it stopped"
+_MAX_WORDS = 400  # letters of foreign words, for people
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_URL = re.compile(r"https?://[^\s)`]+")
+_UNKNOWN = re.compile(r"Because (?:there is no version of )?([A-Za-z0-9._-]+)(?:\{[^}]*\})?(==\S+)?")
+
+
+class UvError(PotluckError):
+    """uv failed."""
+
+
+@contextlib.contextmanager
+def explained(folder: Path) -> Iterator[None]:
+    """What the system refuses inside is told as a PotluckError; `folder`: what it is about if it does not say."""
+    try:
+        yield
+    except OSError as error:
+        raise of_system(error, folder) from error
+
+
+def of_system(error: OSError, folder: Path) -> PotluckError:
+    where = error.filename or folder
+    if error.errno in _FULL:
+        return _disk_full(folder)
+    if error.errno in _FORBIDDEN:
+        return _not_writable(where)
+    if error.errno == errno.ENAMETOOLONG:
+        return PotluckError(f"the path of {folder} is too long", hint="choose another folder")
+    if isinstance(error, FileNotFoundError):
+        return PotluckError(
+            f"{where} vanished while the engine was set up", hint="leave its folder alone, and try again"
+        )
+    hint = f"see whether its disk is sound, {AGAIN}"
+    return PotluckError(f"{where} cannot be used: {error.strerror or error}", hint=hint)
+
+
+def of_uv(said: str, folder: Path) -> PotluckError:
+    """`said`: what uv printed. `folder`: where it was to write."""
+    words = " ".join(said.split()) or "it ended without a word; is there enough memory?"
+    low = words.lower()
+    if f"os error {errno.ENOSPC})" in low or f"os error {errno.EDQUOT})" in low:
+        return _disk_full(folder)
+    if any(f"os error {number})" in low for number in _FORBIDDEN):
+        return _not_writable(folder)
+    if "no solution found" in low:
+        return _not_offered(words)
+    if "failed to fetch" in low or "error sending request" in low:
+        return _unreachable(words)
+    if "hash mismatch" in low:
+        return UvError("a package is not what it should be; it is fetched anew", hint="try again")
+    return UvError(
+        f"packages cannot be installed: {words[-_MAX_WORDS:]}", hint="try again: it goes on where it stopped"
+    )
+
+
+def _disk_full(folder: Path) -> PotluckError:
+    return PotluckError(f"the disk of {folder} is full", hint=f"make room, or choose another folder, {AGAIN}")
+
+
+def _not_writable(where: object) -> PotluckError:
+    return PotluckError(f"{where} cannot be written", hint="choose another folder, or see whom it belongs to")
+
+
+def _not_offered(words: str) -> PotluckError:
+    found = _UNKNOWN.search(words)
+    package = "a package" if found is None else found[1] + (found[2] or "")
+    hint = "name the index that has torch's builds: setting setup.index, or potluck setup --index URL"
+    if not package.startswith("torch"):
+        hint = f"see that the index of packages is the right one (UV_DEFAULT_INDEX), {AGAIN}"
+    return UvError(f"{package.rstrip(',')} is not offered where packages come from", hint=hint)
+
+
+def _unreachable(words: str) -> PotluckError:
+    found = _URL.search(words)
+    host = (urlsplit(found[0]).hostname if found else None) or "the index of packages"
+    low = words.lower()
+    if "certificate" in low:
+        text, advice = f"{host} shows a certificate that is not trusted", "name the right ones with SSL_CERT_FILE"
+    elif "tunnel" in low or "proxy" in low:
+        text, advice = f"the proxy does not lead to {host}", "see HTTPS_PROXY and NO_PROXY"
+    elif "status" in low:
+        text, advice = f"{host} refuses to give packages: {words[-80:]}", "see that it is the right address"
+    elif "dns" in low:
+        text, advice = f"{host} cannot be found", "see that this computer has a network"
+    else:
+        text, advice = f"{host} does not answer", "see that this computer has a network"
+    return NetworkError(text, hint=f"{advice}, {AGAIN}")
