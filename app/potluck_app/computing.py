@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from potluck_daemon.control.methods import setup
 from potluck_daemon.control.methods.setup import BeginParams, Problem, Progress, SetupState, Step
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
@@ -136,7 +136,7 @@ class Computing(QWidget):
         texts.addWidget(self._detail)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(theme.SPACE_M)
-        row.addWidget(Sign("good", "serving"))
+        row.addWidget(Sign("good", "serving"), 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
         around.setLayout(row)
         return around
@@ -151,13 +151,18 @@ class Computing(QWidget):
         return around
 
     def _build_upkeep(self) -> QWidget:
-        around, row = QWidget(), QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(theme.SPACE_M)
-        for button in (self._renew, self._back, self._other):
-            row.addWidget(button)
-        row.addStretch(1)
-        around.setLayout(row)
+        """In two rows: in some languages three buttons are too wide for a small window."""
+        around, column = QWidget(), QVBoxLayout()
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.SPACE_M)
+        for buttons in ((self._renew, self._back), (self._other,)):
+            row = QHBoxLayout()
+            row.setSpacing(theme.SPACE_M)
+            for button in buttons:
+                row.addWidget(button)
+            row.addStretch(1)
+            column.addLayout(row)
+        around.setLayout(column)
         return around
 
 

@@ -51,7 +51,7 @@ class FirstRunPage(Page):
         self._next, self._later = Button(self.tr("Continue"), "", "primary"), Button(self.tr("Later"), "", "quiet")
         self._steps = (
             self._build_welcome(),
-            self._in_card(self.tr("What computes"), self._computing),
+            self._in_card("", self._computing),
             self._build_swarm(),
             self._in_card(self.tr("This computer"), self._devices),
             self._in_card(self.tr("How much, and when"), self._giving),

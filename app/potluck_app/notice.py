@@ -11,13 +11,13 @@ from potluck_app.card import Sign, text
 
 
 class Notice(QFrame):
-    """Hidden until it says something. `glyph` and `role` say of what kind it is. Signal: `pressed()`."""
+    """Hidden until it says something. `glyph` and `role`, a colour, say of what kind it is. Signal: `pressed()`."""
 
     pressed = Signal()
 
     def __init__(self, glyph: str = "warning", role: str = "yielded") -> None:
         super().__init__()
-        self.setObjectName("notice")
+        self.setObjectName(f"notice-{role}")
         self._text, self._button = text(), Button()
         self._button.clicked.connect(self.pressed)
         row = QHBoxLayout(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from potluck_daemon.control.methods.health import Finding, Severity
 from potluck_daemon.control.methods.setup import BeginParams, SetupState
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from potluck_app import theme, words
 from potluck_app.button import Button
@@ -28,8 +28,10 @@ class SetUpPlan(QWidget):
         self._folder = ""  # chosen here; empty: the usual one
         self._state: SetupState | None = None
         self._found = QWidget()
-        self._variants, self._choose = QComboBox(), Button(self.tr("Another folder…"), "folder")
-        self._build_row = Row(self.tr("Build of torch"), "", self._variants)
+        self._variant = ""  # chosen here; empty: the one that fits best
+        self._variants, self._choose = QMenu(self), Button(self.tr("Another folder…"), "folder")
+        self._another = Button(self.tr("Another build"), "down", is_trailing=True)
+        self._build_row = Row(self.tr("Build of torch"), "", self._another)
         self._folder_row = Row(self.tr("Where it will lie"), "", self._choose)
         self._sizes, self._begin = text("muted", kind=Type.CAPTION), Button("", "save", "primary")
         self._build()
@@ -46,11 +48,19 @@ class SetUpPlan(QWidget):
         """The one that fits is the first, and what is taken unless the user says otherwise."""
         best = [name for name in state.variants if name == state.plan.variant]
         offered = best + [name for name in state.variants if name != state.plan.variant]
-        if [self._variants.itemData(place) for place in range(self._variants.count())] != offered:
+        if [action.data() for action in self._variants.actions()] != offered:
             self._variants.clear()
             for name in offered:
-                self._variants.addItem(words.variant(name), name)
+                action = self._variants.addAction(words.variant(name))
+                action.setData(name)
+                action.triggered.connect(lambda _checked=False, name=name: self._take(name))
+        if self._variant not in offered:
+            self._variant = offered[0] if offered else ""
         self._build_row.setVisible(len(offered) > 1)
+
+    def _take(self, variant: str) -> None:
+        self._variant = variant
+        self._show_found()
 
     def _show_found(self) -> None:
         if self._state is None:
@@ -70,6 +80,7 @@ class SetUpPlan(QWidget):
         elif not other and not plan.is_verified:
             said = self.tr("Nobody of Potluck's has tried this build yet. It is used only if it passes its trial here.")
             column.addLayout(finding_line(Severity.NOTE, said))
+        self._build_row.show_help(words.variant(self._variant))
         self._column.replaceWidget(self._found, shown)
         self._found.setParent(None)
         self._found = shown
@@ -88,9 +99,8 @@ class SetUpPlan(QWidget):
 
     def _other_variant(self) -> str:
         """The one that is taken instead of the one that fits best; empty: that one."""
-        chosen = self._variants.currentData()
-        is_best = chosen is None or (self._state is not None and chosen == self._state.plan.variant)
-        return "" if is_best else str(chosen)
+        is_best = self._state is not None and self._variant == self._state.plan.variant
+        return "" if is_best else self._variant
 
     def _choose_folder(self) -> None:
         before = self._folder or (self._state.folder if self._state is not None else "")
@@ -104,7 +114,7 @@ class SetUpPlan(QWidget):
         self.setFocusProxy(self._begin)
         self._choose.setAccessibleName(self.tr("Another folder for what computes"))
         self._choose.clicked.connect(self._choose_folder)
-        self._variants.currentIndexChanged.connect(self._show_found)
+        self._another.setMenu(self._variants)
         self._begin.clicked.connect(lambda: self.begun.emit(BeginParams(self._other_variant(), self._folder)))
         self._column = column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

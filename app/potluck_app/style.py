@@ -27,6 +27,12 @@ def style_sheet(of: Colours) -> str:
 
 
 def _surfaces(of: Colours) -> str:
+    edges = {"yielded": of.yielded, "error": of.error, "serving": of.serving, "accent": of.outline}
+    notices = " ".join(
+        f"QFrame#notice-{role} {{ background: {of.card}; border: {_BORDER}px solid {edge}; "
+        f"border-radius: {RADIUS_M}px; }}"
+        for role, edge in edges.items()
+    )
     return f"""
         QWidget {{ color: {of.text}; }}
         MainWindow {{ background: {of.window}; }}
@@ -34,7 +40,7 @@ def _surfaces(of: Colours) -> str:
         QFrame#card {{ background: {of.card}; border: {_BORDER}px solid {of.line}; border-radius: {RADIUS_L}px; }}
         QFrame#question {{ background: {of.chosen}; border: none; border-radius: {RADIUS_L}px; }}
         QFrame#line {{ background: {of.line}; border: none; }}
-        QFrame#notice {{ background: {of.card}; border: {_BORDER}px solid {of.yielded}; border-radius: {RADIUS_M}px; }}
+        {notices}
         QLabel#muted {{ color: {of.muted}; }}
         QLabel#error {{ color: {of.error}; }}
         QLabel#warning {{ color: {of.yielded}; }}

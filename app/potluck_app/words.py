@@ -41,6 +41,7 @@ _BUILDS = {
     "cu130": QT_TRANSLATE_NOOP("", "{name}, for graphics cards by NVIDIA"),
     "cu126": QT_TRANSLATE_NOOP("", "{name}, for older graphics cards or drivers by NVIDIA"),
     "rocm": QT_TRANSLATE_NOOP("", "{name}, for graphics cards by AMD"),
+    "mps": QT_TRANSLATE_NOOP("", "{name}, for Macs with Apple's processor"),
     "xpu": QT_TRANSLATE_NOOP("", "{name}, for graphics cards by Intel"),
 }
 _MAX_NAME = 40  # letters of a program's name on a button

@@ -632,6 +632,10 @@
         <translation>{name}, für Grafikkarten von AMD</translation>
     </message>
     <message>
+        <source>{name}, for Macs with Apple&apos;s processor</source>
+        <translation>{name}, für Macs mit Apples Prozessor</translation>
+    </message>
+    <message>
         <source>{name}, for graphics cards by Intel</source>
         <translation>{name}, für Grafikkarten von Intel</translation>
     </message>
@@ -2102,6 +2106,10 @@
     <message>
         <source>Another folder…</source>
         <translation>Anderer Ordner…</translation>
+    </message>
+    <message>
+        <source>Another build</source>
+        <translation>Andere Ausgabe</translation>
     </message>
     <message>
         <source>Build of torch</source>

@@ -632,6 +632,10 @@
         <translation>{name}, para tarjetas gráficas de AMD</translation>
     </message>
     <message>
+        <source>{name}, for Macs with Apple&apos;s processor</source>
+        <translation>{name}, para Mac con procesador de Apple</translation>
+    </message>
+    <message>
         <source>{name}, for graphics cards by Intel</source>
         <translation>{name}, para tarjetas gráficas de Intel</translation>
     </message>
@@ -2102,6 +2106,10 @@
     <message>
         <source>Another folder…</source>
         <translation>Otra carpeta…</translation>
+    </message>
+    <message>
+        <source>Another build</source>
+        <translation>Otra versión</translation>
     </message>
     <message>
         <source>Build of torch</source>

@@ -22,7 +22,7 @@ from potluck_daemon.control.methods.setup import BeginParams, Plan, Problem, Pro
 from potluck_daemon.control.methods.updates import Offered, UpdateProgress, UpdatesState
 from potluck_daemon.control.schema import Joined, Status, SwarmStatus
 from potluck_daemon.states import Reason, State
-from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QProgressBar, QPushButton, QWidget
 
 from potluck.errors import PotluckError, UsageError
 
@@ -82,9 +82,10 @@ def test_another_folder_and_another_build_are_taken_if_chosen(monkeypatch: pytes
     button(page, "Another folder…").click()
     assert "/big/disk" in shown(page)
     assert not any("needed at most" in text for text in shown(page))  # that was said of the folder before
-    builds = page.findChild(QComboBox)
-    assert [builds.itemData(place) for place in range(builds.count())] == ["cu130", "cpu"]
-    builds.setCurrentIndex(1)
+    builds = button(page, "Another build").menu()
+    assert [action.data() for action in builds.actions()] == ["cu130", "cpu"]
+    builds.actions()[1].trigger()
+    assert "cpu, for the processor" in shown(page)
     button(page, "Fetch and install").click()
     assert link.named("setup.begin") == [BeginParams("cpu", "/big/disk")]
 
