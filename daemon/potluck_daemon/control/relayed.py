@@ -83,6 +83,7 @@ class _Relay:
     def __init__(self, command: Sequence[str]) -> None:
         pipe = subprocess.PIPE  # that of errors is read at the end: a relay says a line before it fails, or nothing
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=_NO_WINDOW)
+        self._first = b""  # of its output: the begin of an answer, or a complaint, which wsl.exe prints there
 
     @property
     def is_alive(self) -> bool:
@@ -110,6 +111,7 @@ class _Relay:
             timer.cancel()
         if late.is_set():
             raise TimeoutError("no answer in time")
+        self._first = self._first or data
         buffer[: len(data)] = data
         return len(data)
 
@@ -119,8 +121,10 @@ class _Relay:
             self._process.wait(_END_S)
         if self._process.poll() in (None, 0):
             return b""
+        assert self._process.stdout is not None
         assert self._process.stderr is not None
-        return self._process.stderr.read()
+        printed = b"" if self._first.startswith(b"HTTP/") else self._first + self._process.stdout.read()
+        return printed + self._process.stderr.read()
 
     def end(self) -> None:
         """A command whose input ends goes by itself; one that does not is ended."""

@@ -1,0 +1,56 @@
+"""Whether Windows starts the app when its user logs in: a value below the user's Run key, set only when asked.
+
+Windows' own `reg.exe` does it, so that what is tried under Wine is what runs. The task manager can switch an entry off
+without removing it; what counts is what Windows would do.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+
+from potluck.errors import PotluckError
+
+RUN = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Run"
+APPROVED = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run"
+NAME = "Potluck"  # the uninstaller removes the same
+_LIMIT_S = 30.0
+_NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+
+
+class Autostart:
+    """`program`: how reg.exe is called."""
+
+    def __init__(self, program: Sequence[str] = ("reg.exe",)) -> None:
+        self._program = tuple(program)
+
+    def is_on(self) -> bool:
+        if self._ask("query", RUN, "/v", NAME) is None:
+            return False
+        switched_off = re.search(r"REG_BINARY\s+([0-9A-Fa-f]{2})", self._ask("query", APPROVED, "/v", NAME) or "")
+        return switched_off is None or int(switched_off[1], 16) % 2 == 0  # odd: the task manager switched it off
+
+    def switch(self, command: str | None) -> None:
+        """`command`: what is run at log-in; None: nothing any more. Raises PotluckError."""
+        if self._ask("query", APPROVED, "/v", NAME) is not None:
+            self._ask("delete", APPROVED, "/v", NAME, "/f")
+        if command is not None:
+            done = self._ask("add", RUN, "/v", NAME, "/t", "REG_SZ", "/d", command, "/f")
+        else:
+            done = self._ask("delete", RUN, "/v", NAME, "/f") if self.is_on() else ""
+        if done is None:
+            raise PotluckError("Windows refused to change what starts at log-in", hint="ask its administrator")
+
+    def _ask(self, *arguments: str) -> str | None:
+        """What it prints; None if there is no such thing, or it may not."""
+        done = subprocess.run(
+            [*self._program, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LIMIT_S,
+            creationflags=_NO_WINDOW,
+        )
+        return done.stdout if done.returncode == 0 else None

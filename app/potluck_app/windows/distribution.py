@@ -1,0 +1,169 @@
+"""Potluck's own Linux in WSL2: Debian from Microsoft's list, with systemd and the package that the installer brought.
+
+Setting up looks what is there, decides on the next step, takes it, and looks again, so one that was interrupted goes
+on, and one that is complete does nothing. Windows' disks and programs are shut off from the Linux side: a daemon that
+speaks with strangers needs neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from potluck_app.windows.wsl import DISTRIBUTION, Wsl, WslError, explain
+
+OLDEST_WSL = (2, 4, 10)  # the first that installs under a name and into a folder of one's choice
+BASE = "Debian"  # as `wsl --list --online` calls it
+PACKAGE = "potluck-headless"
+INSTALL_LIMIT_S = 3600.0  # some hundred MB over somebody's line
+_MARK = "# written by Potluck"
+_CONFIGURATION = f"""\
+{_MARK}
+[boot]
+systemd=true
+[automount]
+enabled=false
+[interop]
+enabled=false
+appendWindowsPath=false
+"""
+_LOOK = f"""\
+grep -qs '^{_MARK}' /etc/wsl.conf && echo configured=yes
+echo init=$(cat /proc/1/comm)
+echo package=$(dpkg-query -W -f '${{Version}}' {PACKAGE} 2>/dev/null)
+echo service=$(systemctl is-active potluckd.service 2>/dev/null)
+"""
+_CONFIGURE = "cat >/etc/wsl.conf && echo /usr/lib/wsl/lib >/etc/ld.so.conf.d/potluck-wsl.conf && ldconfig"
+_ADD_PACKAGE = """\
+set -e
+trap 'rm -f /var/tmp/potluck.deb' EXIT
+cat >/var/tmp/potluck.deb
+export DEBIAN_FRONTEND=noninteractive
+apt-get -q update
+apt-get -q --yes --no-install-recommends install /var/tmp/potluck.deb
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is. `wsl_version` 0: no distribution of ours."""
+
+    wsl_version: int = 0  # 1 or 2
+    is_configured: bool = False
+    init: str = ""
+    package: str = ""  # its version; empty: not installed
+    is_running: bool = False  # the daemon's service
+
+
+class Step(Enum):
+    """With what people read while it lasts."""
+
+    INSTALL = "Fetching Debian from Microsoft"
+    CONFIGURE = "Preparing the Linux system"
+    RESTART = "Starting the Linux system again"
+    PACKAGE = "Installing Potluck in it"
+    START = "Starting the daemon"
+
+
+def look(wsl: Wsl) -> Found:
+    """Raises WslError if WSL is missing, too old, or cannot run Linux."""
+    _check_version(wsl)
+    version = _listed(wsl)
+    if version == 0:
+        return Found()
+    if version == 1:
+        hint = f"wsl --set-version {DISTRIBUTION} 2"
+        raise WslError(f"the distribution {DISTRIBUTION} runs under WSL 1, which has no GPUs", hint=hint)
+    told = dict(line.split("=", 1) for line in wsl.inside("/bin/sh", "-c", _LOOK).splitlines() if "=" in line)
+    return Found(
+        version,
+        told.get("configured") == "yes",
+        told.get("init", "").strip(),
+        told.get("package", "").strip(),
+        told.get("service", "").strip() == "active",
+    )
+
+
+def next_step(found: Found, version: str) -> Step | None:
+    """None: all is as it should be. `version`: of the package that should be installed."""
+    if found.wsl_version == 0:
+        return Step.INSTALL
+    if not found.is_configured:
+        return Step.CONFIGURE
+    if found.init != "systemd":
+        return Step.RESTART
+    if found.package != version:
+        return Step.PACKAGE
+    return None if found.is_running else Step.START
+
+
+def set_up(wsl: Wsl, package: Path, version: str, folder: Path, tell: Callable[[str], None]) -> None:
+    """Bring everything about; a second call does what is missing.
+
+    Args:
+        package: the file for Debian, of `version`.
+        folder: where Windows keeps the distribution's disk.
+        tell: called with each step, for people.
+
+    Raises:
+        WslError: a step failed, or has no effect.
+    """
+    before: Step | None = None
+    while (step := next_step(look(wsl), version)) is not None:
+        if step is before:
+            raise WslError(f"this had no effect: {step.value.lower()}", hint="wsl --update, then try again")
+        tell(step.value)
+        _take(wsl, step, package, folder)
+        before = step
+
+
+def _take(wsl: Wsl, step: Step, package: Path, folder: Path) -> None:
+    match step:
+        case Step.INSTALL:
+            folder.mkdir(parents=True, exist_ok=True)
+            wsl.ask(
+                *("--install", BASE, "--name", DISTRIBUTION, "--location", str(folder)),
+                *("--version", "2", "--no-launch", "--web-download"),
+                limit_s=INSTALL_LIMIT_S,
+            )
+        case Step.CONFIGURE:
+            wsl.inside("/bin/sh", "-c", _CONFIGURE, stdin=_CONFIGURATION.encode())
+            wsl.ask("--terminate", DISTRIBUTION)
+        case Step.RESTART:
+            wsl.ask("--terminate", DISTRIBUTION)
+        case Step.PACKAGE:
+            wsl.inside("/bin/sh", "-c", _ADD_PACKAGE, stdin=package, limit_s=INSTALL_LIMIT_S)
+        case Step.START:
+            wsl.inside("systemctl", "enable", "--now", "potluckd.service", limit_s=INSTALL_LIMIT_S)
+
+
+def _check_version(wsl: Wsl) -> None:
+    status = wsl.ask("--status")  # succeeds without virtualization, and says so
+    if "aka.ms/enablevirtualization" in status:
+        raise explain(status.encode())
+    too_old = WslError("this version of WSL is too old", hint="run: wsl --update; then try again")
+    try:
+        said = wsl.ask("--version")
+    except WslError as error:
+        raise (too_old if error.message.startswith("WSL failed") else error) from None
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)  # the first line is about WSL itself, in any language
+    if found is None or tuple(map(int, found.groups())) < OLDEST_WSL:
+        raise too_old
+
+
+def _listed(wsl: Wsl) -> int:
+    """The WSL version of our distribution; 0: there is none."""
+    try:
+        lines = wsl.ask("--list", "--verbose").splitlines()
+    except WslError as error:
+        if "WSL_E_DEFAULT_DISTRO_NOT_FOUND" in error.message:  # there is none at all
+            return 0
+        raise
+    for line in lines:
+        words = line.replace("*", " ").split()
+        if len(words) >= 3 and words[0] == DISTRIBUTION and words[-1] in ("1", "2"):
+            return int(words[-1])
+    return 0

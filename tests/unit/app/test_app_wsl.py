@@ -1,0 +1,168 @@
+"""Potluck's Linux in WSL2, set up through a stand-in of wsl.exe that speaks and remembers as the real one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from potluck_app.windows import distribution
+from potluck_app.windows.distribution import Found, Step, look, next_step, set_up
+from potluck_app.windows.wsl import Wsl, WslError, decode, explain
+from potluck_daemon.control import schema
+from potluck_daemon.control.client import ControlClient, DaemonAwayError
+
+from tests.helpers import fake_wsl
+
+READY = Found(2, True, "systemd", "1.2.3", True)
+
+
+class World:
+    """A computer with Windows."""
+
+    def __init__(self, folder: Path, **changes: object) -> None:
+        self.folder = folder
+        self.package = folder / "potluck-headless.deb"
+        self.package.write_text("deb 1.2.3")
+        usual = {"wsl": "ok", "version": "2.4.13", "language": "en", "distributions": {}}
+        self.change(**usual | {"is_offline": False, "has_systemd": True} | changes)
+        self.wsl = Wsl((sys.executable, "-I", "-S", fake_wsl.__file__, str(folder)))
+        self.told: list[str] = []
+
+    def change(self, **changes: object) -> None:
+        file = self.folder / "world.json"
+        before = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps(before | changes))
+
+    def set_up(self) -> None:
+        set_up(self.wsl, self.package, "1.2.3", self.folder / "linux", self.told.append)
+
+    @property
+    def linux(self) -> dict:
+        return json.loads((self.folder / "world.json").read_text())["distributions"]["Potluck"]
+
+    @property
+    def calls(self) -> list[list[str]]:
+        return [json.loads(line) for line in (self.folder / "calls.jsonl").read_text().splitlines()]
+
+
+def test_a_computer_with_wsl_gets_a_linux_of_its_own_and_a_running_daemon(tmp_path: Path) -> None:
+    world = World(tmp_path, distributions={"Ubuntu": {"version": 2, "init": "systemd"}})
+    world.set_up()
+    assert world.told == [step.value for step in (Step.INSTALL, Step.CONFIGURE, Step.PACKAGE, Step.START)]
+    assert look(world.wsl) == READY
+    assert "systemd=true" in world.linux["conf"]
+    assert world.linux["place"] == str(tmp_path / "linux")
+    assert not [call for call in world.calls if "Ubuntu" in call]  # nobody else's Linux is touched
+    num_calls = len(world.calls)
+    world.set_up()
+    assert world.told[4:] == []
+    assert {call[0] for call in world.calls[num_calls:]} <= {"--status", "--version", "--list", "--distribution"}
+
+
+def test_a_set_up_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.set_up()
+    for lost, steps in (
+        ({"package": "1.2.2", "service": "active"}, [Step.PACKAGE]),
+        ({"configured": ""}, [Step.CONFIGURE, Step.START]),
+    ):
+        world.change(distributions={"Potluck": world.linux | lost})
+        world.told.clear()
+        world.set_up()
+        assert world.told == [step.value for step in steps]
+        assert look(world.wsl) == READY
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "hint"),
+    [
+        ({"wsl": "missing"}, "is not installed", "as administrator, run: wsl --install --no-distribution"),
+        ({"wsl": "no virtualization"}, "virtualization is switched off", "firmware"),
+        ({"wsl": "inbox"}, "too old", "wsl --update"),
+        ({"version": "2.3.26"}, "too old", "wsl --update"),
+        ({"is_offline": True}, "the download failed", "online"),
+        ({"distributions": {"Potluck": {"version": 1}}}, "runs under WSL 1", "wsl --set-version Potluck 2"),
+        ({"has_systemd": False}, "this had no effect: starting the linux system again", "wsl --update"),
+    ],
+)
+def test_what_stands_in_the_way_is_a_sentence_with_a_remedy(
+    tmp_path: Path, changes: dict, message: str, hint: str
+) -> None:
+    with pytest.raises(WslError, match=message) as refused:
+        World(tmp_path, **changes).set_up()
+    assert hint in (refused.value.hint or "")
+
+
+def test_a_linux_without_a_network_says_so_and_goes_on_later(tmp_path: Path) -> None:
+    world = World(tmp_path, distributions={"Potluck": {"version": 2, "init": "systemd", "configured": "yes"}})
+    world.change(is_offline=True)
+    with pytest.raises(WslError, match="the download failed"):
+        world.set_up()
+    world.change(is_offline=False)
+    world.set_up()
+    assert look(world.wsl) == READY
+
+
+def test_a_windows_without_wsl_exe_says_so(tmp_path: Path) -> None:
+    with pytest.raises(WslError, match=r"has no wsl\.exe"):
+        look(Wsl((str(tmp_path / "wsl.exe"),)))
+
+
+def test_a_wsl_that_hangs_is_given_up(tmp_path: Path) -> None:
+    slow = Wsl((sys.executable, "-c", "import threading; threading.Event().wait()"))
+    with pytest.raises(WslError, match="did not answer"):
+        slow.ask("--status", limit_s=0.2)
+
+
+@pytest.mark.parametrize("language", fake_wsl.VERSIONS)
+def test_versions_are_read_in_any_language(tmp_path: Path, language: str) -> None:
+    assert look(World(tmp_path, language=language).wsl) == Found()
+
+
+def test_every_state_leads_to_its_step() -> None:
+    assert next_step(Found(), "1") is Step.INSTALL
+    assert next_step(Found(2, False, "init"), "1") is Step.CONFIGURE
+    assert next_step(Found(2, True, "init"), "1") is Step.RESTART
+    assert next_step(Found(2, True, "systemd", "0"), "1") is Step.PACKAGE
+    assert next_step(Found(2, True, "systemd", "1"), "1") is Step.START
+    assert next_step(Found(2, True, "systemd", "1", True), "1") is None
+
+
+def test_messages_come_in_both_encodings() -> None:
+    assert decode("Größe\r\nzwei\r\n".encode("utf-16-le")) == "Größe\nzwei\n"
+    assert decode("\ufeff版本\r\n".encode("utf-16-le")) == "版本\n"
+    assert decode("Größe\n".encode()) == "Größe\n"
+
+
+def test_a_message_that_nobody_knows_is_passed_on() -> None:
+    error = explain("Katastrophaler Fehler \r\nFehlercode: Wsl/Service/E_UNEXPECTED\r\n".encode("utf-16-le"))
+    assert error.message == "WSL failed: Katastrophaler Fehler Fehlercode: Wsl/Service/E_UNEXPECTED"
+    assert explain(b"").message == "WSL failed: it did not say why"
+
+
+def test_a_daemon_that_does_not_run_yet_is_away_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    world = World(tmp_path)
+    client = ControlClient(world.wsl.line())
+    with pytest.raises(DaemonAwayError, match="not set up on this computer"):
+        client.call(schema.STATUS)
+    world.set_up()
+    with pytest.raises(DaemonAwayError, match="the daemon is not running"):
+        client.call(schema.STATUS)
+
+
+@pytest.mark.parametrize("script", [distribution._LOOK, distribution._CONFIGURE, distribution._ADD_PACKAGE])
+def test_scripts_for_linux_are_understood_by_its_shell(script: str) -> None:
+    done = subprocess.run(["sh", "-n"], input=script, capture_output=True, text=True, check=True)
+    assert not done.stderr
+
+
+def test_the_look_inside_tells_of_a_bare_linux() -> None:
+    """The real script, on this machine, which is none of Potluck's."""
+    done = subprocess.run(["sh", "-c", distribution._LOOK], capture_output=True, text=True, check=False)
+    told = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    assert told["init"] == Path("/proc/1/comm").read_text().strip()
+    assert told.keys() == {"init", "package", "service"}
