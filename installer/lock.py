@@ -13,17 +13,21 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from potluck_daemon.environment.preflight import MIN_MACOS
 from potluck_daemon.environment.uv import find_uv
 from potluck_daemon.environment.variants import TORCH, VARIANTS
 
 _OUT = Path("resources/engine")
 _NEEDED_BY_TORCH = ("filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions")
+_MAC = "mps"
+_FOR_MAC = {"MACOSX_DEPLOYMENT_TARGET": ".".join(map(str, MIN_MACOS))}
 _HEAD = """\
 # The engine's packages, variant {variant}: made by installer/lock.py, not by hand.
 # {label}
@@ -41,7 +45,7 @@ def main() -> None:
     args = parser.parse_args()
     label = _VERIFIED if VARIANTS[args.variant].is_verified else _UNVERIFIED
     head = _HEAD.format(variant=args.variant, label=label)
-    torch = _local_torch(args.torch) if args.torch else _indexed_torch(args.index)
+    torch = _local_torch(args.torch) if args.torch else _indexed_torch(args.index, args.variant)
     (_OUT / f"{args.variant}.txt").write_text(head + _common() + torch)
 
 
@@ -55,7 +59,7 @@ def _common() -> str:
             *("pyproject.toml", needs, "--extra=engine", "--override", overrides, "--universal", "-o", out),
             *("--python-version=3.11", "--no-emit-package=potluck"),
         )
-        return out.read_text()
+        return "\n".join(entry for entry in _entries(out.read_text()) if not entry.startswith("torch==")) + "\n"
 
 
 def _local_torch(folder: Path) -> str:
@@ -71,19 +75,25 @@ def _local_torch(folder: Path) -> str:
     return f"torch=={version} ; {versions} \\\n    {hashes}\n"
 
 
-def _indexed_torch(index: str) -> str:
+def _indexed_torch(index: str, variant: str) -> str:
+    """What torch brings along differs by system, but not by Python."""
+    system = ("--python-platform=aarch64-apple-darwin",) if variant == _MAC else ("--universal",)
     with tempfile.TemporaryDirectory() as folder:
         needs, out = Path(folder) / "needs.txt", Path(folder) / "out.txt"
         needs.write_text(f"torch=={TORCH}\n")
-        _compile(needs, "--universal", "--python-version=3.11", "--index", index, "-o", out)
-        known = {line.split("==")[0] for line in _common().splitlines() if "==" in line}
-        entries = re.split(r"\n(?=[a-z0-9])", out.read_text())
-        return "\n".join(entry for entry in entries if entry.split("==")[0] not in known) + "\n"
+        _compile(needs, *system, "--python-version=3.11", "--index", index, "-o", out)
+        known = {entry.split("==")[0] for entry in _entries(_common())}
+        return "\n".join(entry for entry in _entries(out.read_text()) if entry.split("==")[0] not in known) + "\n"
+
+
+def _entries(requirements: str) -> list[str]:
+    """Each package with its hashes."""
+    return re.split(r"\n(?=[a-z0-9])", requirements.strip())
 
 
 def _compile(*arguments: str | Path) -> None:
     command = [find_uv(), "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", *arguments]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **_FOR_MAC})
 
 
 if __name__ == "__main__":
