@@ -82,12 +82,12 @@ def make_tree(folder: Path, tree: Tree, *, wheels: Path | None = None) -> None:
     packages.mkdir(parents=True)
     for python in PYTHONS:
         (folder / "lib" / f"python{python}").symlink_to("python3")
-        _install("base", packages, python, wheels)
+        install_locked("base", packages, python, wheels)
     if tree.has_app:
-        _install("app", packages, PYTHONS[0], wheels)
+        install_locked("app", packages, PYTHONS[0], wheels)
         _trim_qt(packages / "PySide6")
     shutil.rmtree(packages / "bin", ignore_errors=True)  # tools of the dependencies
-    _add_potluck(packages, has_app=tree.has_app)
+    add_potluck(packages, has_app=tree.has_app)
     programs = folder / "bin"
     programs.mkdir()
     (programs / "python3").symlink_to(tree.system_python)
@@ -119,14 +119,14 @@ def make_wheel(out: Path) -> Path:
     return made
 
 
-def _install(name: str, packages: Path, python: str, wheels: Path | None) -> None:
-    """The locked packages of one list for one Python, beside those of the others."""
+def install_locked(name: str, packages: Path, python: str, wheels: Path | None, platform: str = _PLATFORM) -> None:
+    """The locked packages of one list for one Python, beside those of the others. `platform`: as uv calls it."""
     source = ["--no-index", "--find-links", str(wheels)] if wheels is not None else []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
             [
                 *(str(find_uv()), "pip", "install", "--quiet", "--target", folder, "--python-version", python),
-                *("--python-platform", _PLATFORM, "--only-binary=:all:", "--no-deps", "--require-hashes", *source),
+                *("--python-platform", platform, "--only-binary=:all:", "--no-deps", "--require-hashes", *source),
                 *("--link-mode=copy", "-r", str(REQUIREMENTS / f"{name}.txt")),
             ],
             check=True,
@@ -139,7 +139,8 @@ def _install(name: str, packages: Path, python: str, wheels: Path | None) -> Non
             (info / note).unlink(missing_ok=True)
 
 
-def _add_potluck(packages: Path, *, has_app: bool) -> None:
+def add_potluck(packages: Path, *, has_app: bool) -> None:
+    """Potluck itself."""
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(make_wheel(Path(folder))) as archive:
         archive.extractall(packages)
     for extra in packages.glob("potluck-*.data"):  # manual pages, which packages put elsewhere
@@ -159,7 +160,7 @@ def _name_version(packages: Path) -> None:
 
 def _add_uv(programs: Path, wheels: Path | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        _install("uv", Path(folder), PYTHONS[0], wheels)
+        install_locked("uv", Path(folder), PYTHONS[0], wheels)
         shutil.copy(Path(folder) / "bin" / "uv", programs / "uv")
     (programs / "uv").chmod(0o755)
 
