@@ -16,6 +16,7 @@ from potluck_daemon.control.methods.setup import Problem, Progress, Step
 
 log = logging.getLogger(__name__)
 
+PROGRAM = (sys.executable, "-m", "potluck_daemon.environment")
 END_TIMEOUT_S = 10.0  # from the word to its end, before it is killed
 
 
@@ -40,9 +41,8 @@ class Making:
     async def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         """From its start to its end; not while one runs. Never raises for what it does."""
         self.progress, self.problem, self._is_ending = Progress(Step.LOOK, "looking at this machine"), None, False
-        command = (sys.executable, "-m", "potluck_daemon.environment", *arguments)
         try:
-            self.problem = await self._follow(command, environment)
+            self.problem = await self._follow((*PROGRAM, *arguments), environment)
         except OSError as error:
             self.problem = Problem(f"the set-up cannot be started: {error.strerror}", "is there enough memory?")
         finally:

@@ -44,14 +44,14 @@ class Plan:
 
     def _packages(self) -> Finding:
         name, path, python = self.choice.variant.name, self.requirements, ".".join(map(str, self.machine.python))
-        others = [other for other in VARIANTS if other != name and is_listed(other, self.machine.python)]
+        others = [other for other in VARIANTS if other != name and is_listed(other, self.machine)]
         advice = (
             f"choose another variant, which computes on the processor at least: {', '.join(others)}" if others else ""
         )
         if not path.exists():
             text = f"this version of Potluck comes without the packages of variant {name}"
             return Finding("packages", Severity.ERROR, text, advice or "install a newer version of Potluck")
-        if not is_listed(name, self.machine.python):
+        if not is_listed(name, self.machine):
             text = f"this version of Potluck has no torch of variant {name} for Python {python}"
             return Finding("packages", Severity.ERROR, text, advice or "run Potluck with Python 3.11")
         return Finding("packages", Severity.OK, f"torch {TORCH}, variant {name}, for Python {python}")
@@ -113,14 +113,14 @@ def requirements_of(variant: str) -> Path:
     return resource("engine") / f"{variant}.txt"
 
 
-def is_listed(variant: str, python: tuple[int, int]) -> bool:
-    """Whether this version knows torch of that variant for that Python."""
+def is_listed(variant: str, machine: Machine) -> bool:
+    """Whether this version knows torch of that variant for that processor and Python."""
     path = requirements_of(variant)
-    if not path.exists():
+    if not path.exists() or machine.architecture not in VARIANTS[variant].architectures:
         return False
     entries = [line for line in path.read_text().splitlines() if line.startswith(f"torch=={TORCH}")]
     pythons = [{(int(one), int(two)) for one, two in _PYTHON.findall(line)} for line in entries]
-    return all(not known or python in known for known in pythons)
+    return all(not known or machine.python in known for known in pythons)
 
 
 def digest(requirements: Path) -> str:

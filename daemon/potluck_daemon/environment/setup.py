@@ -75,7 +75,7 @@ def _refuse_hopeless(plan: Plan) -> None:
 
 def _there(plan: Plan) -> Path | None:
     """Where such an environment is already."""
-    if not is_listed(plan.choice.variant.name, plan.machine.python):
+    if not is_listed(plan.choice.variant.name, plan.machine):
         return None
     for folder in (plan.store.current(), plan.store.previous(), plan.store.folder(_name(plan))):
         made = read_manifest(folder) if folder is not None else None

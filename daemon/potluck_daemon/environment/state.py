@@ -36,7 +36,7 @@ def read_state(places: Places, named: str, machine: Machine, asked: BeginParams)
         outdated=is_outdated(store),
         can_roll_back=store.previous() is not None,
         findings=tuple(plan.findings()),
-        variants=tuple(name for name in VARIANTS if is_listed(name, machine.python)),
+        variants=tuple(name for name in VARIANTS if is_listed(name, machine)),
     )
 
 

@@ -51,26 +51,21 @@ class SetupTopic(Topic):
             self._timer.cancel()
 
     async def _get(self, _: Empty) -> SetupState:
-        return self._with_progress(await self._look())
+        return self._with_progress(await self._look(self._asked))
 
     async def _begin(self, params: BeginParams) -> SetupState:
         """What nobody could make is refused here; what this machine cannot run is found by the one that looks."""
         self._refuse_second()
-        asked, self._asked = self._asked, params
-        try:
-            await self._look()
-        except UsageError:
-            self._asked = asked
-            raise
+        await self._look(params)
         index = self._daemon.loaded.settings.setup.index
         wanted = {"--variant": params.variant, "--folder": params.folder, "--index": index}
-        return await self._start([f"{name}={value}" for name, value in wanted.items() if value])
+        return await self._start([f"{name}={value}" for name, value in wanted.items() if value], params)
 
     async def _roll_back(self, _: Empty) -> SetupState:
         self._refuse_second()
-        if not (await self._look()).can_roll_back:
+        if not (await self._look(BeginParams())).can_roll_back:
             raise UsageError("there is no earlier environment to go back to")
-        return await self._start(["--roll-back"])
+        return await self._start(["--roll-back"], BeginParams())
 
     async def _cancel(self, _: Empty) -> SetupState:
         await self._stop()
@@ -80,15 +75,16 @@ class SetupTopic(Topic):
         if self._task is not None and not self._task.done():
             raise UsageError("the engine is being set up already", hint="wait until that is done, or cancel it")
 
-    async def _start(self, arguments: Sequence[str]) -> SetupState:
+    async def _start(self, arguments: Sequence[str], asked: BeginParams) -> SetupState:
         self._refuse_second()  # somebody may have begun while the machine was looked at
+        self._asked = asked
         self._task = asyncio.create_task(self._make(arguments))
-        return self._with_progress(await self._look())
+        return self._with_progress(await self._look(asked))
 
     async def _make(self, arguments: Sequence[str]) -> None:
         await self._making.run(arguments, self._daemon.engine_environment())
         self._asked = BeginParams()
-        await self._look()
+        await self._look(self._asked)
         self._tell()
         self._daemon.wake()  # the engine runs in what is in use now
 
@@ -97,11 +93,12 @@ class SetupTopic(Topic):
             await self._making.end()
             await asyncio.wait({self._task})
 
-    async def _look(self) -> SetupState:
+    async def _look(self, asked: BeginParams) -> SetupState:
+        """Raises UsageError for what nobody can ask for."""
         if self._machine is None or time.monotonic() - self._looked_at > LOOK_INTERVAL_S:
             self._machine, self._looked_at = await asyncio.to_thread(look), time.monotonic()
         named = self._daemon.loaded.settings.serve.python
-        self._state = await asyncio.to_thread(read_state, self._daemon.places, named, self._machine, self._asked)
+        self._state = await asyncio.to_thread(read_state, self._daemon.places, named, self._machine, asked)
         return self._state
 
     def _with_progress(self, state: SetupState) -> SetupState:
