@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from potluck_daemon.environment.machine import Gpu, Machine, Vendor, look
+from potluck_daemon.environment.plan import is_listed
 from potluck_daemon.environment.variants import choose_variant
 
 MACHINE = Machine(glibc=(2, 36))
@@ -116,3 +117,9 @@ def test_a_macs_gpu_is_found_where_the_system_is_macos_on_apples_processor(monke
     assert [(gpu.vendor, gpu.name) for gpu in found.gpus] == [(Vendor.APPLE, "Apple M2")]
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     assert look(Path("/nowhere")).gpus == ()
+
+
+def test_packages_for_another_processor_are_not_offered() -> None:
+    assert is_listed("mps", Machine(macos=(15, 1), architecture="arm64", python=(3, 12)))
+    assert not is_listed("mps", MACHINE)
+    assert not is_listed("cpu", Machine(macos=(15, 1), architecture="arm64"))
