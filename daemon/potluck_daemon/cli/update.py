@@ -94,7 +94,7 @@ class _Told:
         self._noted = ("", 0.0)
 
     def note(self, **changed: object) -> None:
-        """Write it down, and that nothing is being done."""
+        """Write it down; what was being done is over."""
         self.notes = replace(self.notes, progress=None, **changed)  # type: ignore[arg-type]
         self._file.write(self.notes)
 
@@ -145,11 +145,10 @@ class _Update:
     def _look(self, settings: UpdateSettings) -> Offer:
         """What was seen is on the disk before anything is done with it."""
         told = self.told
-        told.notes = replace(told.notes, asked_at=time.time(), error=None)
+        told.note(asked_at=time.time(), error=None)
         told("asking the publisher", 0, 0)
         offer, seen = look(settings.url, seen_of(settings.key, told.notes.seen), time.time())
-        told.notes = replace(told.notes, seen=seen, checked_at=time.time())
-        told("comparing versions", 0, 0)
+        told.note(seen=seen, checked_at=time.time())
         return offer
 
 

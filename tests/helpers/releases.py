@@ -1,0 +1,231 @@
+"""Small releases of Potluck, a server that offers them, and an installation that changes over to them.
+
+A release is a real `.run` file with the real programs of this checkout; only the packages they depend on are those of
+this environment. It may have a fault built in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import site
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+from potluck_daemon.control import schema
+from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_daemon.settings.places import Places
+from potluck_daemon.updates.notes import Notes, NotesFile
+
+from installer.linux.run import pack_run
+from installer.tree import SOURCE
+
+WAIT_S = 120.0
+_SCRIPT = "#!/bin/sh\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+_PROGRAMS = {
+    "potluck": ("potluck_daemon.cli.main", "program"),
+    "potluckd": ("potluck_daemon.cli.daemon", "main"),
+    "potluck-app": ("potluck_daemon.cli.main", "program"),  # there is no app in it
+}
+_DAEMON = "potluck_daemon/cli/daemon.py"
+_MAIN = "    args = parser().parse_args(argv)\n"
+_STARTED = "    loop = asyncio.get_running_loop()\n"
+_PROVED = ("potluck_daemon/updates/versions.py", "PROVED_S = 30.0", "PROVED_S = {proved_s}")
+_START_TIMEOUT = ("potluck_daemon/updates/succession.py", "START_TIMEOUT_S = 60.0", "START_TIMEOUT_S = {start_s}")
+Change = tuple[str, str, str]
+"""File, text in it, what stands there instead."""
+
+CRASHES: Change = (_DAEMON, _MAIN, f"{_MAIN}    raise SystemExit('a fault of this version')\n")
+HANGS: Change = (_DAEMON, _MAIN, f"{_MAIN}    signal.pause()\n")
+CRASHES_SOON: Change = (_DAEMON, _STARTED, f"{_STARTED}    loop.call_later(1.0, os._exit, 7)\n")
+
+
+def make_release(
+    out: Path,
+    version: str,
+    *faults: Change,
+    proved_s: float = 2.0,
+    start_s: float = 60.0,
+    named: str = "",
+    says: str = "",
+) -> Path:
+    """`potluck-VERSION.run` in `out`.
+
+    Its daemon has proved itself after `proved_s`, and waits `start_s` for its successor. `named`, `says`: another
+    version that its installer, or its programs, take it for.
+    """
+    tree = out / f"tree-{version}"
+    packages = tree / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    _copy_sources(packages)
+    proved, start = (
+        (path, before, after.format(proved_s=proved_s, start_s=start_s))
+        for path, before, after in (_PROVED, _START_TIMEOUT)
+    )
+    for change in (proved, start, *faults):
+        _change(packages, change)
+    info = packages / f"potluck-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: potluck\nVersion: {says or version}\n")
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    (tree / "bin").mkdir()
+    for name, (module, function) in _PROGRAMS.items():
+        script = tree / "bin" / name
+        script.write_text(_SCRIPT.format(module=module, function=function))
+        script.chmod(0o755)
+    (tree / "share" / "applications").mkdir(parents=True)
+    (tree / "share" / "applications" / "potluck.desktop").write_text("[Desktop Entry]\nExec=potluck-app\n")
+    shutil.copy(SOURCE / "installer" / "linux" / "uninstall.in", tree)
+    made = pack_run(tree, named or version, out)
+    shutil.rmtree(tree)
+    return made.rename(out / f"potluck-{version}.run")
+
+
+def _copy_sources(packages: Path) -> None:
+    hidden = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(SOURCE / "potluck", packages / "potluck", ignore=hidden)
+    shutil.copytree(SOURCE / "daemon" / "potluck_daemon", packages / "potluck_daemon", ignore=hidden)
+    for name in ("engine", "systemd"):
+        shutil.copytree(SOURCE / "resources" / name, packages / "potluck_daemon" / "resources" / name)
+
+
+def _change(packages: Path, change: Change) -> None:
+    path, before, after = change
+    text = (packages / path).read_text()
+    assert text.count(before) >= 1, f"{path} has no {before!r} any more"
+    (packages / path).write_text(text.replace(before, after, 1))
+
+
+@contextlib.contextmanager
+def waiting(timeout_s: float = WAIT_S) -> Iterator[None]:
+    """Fails if the body takes longer; it may look as often as it likes."""
+
+    def give_up(*_: object) -> None:
+        raise AssertionError("what was waited for does not come")
+
+    before = signal.signal(signal.SIGUSR1, give_up)
+    timer = threading.Timer(timeout_s, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGUSR1, before)
+
+
+class Installation:
+    """Potluck installed from a `.run` file into `folder`, with places of its own; ends what it started."""
+
+    def __init__(self, folder: Path, release: Path) -> None:
+        self.folder = folder
+        self.root = folder / "root"
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "POTLUCK_"))},
+            "HOME": str(folder),
+            "PYTHON": sys.executable,
+            "POTLUCK_AS_ROOT": "1",
+            "OMP_NUM_THREADS": "1",
+            **{f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")},
+            "XDG_RUNTIME_DIR": str(folder / "run"),
+        }
+        self.places = Places(*(folder / name / "potluck" for name in ("config", "state", "run", "cache")))
+        self.places.config.mkdir(parents=True)
+        (folder / "run").mkdir(mode=0o700)
+        done = self._run("sh", str(release), "--root", str(self.root))
+        assert done.returncode == 0, done.stderr
+
+    def __enter__(self) -> Installation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(self.processes(), timeout=WAIT_S)
+
+    def set(self, settings: str) -> None:
+        """Write the settings; a daemon that runs finds them by itself."""
+        self.places.settings_file.write_text(settings)
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`potluck ARGUMENTS` of the version in use."""
+        return self._run(str(self.root / "current" / "bin" / "potluck"), *arguments)
+
+    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """The same, without waiting for its end."""
+        return subprocess.Popen(
+            [self.root / "current" / "bin" / "potluck", *arguments],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    @property
+    def client(self) -> ControlClient:
+        return ControlClient(self.places.socket)
+
+    def running(self) -> str | None:
+        """The version that answers; None: no daemon."""
+        try:
+            return self.client.call(schema.HELLO).version
+        except DaemonAwayError:
+            return None
+
+    def in_use(self) -> str:
+        return Path(os.readlink(self.root / "current")).name
+
+    def notes(self) -> Notes:
+        return NotesFile(self.places).read()
+
+    def state(self) -> dict[str, Any]:
+        """What the daemon remembers."""
+        found: dict[str, Any] = json.loads(self.places.state_file.read_text())
+        return found
+
+    def wait_updated(self) -> None:
+        """Return when no update runs any more."""
+        with (self.places.state / "updates.lock").open() as file, waiting():
+            fcntl.flock(file, fcntl.LOCK_SH)
+
+    def start(self) -> str:
+        """Start the daemon as often as it takes, at most as often as a broken version is tried; returns its version."""
+        for _ in range(4):
+            self.command("start")
+            if (version := self.running()) is not None:
+                return version
+        raise AssertionError(f"no daemon comes up: {self.places.log_file.read_text()}")
+
+    def cut_power(self) -> None:
+        """Everything of it ends at once."""
+        while found := self.processes():
+            for process in found:
+                with contextlib.suppress(psutil.Error):
+                    process.send_signal(signal.SIGKILL)
+            psutil.wait_procs(found, timeout=WAIT_S)
+
+    def processes(self) -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get("XDG_STATE_HOME") == self.environment["XDG_STATE_HOME"]:
+                    found.append(process)
+        return found
+
+    def is_healthy(self, *versions: str) -> bool:
+        """One of `versions` is complete, in use, and its daemon runs after a start."""
+        version = self.start()
+        return version in versions and version == self.in_use()
+
+    def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=WAIT_S, check=False
+        )

@@ -1,0 +1,170 @@
+"""What can go wrong with an update, each as something that is done to a server or a release; and whether it did harm.
+
+Shared by tests and figures. The installation runs 0.1.0; the fault offers something that must not stay in use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from installer.release import MANIFEST, new_key
+from tests.helpers import update_server
+from tests.helpers.releases import CRASHES, CRASHES_SOON, HANGS, Installation, make_release
+from tests.helpers.update_server import UpdateServer
+
+OLD, NEW = "0.1.0", "0.2.0"
+_BETWEEN = "0.1.5"
+_FILE = f"potluck-{NEW}.run"
+_PROVED_S = 3.0  # longer than a version lives that crashes soon
+_START_S = 20.0  # that a new daemon is waited for; generous for this machine, short for one that hangs
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A server with a folder of its own, an installation that trusts it, and releases that are made once."""
+
+    server: UpdateServer
+    installation: Installation
+    releases: Path
+
+    def offer(self, release: Path, version: str = NEW) -> None:
+        shutil.copy(release, self.server.folder / f"potluck-{version}.run")
+        self.server.publish(version)
+
+    def good(self, version: str = NEW) -> Path:
+        return self.made(f"good-{version}", lambda out: make_release(out, version, proved_s=_PROVED_S))
+
+    def faulty(self, fault: tuple[str, str, str], name: str) -> Path:
+        return self.made(name, lambda out: make_release(out, NEW, fault, proved_s=_PROVED_S))
+
+    def made(self, name: str, make: Callable[[Path], Path]) -> Path:
+        """A release by its name here, made once."""
+        out = self.releases / name
+        if not out.exists():
+            out.mkdir()
+            make(out)
+        (made,) = out.glob("*.run")
+        return made
+
+
+def _answers(name: str, answer: update_server.Answer) -> Callable[[World], None]:
+    def fault(world: World) -> None:
+        world.offer(world.good())
+        world.server.answers[name] = answer
+
+    return fault
+
+
+def _another_key(world: World) -> None:
+    shutil.copy(world.good(), world.server.folder / _FILE)
+    new_key(world.server.folder / "another.key")
+    world.server.publish(NEW, key="another.key")
+
+
+def _replayed(world: World) -> None:
+    """A version with a hole, signed once, is shown to who has seen that it was mended."""
+    world.offer(world.good(_BETWEEN), _BETWEEN)
+    old = world.server.signed()
+    world.offer(world.good())
+    assert world.installation.command("update", "--check").returncode == 0
+    for name, content in old.items():
+        (world.server.folder / name).write_bytes(content)
+
+
+def _mixed(world: World) -> None:
+    """The new description, the old file under the new name."""
+    world.offer(world.good())
+    shutil.copy(world.good(_BETWEEN), world.server.folder / _FILE)
+
+
+def _says_another(world: World) -> None:
+    world.offer(world.made("says", lambda out: make_release(out, NEW, says="0.0.7")))
+
+
+def _is_another(world: World) -> None:
+    world.offer(world.made("named", lambda out: make_release(out, NEW, named="0.3.0")))
+
+
+def _is_the_running_one(world: World) -> None:
+    world.offer(world.made("running", lambda out: make_release(out, NEW, named=OLD)))
+
+
+def _is_no_installer(world: World) -> None:
+    path = world.server.folder / _FILE
+    path.write_text("#!/bin/sh\nexit 1\n")
+    world.server.publish(NEW)
+
+
+# Those of the server are over in a second each; a release that fails takes a start of the old one and of the new one.
+SERVER_FAULTS: dict[str, Callable[[World], None]] = {
+    "description changed": _answers(MANIFEST, update_server.changed),
+    "signature changed": _answers(f"{MANIFEST}.sig", update_server.changed),
+    "signed by another key": _another_key,
+    "old description shown again": _replayed,
+    "file changed": _answers(_FILE, update_server.changed),
+    "file truncated": _answers(_FILE, update_server.truncated),
+    "file larger than said": _answers(_FILE, update_server.larger),
+    "file of another version": _mixed,
+    "led elsewhere": _answers(MANIFEST, update_server.redirects("http://192.0.2.1/potluck.json")),
+    "led to a file": _answers(_FILE, update_server.redirects("file:///etc/passwd")),
+}
+RELEASE_FAULTS: dict[str, Callable[[World], None]] = {
+    "says another version": _says_another,
+    "unpacks as another version": _is_another,
+    "unpacks as the running version": _is_the_running_one,
+    "does not unpack": _is_no_installer,
+}
+DAEMON_FAULTS: dict[str, Callable[[World], None]] = {
+    "crashes at start": lambda world: world.offer(world.faulty(CRASHES, "crashes")),
+    "hangs at start": lambda world: world.offer(world.faulty(HANGS, "hangs")),
+    "crashes soon after": lambda world: world.offer(world.faulty(CRASHES_SOON, "soon")),
+}
+
+
+@contextlib.contextmanager
+def installation_of_old() -> Iterator[tuple[Installation, Path]]:
+    """0.1.0, installed and running; and a folder for releases."""
+    folder = Path(tempfile.mkdtemp(prefix="upd-"))  # short: a socket's path has a limit
+    try:
+        for name in ("old", "home", "releases"):
+            (folder / name).mkdir()
+        release = make_release(folder / "old", OLD, proved_s=_PROVED_S, start_s=_START_S)
+        with Installation(folder / "home", release) as installation:
+            installation.start()
+            yield installation, folder / "releases"
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def world_of(installation: Installation, releases: Path) -> Iterator[World]:
+    """With a new publisher, whom the installation trusts."""
+    with tempfile.TemporaryDirectory() as folder, UpdateServer(Path(folder)) as server:
+        installation.set(server.settings)
+        yield World(server, installation, releases)
+
+
+def harm(fault: Callable[[World], None], installation: Installation, releases: Path) -> str:
+    """Let it happen; what is wrong after that, empty if nothing is."""
+    with world_of(installation, releases) as world:
+        fault(world)
+        done = installation.command("update")
+    if done.returncode == 0:
+        return f"taken for a success: {done.stdout}"
+    if installation.running() != OLD:
+        return f"{installation.running()} runs: {done.stderr}"
+    return damage(installation) or ("" if done.stderr.startswith("potluck: ") else f"not told: {done.stderr}")
+
+
+def damage(installation: Installation) -> str:
+    """What is left on the disk that should not be; empty: the old version, as it was."""
+    left = sorted(path.name for path in (installation.root / "versions").iterdir())
+    if (installation.in_use(), left) != (OLD, [OLD]):
+        return f"{installation.in_use()} in use, versions {left}"
+    litter = [path.name for path in installation.root.glob("downloads/*") if not path.name.endswith(".part")]
+    return f"left: {litter}" if litter or (installation.root / "trial.json").exists() else ""

@@ -1,0 +1,58 @@
+"""An installation and a server of updates: what must not be installed, and an update that the daemon was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from potluck_daemon.control import schema
+from potluck_daemon.control.methods import updates
+from potluck_daemon.control.methods.updates import UpdatesState
+
+from tests.helpers.releases import Installation
+from tests.helpers.update_faults import NEW, OLD, SERVER_FAULTS, harm, installation_of_old, world_of
+
+
+@pytest.fixture(scope="module")
+def old() -> Iterator[tuple[Installation, Path]]:
+    with installation_of_old() as made:
+        yield made
+
+
+@pytest.mark.parametrize("fault", SERVER_FAULTS)
+def test_what_the_publisher_did_not_sign_last_is_never_installed(old: tuple[Installation, Path], fault: str) -> None:
+    installation, releases = old
+    before = installation.client.call(schema.HELLO).pid
+    assert not harm(SERVER_FAULTS[fault], installation, releases)
+    assert installation.client.call(schema.HELLO).pid == before  # it was not even disturbed
+    error = installation.client.call(updates.STATE).error
+    assert error is not None
+    assert error.hint
+
+
+def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own(old: tuple[Installation, Path]) -> None:
+    """The last one here: after it the new version runs."""
+    installation, releases = old
+    places = installation.places
+    with world_of(installation, releases) as world:
+        world.offer(world.good())
+        installation.client.call(schema.RELOAD)
+        settings, identity = places.settings_file.read_bytes(), places.identity_file.read_bytes()
+        port = installation.state()["port"]
+        state = installation.client.call(updates.CHECK)
+        assert (state.running, state.is_allowed, state.can_install, state.error) == (OLD, False, True, None)
+        assert state.offered is not None
+        assert (state.offered.version, state.offered.changes) == (NEW, ("faster",))
+        assert any(NEW in notice for notice in installation.client.call(schema.STATUS).notices)
+        assert installation.client.call(updates.INSTALL).progress is not None
+        told = [event for event in installation.client.events() if isinstance(event, UpdatesState)]  # until it ends
+        assert "letting open sessions end" in [event.progress.text for event in told if event.progress]
+        installation.wait_updated()
+    assert (installation.running(), installation.in_use()) == (NEW, NEW)
+    assert (places.settings_file.read_bytes(), places.identity_file.read_bytes()) == (settings, identity)
+    assert installation.state()["port"] == port
+    after = installation.client.call(updates.STATE)
+    assert (after.running, after.offered, after.progress, after.error) == (NEW, None, None, None)
+    assert installation.command("update", "--rollback").returncode == 0
+    assert (installation.running(), installation.in_use()) == (OLD, OLD)
