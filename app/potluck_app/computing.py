@@ -86,10 +86,13 @@ class Computing(QWidget):
         else:
             names = ", ".join(map(words.device, state.devices))
             self._ready.setText(self.tr("Ready. It computes on: {devices}.").format(devices=names))
-            said = self.tr("Build of torch: {variant}. Folder: {folder}")
+            said = [
+                self.tr("Build of torch: {variant}").format(variant=words.variant(state.variant)),
+                self.tr("Folder: {folder}").format(folder=state.folder),
+            ]
             if state.outdated:
-                said += "\n" + self.tr("This version of Potluck comes with newer packages; renew it when it suits you.")
-            self._detail.setText(said.format(variant=words.variant(state.variant), folder=state.folder))
+                said.append(self.tr("This version of Potluck comes with newer packages; renew it when it suits you."))
+            self._detail.setText("\n".join(said))
         self._detail.setVisible(bool(self._detail.text()))
 
     def _show_error(self, error: Problem | None, *, has_button: bool) -> None:

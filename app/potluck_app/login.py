@@ -21,9 +21,10 @@ class Login(QWidget):
         super().__init__()
         self._page = page
         self._daemon, self._app = Switch(), Switch()
+        self._help = {self._daemon: self.tr("By the rules that you have set."), self._app: self.tr("Without a window.")}
         self._rows = {
-            self._daemon: Row(self.tr("Start donating"), self.tr("By the rules that you have set."), self._daemon),
-            self._app: Row(self.tr("Show Potluck in the tray"), self.tr("Without a window."), self._app),
+            self._daemon: Row(self.tr("Start donating"), self._help[self._daemon], self._daemon),
+            self._app: Row(self.tr("Show Potluck in the tray"), self._help[self._app], self._app),
         }
         self._daemon.toggled.connect(lambda is_on: self._change(LoginParams(daemon=is_on)))
         self._app.toggled.connect(lambda is_on: self._change(LoginParams(app=is_on)))
@@ -40,12 +41,18 @@ class Login(QWidget):
         self._page.ask(machine.LOGIN, None, self._show)
 
     def _show(self, start: LoginStart) -> None:
-        shown = ((self._daemon, start.daemon, start.daemon_problem), (self._app, start.app, start.app_problem))
-        for switch, is_on, problem in shown:
+        shown = (
+            (self._daemon, start.daemon, start.daemon_problem, start.daemon_by),
+            (self._app, start.app, start.app_problem, start.app_by),
+        )
+        for switch, is_on, problem, by in shown:
             with QSignalBlocker(switch):
                 switch.setChecked(is_on)
             switch.setEnabled(not problem)
-            self._rows[switch].show_problem(self.tr("This computer does not offer it.") if problem else "")
+            self._rows[switch].show_help(self.tr("By {file}").format(file=by) if by else self._help[switch])
+            fixed = self.tr("It is arranged for everybody here.") if is_on else ""
+            refused = fixed or self.tr("This computer does not offer it.")
+            self._rows[switch].show_problem(refused if problem else "")
             self._rows[switch].setToolTip(words.sentence(problem) if problem else "")
 
     def _change(self, params: LoginParams) -> None:

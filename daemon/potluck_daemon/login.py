@@ -27,17 +27,21 @@ Icon=potluck
 Terminal=false
 X-GNOME-Autostart-enabled=true
 """
+_HIDDEN = "[Desktop Entry]\nType=Application\nName=Potluck\nHidden=true\n"  # outranks an entry for all users
 _OFF = ("Hidden=true", "X-GNOME-Autostart-enabled=false")
 
 
 def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
     """What happens at the next log-in, and why something could not be changed."""
-    is_there, daemon_problem = _daemon(places)
+    starts_daemon, daemon_problem = _daemon(places)
+    starts_app = _app(environment)
     return LoginStart(
-        app=_app(environment),
-        daemon=is_there,
+        app=starts_app,
+        daemon=starts_daemon,
         app_problem="" if _app_command() else "the tray app is not installed beside this program",
         daemon_problem=daemon_problem,
+        app_by=str(_app_file(environment)) if starts_app else "",
+        daemon_by=str(_daemon_file(places) or "") if starts_daemon else "",
     )
 
 
@@ -52,6 +56,8 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
     try:
         if is_wanted:
             write_atomically(path, _TEXT.format(command=_quoted(command)).encode(), mode=0o644)
+        elif any(entry.exists() for entry in _entries_for_all(environment)):
+            write_atomically(path, _HIDDEN.encode(), mode=0o644)
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
@@ -76,11 +82,24 @@ def entry_path(environment: Mapping[str, str]) -> Path:
 
 def _app(environment: Mapping[str, str]) -> bool:
     if not launch_agents.is_mac():
-        return _is_on(entry_path(environment))
+        return _is_on(_app_file(environment))
     try:
         return launch_agents.starts_at_login(launch_agents.APP)
     except PotluckError:
         return False  # and the daemon's line says that nobody answers
+
+
+def _app_file(environment: Mapping[str, str]) -> Path:
+    """What has the app started, or not: of several entries of one name the user's own counts."""
+    if launch_agents.is_mac():
+        return launch_agents.agent_path(launch_agents.APP)
+    own = entry_path(environment)
+    return next((path for path in (own, *_entries_for_all(environment)) if path.exists()), own)
+
+
+def _entries_for_all(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    folders = (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
+    return tuple(Path(folder) / "autostart" / ENTRY for folder in folders if folder)
 
 
 def _is_on(path: Path) -> bool:
@@ -98,9 +117,18 @@ def _daemon(places: Places) -> tuple[bool, str]:
             return units.is_system_service(), "this daemon is the machine's own service, which root changes"
         if launch_agents.is_mac():
             return launch_agents.starts_at_login(launch_agents.DAEMON), ""
-        return units.starts_at_login(), ""
+        is_on, link = units.starts_at_login(), units.started_by(is_system=False)
+        if is_on and link is not None and units.is_for_all(link):
+            return True, "an administrator has it started for all users"
+        return is_on, ""
     except PotluckError as error:
         return False, f"{error.message}: start it in another way, or let the tray app do so"
+
+
+def _daemon_file(places: Places) -> Path | None:
+    if places != system_places() and launch_agents.is_mac():
+        return launch_agents.agent_path(launch_agents.DAEMON)
+    return units.started_by(is_system=places == system_places())
 
 
 def _app_command() -> str:

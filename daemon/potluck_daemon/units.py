@@ -20,6 +20,7 @@ _COMMAND = "@POTLUCK@"
 _GROUPS = "@GPU_GROUPS@"
 _GPU_GROUPS = ("render", "video")  # who may use a GPU; a unit that names one this machine lacks does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
+_ALL_USERS = Path("/etc/systemd/user")
 _BOOTED = Path("/run/systemd/system")  # sd_booted(3)
 _PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
 _SYSTEM_FILES = {  # of `resources/systemd/`, which what systemd makes of them: the user and its folders
@@ -50,8 +51,7 @@ def stop_service(unit: Path) -> None:
 
 def unit_path(*, is_system: bool) -> Path:
     """The unit that counts: the one that was written here, else that of a package, else where one would be written."""
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    own = (_SYSTEM_FOLDER if is_system else config / "systemd" / "user") / UNIT
+    own = (_SYSTEM_FOLDER if is_system else _user_folder()) / UNIT
     packaged = _packaged(is_system=is_system)
     return packaged if packaged.exists() and not own.exists() else own
 
@@ -104,6 +104,17 @@ def is_system_service() -> bool:
     return unit_path(is_system=True).exists() and _answer("systemctl", "is-enabled", UNIT) == "enabled"
 
 
+def started_by(*, is_system: bool) -> Path | None:
+    """The link that has the unit started: this user's own, or one that an administrator made for all; None: none."""
+    folders = (_SYSTEM_FOLDER,) if is_system else (_user_folder(), _ALL_USERS)
+    return next((link for folder in folders for link in sorted(folder.glob(f"*.wants/{UNIT}"))), None)
+
+
+def is_for_all(link: Path) -> bool:
+    """Whether an administrator made it, so that this user cannot take it away."""
+    return link.is_relative_to(_ALL_USERS)
+
+
 def set_start_at_login(is_wanted: bool) -> None:
     """For this user's daemon; what runs now goes on, and nothing is started. Raises PotluckError."""
     path = unit_path(is_system=False)
@@ -114,6 +125,10 @@ def set_start_at_login(is_wanted: bool) -> None:
         _systemctl(False, "enable", UNIT)
     elif path.exists():
         _systemctl(False, "disable", UNIT)
+
+
+def _user_folder() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "systemd" / "user"
 
 
 def _packaged(*, is_system: bool) -> Path:

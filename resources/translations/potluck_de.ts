@@ -1081,8 +1081,12 @@
         <translation>Bereit. Es rechnet auf: {devices}.</translation>
     </message>
     <message>
-        <source>Build of torch: {variant}. Folder: {folder}</source>
-        <translation>Ausgabe von torch: {variant}. Ordner: {folder}</translation>
+        <source>Build of torch: {variant}</source>
+        <translation>Ausgabe von torch: {variant}</translation>
+    </message>
+    <message>
+        <source>Folder: {folder}</source>
+        <translation>Ordner: {folder}</translation>
     </message>
     <message>
         <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
@@ -1862,6 +1866,14 @@
     <message>
         <source>Without a window.</source>
         <translation>Ohne Fenster.</translation>
+    </message>
+    <message>
+        <source>By {file}</source>
+        <translation>Durch {file}</translation>
+    </message>
+    <message>
+        <source>It is arranged for everybody here.</source>
+        <translation>Das ist hier für alle so eingerichtet.</translation>
     </message>
     <message>
         <source>This computer does not offer it.</source>

@@ -1081,8 +1081,12 @@
         <translation>Listo. Calcula en: {devices}.</translation>
     </message>
     <message>
-        <source>Build of torch: {variant}. Folder: {folder}</source>
-        <translation>Versión de torch: {variant}. Carpeta: {folder}</translation>
+        <source>Build of torch: {variant}</source>
+        <translation>Versión de torch: {variant}</translation>
+    </message>
+    <message>
+        <source>Folder: {folder}</source>
+        <translation>Carpeta: {folder}</translation>
     </message>
     <message>
         <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
@@ -1862,6 +1866,14 @@
     <message>
         <source>Without a window.</source>
         <translation>Sin ventana.</translation>
+    </message>
+    <message>
+        <source>By {file}</source>
+        <translation>Por {file}</translation>
+    </message>
+    <message>
+        <source>It is arranged for everybody here.</source>
+        <translation>Aquí está dispuesto así para todos.</translation>
     </message>
     <message>
         <source>This computer does not offer it.</source>

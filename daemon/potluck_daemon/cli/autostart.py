@@ -36,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
         print_json(now)
         return 0
     terminal = Terminal(sys.stdout)
-    terminal.line(_line("The tray app", now.app, now.app_problem))
-    terminal.line(_line("The daemon", now.daemon, now.daemon_problem))
+    terminal.line(_line("The tray app", now.app, now.app_problem, now.app_by))
+    terminal.line(_line("The daemon", now.daemon, now.daemon_problem, now.daemon_by))
     return 0
 
 
@@ -45,6 +45,7 @@ def _choice(text: str | None) -> bool | None:
     return None if text is None else text == "on"
 
 
-def _line(what: str, is_on: bool, problem: str) -> str:
-    why = f" ({problem})" if problem else ""
+def _line(what: str, is_on: bool, problem: str, by: str) -> str:
+    said = "; ".join(filter(None, (f"by {by}" if by else "", problem)))
+    why = f" ({said})" if said else ""
     return f"{what} {'starts' if is_on else 'does not start'} at log-in{why}"

@@ -268,6 +268,12 @@ def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
     assert not app.isChecked()
     assert not app.isEnabled()
     assert "This computer does not offer it." in shown(login)
+    arranged = LoginStart(
+        app=True, daemon=True, daemon_problem="for all users", app_by="/home/me/.config/potluck.desktop"
+    )
+    login._show(arranged)
+    assert {"By /home/me/.config/potluck.desktop", "It is arranged for everybody here."} <= set(shown(login))
+    assert (app.isEnabled(), daemon.isEnabled()) == (True, False)
 
 
 @pytest.mark.parametrize("share", list(Share))

@@ -131,6 +131,39 @@ async def test_an_entry_that_the_desktop_switched_off_is_off(
     assert not (await ask(machine.LOGIN)).app
 
 
+async def test_an_entry_for_all_users_is_on_and_each_user_can_switch_it_off(
+    ask: Ask, systemd: list[bool], environment: dict[str, str], tmp_path: Path
+) -> None:
+    environment["XDG_CONFIG_DIRS"] = str(tmp_path / "xdg")
+    for_all = tmp_path / "xdg" / "autostart" / login.ENTRY
+    for_all.parent.mkdir(parents=True)
+    for_all.write_text("[Desktop Entry]\nExec=potluck-app\n")
+    now = await ask(machine.LOGIN)
+    assert (now.app, now.app_by) == (True, str(for_all))
+    assert not (await ask(machine.SET_LOGIN, LoginParams(app=False))).app
+    now = await ask(machine.SET_LOGIN, LoginParams(app=True))
+    assert (now.app, now.app_by) == (True, str(login.entry_path(environment)))
+    for_all.unlink()
+    now = await ask(machine.SET_LOGIN, LoginParams(app=False))
+    assert (now.app, now.app_by) == (False, "")
+
+
+async def test_who_has_the_daemon_started_is_told(
+    ask: Ask, systemd: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, for_all, unit = tmp_path / "own", tmp_path / "all", tmp_path / units.UNIT
+    unit.touch()
+    monkeypatch.setattr(units, "_user_folder", lambda: own)
+    monkeypatch.setattr(units, "_ALL_USERS", for_all)
+    systemd[0] = True
+    for folder, problem in ((for_all, "an administrator has it started for all users"), (own, "")):
+        link = folder / "default.target.wants" / units.UNIT
+        link.parent.mkdir(parents=True)
+        link.symlink_to(unit)
+        now = await ask(machine.LOGIN)
+        assert (now.daemon, now.daemon_by, now.daemon_problem) == (True, str(link), problem)
+
+
 async def test_what_cannot_be_switched_says_why(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> bool:
         raise PotluckError("this machine has no systemd")

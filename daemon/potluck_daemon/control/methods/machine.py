@@ -39,12 +39,17 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class LoginStart:
-    """What the system really does at log-in, read each time. `*_problem`: why it cannot be switched; empty: it can."""
+    """What the system really does at log-in, read each time.
+
+    `*_problem`: why it cannot be switched; empty: it can. `*_by`: the file that has it started; empty: none has.
+    """
 
     app: bool  # the tray app: an entry in the desktop's autostart folder
     daemon: bool  # the daemon: an enabled systemd unit of this user, or the machine's service
     app_problem: str = ""
     daemon_problem: str = ""
+    app_by: str = ""
+    daemon_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
