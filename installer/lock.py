@@ -1,12 +1,13 @@
 """Writes resources/engine/VARIANT.txt: every package of an engine's environment, with version and hashes.
 
     python installer/lock.py cpu --torch /folder/of/wheels     from a folder that has torch's wheels for the variant
-    python installer/lock.py cu130 --index URL                 from the index that has them
+    python installer/lock.py cu126 --index URL                 from the index that has them
+    python installer/lock.py cu130                             from where uv looks by itself
 
 Run it from the top of the source tree, for each variant at every release. What is common to all variants is resolved
 for all supported Pythons and systems at once; torch and what it needs of a GPU's libraries come from the variant's
-source.
-No addresses are written down.
+source. Versions stay as the CPU's list has them, so that all variants agree; delete that list to have newer ones.
+Nothing large is fetched: an index tells what a wheel needs. No addresses are written down.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,14 +41,14 @@ _UNVERIFIED = "UNVERIFIED: nobody of Potluck's has installed this yet."
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("variant", choices=VARIANTS)
-    source = parser.add_mutually_exclusive_group(required=True)
+    source = parser.add_mutually_exclusive_group()
     source.add_argument("--torch", type=Path, metavar="FOLDER", help="a folder with torch's wheels")
     source.add_argument("--index", metavar="URL", help="the index that has torch's wheels")
     args = parser.parse_args()
     label = _VERIFIED if VARIANTS[args.variant].is_verified else _UNVERIFIED
-    head = _HEAD.format(variant=args.variant, label=label)
-    torch = _local_torch(args.torch) if args.torch else _indexed_torch(args.index, args.variant)
-    (_OUT / f"{args.variant}.txt").write_text(head + _common() + torch)
+    common = _common()
+    torch = _local_torch(args.torch) if args.torch else _indexed_torch(args.index, common)
+    (_OUT / f"{args.variant}.txt").write_text(_HEAD.format(variant=args.variant, label=label) + common + torch)
 
 
 def _common() -> str:
@@ -55,11 +57,13 @@ def _common() -> str:
         needs, overrides, out = (Path(folder) / name for name in ("needs.txt", "overrides.txt", "out.txt"))
         needs.write_text("\n".join(_NEEDED_BY_TORCH))
         overrides.write_text("torch; sys_platform == 'none'\n")
+        if (known := _OUT / "cpu.txt").exists():
+            shutil.copy(known, out)
         _compile(
             *("pyproject.toml", needs, "--extra=engine", "--override", overrides, "--universal", "-o", out),
-            *("--python-version=3.11", "--no-emit-package=potluck"),
+            *("--python-version=3.11", "--no-emit-package=potluck", "--no-emit-package=torch"),
         )
-        return "\n".join(entry for entry in _entries(out.read_text()) if not entry.startswith("torch==")) + "\n"
+        return out.read_text()
 
 
 def _local_torch(folder: Path) -> str:
@@ -75,20 +79,16 @@ def _local_torch(folder: Path) -> str:
     return f"torch=={version} ; {versions} \\\n    {hashes}\n"
 
 
-def _indexed_torch(index: str, variant: str) -> str:
-    """What torch brings along differs by system, but not by Python."""
-    system = ("--python-platform=aarch64-apple-darwin",) if variant == _MAC else ("--universal",)
+def _indexed_torch(index: str | None, common: str) -> str:
+    """torch and what it needs beside the `common` packages, as the index tells."""
     with tempfile.TemporaryDirectory() as folder:
         needs, out = Path(folder) / "needs.txt", Path(folder) / "out.txt"
         needs.write_text(f"torch=={TORCH}\n")
-        _compile(needs, *system, "--python-version=3.11", "--index", index, "-o", out)
-        known = {entry.split("==")[0] for entry in _entries(_common())}
-        return "\n".join(entry for entry in _entries(out.read_text()) if entry.split("==")[0] not in known) + "\n"
-
-
-def _entries(requirements: str) -> list[str]:
-    """Each package with its hashes."""
-    return re.split(r"\n(?=[a-z0-9])", requirements.strip())
+        source = ("--index", index) if index else ()
+        _compile(needs, "--universal", "--python-version=3.11", *source, "-o", out)
+        known = {line.split("==")[0] for line in common.splitlines() if "==" in line}
+        entries = re.split(r"\n(?=[a-z0-9])", out.read_text().rstrip())
+        return "\n".join(entry for entry in entries if entry.split("==")[0] not in known) + "\n"
 
 
 def _compile(*arguments: str | Path) -> None:
