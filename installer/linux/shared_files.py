@@ -58,19 +58,18 @@ def user_unit() -> dict[str, bytes]:
 
 
 def system_unit() -> dict[str, bytes]:
-    """The unit and what systemd makes for it: a user in the GPU's groups, which are made where they are missing."""
+    """The unit and what systemd makes for it: a user, whom postinst puts into the GPU's groups that there are."""
     folder = SOURCE / "resources" / "systemd"
     unit = (folder / "potluckd-system.service").read_text()
     for place, value in (
         ("@POTLUCKD@", "/usr/bin/potluckd"),
         ("@POTLUCK@", "/usr/bin/potluck"),
-        ("@GPU_GROUPS@", "video render"),
+        ("@GPU_GROUPS@", ""),
     ):
         unit = unit.replace(place, value)
-    users = (folder / "potluck.sysusers").read_text() + "g video -\ng render -\n"
     return {
         "lib/systemd/system/potluckd.service": unit.encode(),
-        "lib/sysusers.d/potluck.conf": users.encode(),
+        "lib/sysusers.d/potluck.conf": (folder / "potluck.sysusers").read_bytes(),
         "lib/tmpfiles.d/potluck.conf": (folder / "potluck.tmpfiles").read_bytes(),
     }
 

@@ -19,6 +19,7 @@ class Places:
     state: Path
     runtime: Path
     cache: Path
+    is_system: bool = False
 
     @property
     def settings_file(self) -> Path:
@@ -27,8 +28,7 @@ class Places:
     @property
     def swarms_file(self) -> Path:
         """In the config folder for a user; a system service may write to its state folder only."""
-        folder = self.config if os.access(self.config, os.W_OK) or not self.config.exists() else self.state
-        return folder / "swarms.json"
+        return (self.state if self.is_system else self.config) / "swarms.json"
 
     @property
     def accepted_settings_file(self) -> Path:
@@ -103,6 +103,7 @@ def system_places() -> Places:
         state=_service_folder("STATE_DIRECTORY", "/var/lib/potluck"),
         runtime=_service_folder("RUNTIME_DIRECTORY", "/run/potluck"),
         cache=_service_folder("CACHE_DIRECTORY", "/var/cache/potluck"),
+        is_system=True,
     )
 
 

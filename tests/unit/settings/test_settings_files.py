@@ -109,3 +109,13 @@ def test_places_follow_the_platform_and_systemd(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/other")
     assert system_places().state_file == Path("/var/lib/other/state.json")
     assert system_places().socket == Path("/run/potluck/potluckd.sock")
+
+
+def test_the_service_and_root_find_its_swarms_in_the_same_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The service may write to its state folder only, root everywhere."""
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    monkeypatch.setenv("CONFIGURATION_DIRECTORY", str(tmp_path / "etc"))
+    (tmp_path / "etc").mkdir()
+    assert system_places().swarms_file == tmp_path / "swarms.json"
