@@ -1,49 +1,77 @@
-"""Every command in the documents for users is one that the program takes, with settings that exist."""
+"""Nothing stands in the pages for users that no test does, and nothing that the program does not say."""
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from helpers.documented import CONTAINER_PAGES, ELSEWHERE, OTHERS, STORIES
+from helpers.documents import DOCS, commands
 from potluck_daemon.cli import main
-from potluck_daemon.settings.values import convert, entry_of
 
-DOCS = Path(__file__).parents[3] / "docs"
-PAGES = ("install", "first-hour", "friends", "headless", "troubleshooting", "costs-and-privacy", "earnings")
-_STANDS_FOR = {"INVITE": "potluck1:abc", "ADDRESS": "/ip4/192.0.2.1/tcp/1", "MODEL": "owner/model", "NAME": "someone"}
-
-
-def commands() -> Iterator[tuple[str, str]]:
-    """Lines to type, without what a shell does with them."""
-    for page in PAGES:
-        for line in (DOCS / f"{page}.md").read_text().splitlines():
-            found = re.match(r"    (?:sudo )?(potluck .*)", line)
-            if found:
-                yield page, found[1].partition("  #")[0].partition(" | ")[0]
+ROOT = DOCS.parent
+DONE = frozenset(chain(*STORIES.values(), CONTAINER_PAGES))
+SOURCES = ("potluck", "daemon/potluck_daemon")
+MADE = {"commands"}  # from the commands themselves
 
 
-def mentions() -> Iterator[tuple[str, str]]:
-    """Commands that a sentence names."""
-    for page in PAGES:
-        for found in re.findall(r"`(?:sudo )?potluck ([a-z]+)[^`]*`", (DOCS / f"{page}.md").read_text()):
-            yield page, found
+def pages() -> list[str]:
+    return sorted(path.stem for path in DOCS.glob("*.md") if path.stem not in MADE)
 
 
-@pytest.mark.parametrize(("page", "command"), sorted(set(commands())), ids=lambda value: value)
-def test_a_command_in_the_documents_is_understood(page: str, command: str) -> None:
-    words = [_STANDS_FOR.get(word, word) for word in shlex.split(command)[1:]]
-    name = main.top_parser().parse_args(words[:1]).command
-    args = main.parser_of(name, main.load(name)).parse_args(words[1:])
-    if words[:2] == ["config", "set"]:
-        convert(entry_of(args.key), args.value)
+@pytest.mark.parametrize("page", pages())
+def test_a_page_with_commands_is_done_by_a_test(page: str) -> None:
+    assert page in DONE | OTHERS.keys() or not commands(page)
 
 
-def test_what_sentences_name_are_commands() -> None:
-    assert {name for _, name in mentions()} <= set(main.COMMANDS)
+@pytest.mark.parametrize("page", sorted(OTHERS))
+def test_what_tests_a_page_of_another_system_names_it(page: str) -> None:
+    if (DOCS / f"{page}.md").exists():
+        assert f"{page}.md" in (ROOT / OTHERS[page]).read_text()
 
 
-def test_there_are_commands_to_check() -> None:
-    assert {"install", "first-hour", "friends", "headless"} <= {page for page, _ in commands()}
+def test_what_is_proved_elsewhere_is_on_its_page_and_the_proof_is_there() -> None:
+    for page, left in ELSEWHERE.items():
+        assert left.keys() <= set(commands(page)), page
+        for command, proof in left.items():
+            assert (ROOT / proof).exists(), (command, proof)
+            if proof.startswith("docs/"):
+                assert command in commands(Path(proof).stem)
+
+
+@pytest.mark.parametrize("page", pages())
+def test_what_sentences_name_are_commands(page: str) -> None:
+    named = re.findall(r"`(?:sudo )?potluck ([a-z]+)[^`]*`", (DOCS / f"{page}.md").read_text())
+    assert set(named) <= set(main.COMMANDS)
+
+
+@pytest.mark.parametrize("page", ["README", *sorted(DONE)])
+def test_links_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", (DOCS / f"{page}.md").read_text()):
+        assert (DOCS / target).exists(), target
+
+
+def test_the_index_has_every_page() -> None:
+    index = (DOCS / "README.md").read_text()
+    assert [page for page in pages() if page != "README" and f"({page}.md)" not in index] == []
+
+
+def symptoms() -> list[str]:
+    """What stands in double quotes at the beginning of a row."""
+    return re.findall(r'^\| "([^"]+)" \|', (DOCS / "troubleshooting.md").read_text(), re.M)
+
+
+@cache
+def said() -> str:
+    """All sources as one text, with texts that go on in the next line put together."""
+    text = "\n".join(path.read_text() for source in SOURCES for path in sorted((ROOT / source).rglob("*.py")))
+    return re.sub(r'"\s*\n?\s*f?"', "", text)
+
+
+@pytest.mark.parametrize("symptom", symptoms())
+def test_a_symptom_is_in_the_words_of_the_program(symptom: str) -> None:
+    pattern = r"[^\n]*".join(re.escape(part) for part in symptom.split("..."))
+    assert re.search(pattern, said())

@@ -1,0 +1,56 @@
+"""Where each page for users is done by a test, and where each command that cannot be done there is proved instead."""
+
+from __future__ import annotations
+
+STORIES = {
+    "alone": ("first-hour",),
+    "among friends": (
+        *("friends", "python", "gateway", "earnings", "costs-and-privacy", "install", "keys", "whose-prompts"),
+        *("troubleshooting", "uninstall"),
+    ),
+}
+"""In the order in which `tests/integration/test_documented_pages.py` does them, each story in homes of its own."""
+
+CONTAINER_PAGES = ("headless",)  # by tests/system/test_documented_server.py, under a real systemd as root
+
+OTHERS: dict[str, str] = {}  # pages about other systems, and the test that names each
+
+_PACKAGE = "tests/system/test_debian_package.py"  # installs and purges packages in a fresh Debian
+_SETUP = "tests/integration/test_engine_setup.py"  # makes an engine's environment from made wheels
+_SERVER_PACKAGE = "tests/system/test_server_package.py"  # the same for a server's, under systemd
+_WHEEL = "tests/system/test_wheel.py"  # pip, in an environment of its own
+_UPDATE = "tests/integration/test_updating.py"  # a publisher on loopback
+_LOGIN = "tests/system/test_systemd.py"  # a user's systemd
+_FRIENDS = "docs/friends.md"  # the same command
+
+ELSEWHERE: dict[str, dict[str, str]] = {
+    "first-hour": {"potluck join INVITE": _FRIENDS},
+    "install": {
+        "sudo apt install ./potluck_VERSION_amd64.deb": _PACKAGE,
+        "sh potluck-VERSION.run": _PACKAGE,
+        "potluck join INVITE": _FRIENDS,
+        "potluck setup": _SETUP,
+        "potluck setup --variant cpu": _SETUP,
+        "potluck setup --folder /mnt/big": _SETUP,
+        "potluck setup --rollback": _SETUP,
+        "potluck autostart --daemon on --app on": _LOGIN,
+        "potluck autostart --daemon off --app off": _LOGIN,
+        "potluck update --check": _UPDATE,
+        "potluck update": _UPDATE,
+        "potluck update --rollback": _UPDATE,
+    },
+    "headless": {
+        "sudo apt install ./potluck-headless_VERSION_amd64.deb": _SERVER_PACKAGE,
+        "sudo python3 -m venv /opt/potluck": _WHEEL,
+        "sudo /opt/potluck/bin/pip install './potluck-VERSION-py3-none-any.whl[engine]'": _WHEEL,
+        "sudo /opt/potluck/bin/pip install --upgrade './potluck-VERSION-py3-none-any.whl[engine]'": _WHEEL,
+        "sudo apt purge potluck-headless": _SERVER_PACKAGE,
+    },
+    "uninstall": {
+        "sudo apt purge potluck": _PACKAGE,
+        "sudo apt purge potluck-headless": _SERVER_PACKAGE,
+        "~/.local/lib/potluck/uninstall": _PACKAGE,
+        "potluck autostart --daemon off --app off": _LOGIN,
+    },
+}
+"""What needs a package manager, a user's systemd, gigabytes or a publisher, by page; and who proves it."""

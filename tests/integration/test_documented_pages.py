@@ -1,0 +1,120 @@
+"""The pages for users, done as they say: every command and program of them, with real daemons and a real swarm."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from helpers.daemon_process import scripted_game
+from helpers.documented import ELSEWHERE, STORIES
+from helpers.documents import Kind, Passage, passages
+from helpers.reader import Reader
+from potluck_daemon.control.schema import Status
+from potluck_daemon.states import State
+
+ROOT = Path(__file__).parents[2]
+CODES = {"potluck doctor": (0, 1)}  # it may find something on the machine that runs the tests
+LASTING = {"potluck top": "serving", "potluck bootstrap --port 31330": "/ip4/127.0.0.1/"}
+
+
+@dataclass
+class Story:
+    """Who does what, and what happens meanwhile. `others`: who types a command that is not the reader's own."""
+
+    me: Reader
+    others: dict[str, Reader] = field(default_factory=dict)
+    events: ExitStack = field(default_factory=ExitStack)
+
+    def read(self, page: str) -> None:
+        """Do all that a page says."""
+        printed = ""
+        for passage in passages(page):
+            if passage.kind is Kind.SHOWN:
+                assert_shown(passage, printed)
+            elif passage.kind is Kind.PYTHON:
+                printed, error = self.me.run_program(passage.text)
+                assert not error, f"{passage}\n{error}"
+            elif passage.text not in ELSEWHERE.get(page, {}):
+                printed = self.do(passage)
+
+    def do(self, passage: Passage) -> str:
+        command = passage.text
+        reader = self.others.get(command, self.me)
+        if command in LASTING:
+            reader.type_and_leave(command, LASTING[command], then_stop=command == "potluck top")
+            return ""
+        done = reader.type(command)
+        assert done.returncode in CODES.get(command, (0,)), f"{passage}\n{done.stdout}{done.stderr}"
+        self.go_on_after(command, reader)
+        return done.stdout
+
+    def go_on_after(self, command: str, reader: Reader) -> None:
+        """What a reader waits for, or starts, between two commands."""
+        if command in ("potluck join INVITE", "potluck start --demo"):
+            reader.wait_for(is_complete)
+        if command == "potluck programs always blender":
+            self.events.enter_context(scripted_game(reader.home, "blender"))
+            reader.wait_for(lambda status: status.state is State.YIELDED)
+        if command == "potluck offload":
+            self.events.close()
+        if command == "potluck ledger backup potluck-backup.tar":
+            for other in self.others.values():
+                shutil.copy(reader.home / "potluck-backup.tar", other.home)
+
+
+def is_complete(status: Status) -> bool:
+    coverage = status.swarm.coverage if status.swarm is not None else None
+    return status.state is State.SERVING and bool(coverage) and 0 not in coverage
+
+
+def assert_shown(passage: Passage, printed: str) -> None:
+    """Every line on the page begins a line of what was printed."""
+    lines = [line.strip() for line in printed.splitlines()]
+    for wanted in passage.text.splitlines():
+        assert any(line.startswith(wanted.strip()) for line in lines), f"{passage}\nprinted was:\n{printed}"
+
+
+def words() -> dict[str, str]:
+    return {
+        "MODEL": str(ROOT / "resources" / "demo-model"),
+        "bootstrap --port 31330": "bootstrap --host 127.0.0.1 --port 0",
+        "~/.local/state/potluck/engines/current/bin/python docs": f"python {ROOT}/docs",
+    }
+
+
+@pytest.fixture
+def alone() -> Iterator[Story]:
+    with Reader(words()) as me, ExitStack() as events:
+        yield Story(me, events=events)
+
+
+@pytest.fixture
+def among_friends() -> Iterator[Story]:
+    """One of the friends has the meeting point; another one serves, and reads the other pages too."""
+    known = words()
+    with Reader(known) as founder, Reader(known) as me, Reader(known) as new_machine, ExitStack() as events:
+        theirs = (
+            "potluck bootstrap --port 31330",
+            "potluck swarm create friends MODEL --bootstrap ADDRESS",
+            "potluck swarm invite friends",
+            "potluck swarm create friends2 MODEL --bootstrap ADDRESS",
+        )
+        others = dict.fromkeys(theirs, founder)
+        others["potluck ledger restore potluck-backup.tar"] = new_machine
+        yield Story(me, others, events)
+
+
+@pytest.mark.timeout(900)
+def test_a_newcomer_alone_does_what_the_pages_say(alone: Story) -> None:
+    for page in STORIES["alone"]:
+        alone.read(page)
+
+
+@pytest.mark.timeout(900)
+def test_friends_do_what_the_pages_say(among_friends: Story) -> None:
+    for page in STORIES["among friends"]:
+        among_friends.read(page)

@@ -1,0 +1,74 @@
+"""docs/headless.md under a real systemd: its commands in their order, by root and by a user."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from helpers.container import Container, missing_tool
+from helpers.documented import CONTAINER_PAGES, ELSEWHERE
+from helpers.documents import Kind, Passage, passages
+
+from potluck.protocol.invite import encode_invite, new_swarm
+
+reason = missing_tool()
+pytestmark = pytest.mark.skipif(reason is not None, reason=reason or "")
+
+SETTINGS = """
+[serve]
+checkpoint = "/opt/source/tests/golden/petals/checkpoint"
+blocks = "0:4"
+threads = 1
+"""
+PATH = "/usr/local/bin:/opt/potluck/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+INVITE = encode_invite(new_swarm("tiny", "tiny-petals", 4, revision="local"))
+CODES = {"sudo potluck doctor": (0, 1), "journalctl -u potluckd POTLUCK_STATE=error": (0, 1)}  # found, or nothing
+LASTING = ("sudo potluck top", "journalctl -u potluckd -f")
+USERS_OWN = "potluck service install"
+EDITOR = "#!/bin/sh\nprintf '[Service]\\nNice=5\\n' > $1\n"
+
+
+@pytest.fixture
+def machine() -> Iterator[Container]:
+    with Container() as made:
+        made.write("/usr/local/bin/sudo", '#!/bin/sh\nexec "$@"\n')
+        made.write("/usr/local/bin/editor", EDITOR)
+        made.output("chmod", "755", "/usr/local/bin/sudo", "/usr/local/bin/editor")
+        made.write("/etc/potluck/settings.toml", SETTINGS)
+        made.output("useradd", "--create-home", "donor")
+        made.output("loginctl", "enable-linger", "donor")  # as logged in
+        yield made
+
+
+def typed(machine: Container, command: str) -> subprocess.CompletedProcess[str]:
+    """Run it in a terminal; what ends with Ctrl-C only, until it has shown a line."""
+    if command in LASTING:
+        command = f"{command} | head -n 1"
+    shell = f"export PATH={PATH} USER=donor SYSTEMD_EDITOR=/usr/local/bin/editor; {command.replace('INVITE', INVITE)}"
+    terminal = ("script", "--quiet", "--return", "--command", f"sh -c {shlex.quote(shell)}", "/dev/null")
+    return machine.run(*terminal, user="donor" if command == USERS_OWN else None)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", CONTAINER_PAGES)
+def test_a_server_is_kept_as_the_page_says(machine: Container, page: str) -> None:
+    for passage in passages(page):
+        if passage.kind is Kind.SHELL and passage.text not in ELSEWHERE[page]:
+            done = typed(machine, passage.text)
+            assert done.returncode in CODES.get(passage.text, (0,)), f"{passage}\n{done.stdout}{done.stderr}"
+            assert_done(machine, passage, done.stdout)
+
+
+def assert_done(machine: Container, passage: Passage, said: str) -> None:
+    """What a few of the commands are there for."""
+    match passage.text:
+        case "sudo potluck status":
+            assert "tiny" in said
+        case "sudo systemctl edit potluckd":
+            assert machine.output("systemctl", "show", "potluckd", "-p", "Nice", "--value") == "5"
+        case "sudo potluck drain --within 1h":
+            assert "The daemon has ended." in said
+        case "potluck service install":
+            assert machine.output("systemctl", "--user", "is-active", "potluckd", user="donor") == "active"
