@@ -1,0 +1,129 @@
+"""The first run's step against a real daemon, whose real set-up takes small wheels from a folder, once it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before Qt is imported
+
+from helpers.own_daemon import own_daemon
+from helpers.wheel_server import lock, make_wheel
+from potluck_app import language, theme
+from potluck_app.link import DaemonLink
+from potluck_app.window import MainWindow
+from potluck_daemon.environment import interpreter, making
+from potluck_daemon.settings.places import Places
+from PySide6.QtCore import QDeadlineTimer, QLocale
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+
+PATIENCE_MS = 120_000
+SET_UP = """\
+import functools, pathlib, sys
+from potluck_daemon.environment import __main__ as program, plan
+plan.requirements_of = lambda variant: pathlib.Path({requirements!r})
+program.make_plan = functools.partial(plan.make_plan, wheels=pathlib.Path({wheels!r}))
+sys.exit(program.main())
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def application() -> QApplication:
+    made = QApplication.instance() or QApplication([])
+    assert isinstance(made, QApplication)
+    language.install(made, QLocale("en_GB"))
+    theme.choose("light")
+    return made
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the set-up will look for wheels: they lie beside it until somebody moves them there."""
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    requirements = lock(tmp_path / "cpu.txt", *(make_wheel(aside, name) for name in ("one", "two")))
+    script = SET_UP.format(requirements=str(requirements), wheels=str(tmp_path / "wheels"))
+    monkeypatch.setattr(making, "PROGRAM", (sys.executable, "-c", script))
+    monkeypatch.setattr(interpreter, "find_spec", lambda _: None)  # there is nothing to compute with yet
+    return tmp_path / "wheels"
+
+
+@pytest.fixture
+def socket(tmp_path: Path, wheels: Path) -> Iterator[Path]:
+    """Of a daemon that runs in a thread."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    parts = {"CONFIG": "config", "STATE": "state", "RUNTIME": "run", "CACHE": "cache"}
+    folders = {f"XDG_{name}_{'DIR' if name == 'RUNTIME' else 'HOME'}": tmp_path / sub for name, sub in parts.items()}
+    places = Places(*(tmp_path / sub / "potluck" for sub in parts.values()))
+    for folder in (places.config, tmp_path / "run"):
+        folder.mkdir(parents=True, mode=0o700)
+    with _daemon(places, kept | {name: str(path) for name, path in folders.items()}):
+        yield places.socket
+
+
+@contextmanager
+def _daemon(places: Places, environment: dict[str, str]) -> Iterator[None]:
+    is_up, is_over = threading.Event(), threading.Event()
+
+    async def run() -> None:
+        async with own_daemon(places, environment):
+            is_up.set()
+            await asyncio.to_thread(is_over.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),))
+    thread.start()
+    try:
+        assert is_up.wait(60)
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def shown(page: QWidget) -> list[str]:
+    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
+
+
+def press(page: QWidget, text: str) -> None:
+    def found() -> list[QPushButton]:
+        return [item for item in page.findChildren(QPushButton) if item.text() == text and item.isVisible()]
+
+    wait(found)
+    found()[0].click()
+
+
+def wait(is_so: Callable[[], object]) -> None:
+    deadline = QDeadlineTimer(PATIENCE_MS)
+    while not is_so():
+        assert not deadline.hasExpired()
+        QTest.qWait(20)
+
+
+def test_a_set_up_that_failed_says_why_is_tried_again_and_ends_well(socket: Path, wheels: Path) -> None:
+    link = DaemonLink(socket)
+    window = MainWindow(link)
+    link.status_changed.connect(window.show_status)
+    link.start()
+    window.show()
+    wait(lambda: "1 of 6" in shown(window))
+    press(window, "Continue")
+    press(window, "Fetch and install")
+    wait(lambda: "Try again" in [item.text() for item in window.findChildren(QPushButton) if item.isVisible()])
+    problem = next(said for said in shown(window) if "wheels" in said or "package" in said)
+    assert problem.endswith(".")
+    wheels.with_name("aside").rename(wheels)
+    press(window, "Try again")
+    wait(lambda: any(said.startswith("Ready. It computes on:") for said in shown(window)))
+    assert problem not in shown(window)
+    press(window, "Continue")
+    assert "Which swarm?" in shown(window)
+    link.stop()
+    window.close()
