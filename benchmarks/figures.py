@@ -660,5 +660,13 @@ FIGURES = {
             "networks:link_error",
             "largest error of the bandwidth that two servers measure over cables of 5, 20 and 80 Mbit/s; needs root",
         ),
+        Figure(
+            "update_faults",
+            "faults",
+            "lower",
+            0,
+            "updating:faults",
+            "tampered, truncated, replayed or failing updates (10): installed wrongly or left broken",
+        ),
     )
 }

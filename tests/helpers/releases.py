@@ -16,6 +16,7 @@ import site
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,15 @@ class Installation:
         """Return when no update runs any more."""
         with (self.places.state / "updates.lock").open() as file, waiting():
             fcntl.flock(file, fcntl.LOCK_SH)
+
+    def wait_noted(self, step: str, updating: subprocess.Popen[bytes]) -> None:
+        """Return when `updating` has noted that it is there, or has ended."""
+        with waiting():
+            while updating.poll() is None:
+                progress = self.notes().progress
+                if progress is not None and progress.text == step:
+                    return
+                time.sleep(0.01)
 
     def start(self) -> str:
         """Start the daemon as often as it takes, at most as often as a broken version is tried; returns its version."""

@@ -168,3 +168,35 @@ def damage(installation: Installation) -> str:
         return f"{installation.in_use()} in use, versions {left}"
     litter = [path.name for path in installation.root.glob("downloads/*") if not path.name.endswith(".part")]
     return f"left: {litter}" if litter or (installation.root / "trial.json").exists() else ""
+
+
+STEPS = (
+    "asking the publisher",
+    "fetching",
+    "unpacking",
+    "letting open sessions end",
+    "starting the new version",
+    "watching the new version",
+)
+
+
+def harm_of_power_cut(step: str, installation: Installation, releases: Path) -> str:
+    """Everything is killed when an update is there, and started again; what is wrong after that. Ends with OLD."""
+    with world_of(installation, releases) as world:
+        world.offer(world.good())
+        waits = {"asking the publisher": MANIFEST, "fetching": _FILE}
+        if step in waits:
+            world.server.answers[waits[step]] = update_server.hangs
+        updating = installation.begin("update")
+        installation.wait_noted(step, updating)
+        installation.cut_power()
+        updating.wait()
+        world.server.answers.clear()
+        version = installation.start()
+        if version not in (OLD, NEW) or version != installation.in_use():
+            return f"{version} runs, {installation.in_use()} is in use"
+        done = installation.command("update")
+        if done.returncode != 0 or installation.running() != NEW:
+            return f"not to be updated any more: {done.stderr}"
+    installation.command("update", "--rollback")
+    return "" if installation.running() == OLD else "no way back"

@@ -159,6 +159,7 @@ def _roll_back(versions: Versions | None, places: Places, told: Callable[[str, i
     successor = _successor(places)
     was_running = successor.drain()
     old = versions.roll_back()
+    versions.tidy()
     if was_running:
         successor.start(versions.root / "current")
     return Updated(old, None, False)
