@@ -148,6 +148,7 @@ class StepStream:
         self._calls = calls
         self._peer = peer
         self._stream = stream
+        self._takes_brief = False
 
     async def exchange(self, request: StepRequest) -> StepReply | None:
         """Send a step and wait for its answer; None if the server ended the stream instead.
@@ -156,7 +157,7 @@ class StepStream:
             RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
         """
         assert request.hidden is not None
-        pieces = wire.encode_step(request)
+        pieces = wire.encode_step(request, brief=self._takes_brief)
         sending = self._stream.send(*pieces)
         try:
             if sum(map(len, pieces)) <= _SMALL_BYTES:
@@ -169,7 +170,11 @@ class StepStream:
             body = await self._stream.receive(timeout_s=self._calls.silence_before_ping_s)
         except TimeoutError:
             body = await self._calls.patiently(self._peer, self._stream.receive(), is_late=True)
-        return None if body is None else wire.decode_step_reply(body, like=tuple(request.hidden.shape))
+        if body is None:
+            return None
+        reply = wire.decode_step_reply(body, like=tuple(request.hidden.shape))
+        self._takes_brief = self._takes_brief or reply.timing.takes_brief
+        return reply
 
     async def _last_word(self) -> RemoteError | None:
         """What the server said before it closed the stream, between two steps."""

@@ -69,6 +69,7 @@ class Timing:
     is_leaving: bool = False  # the server leaves on purpose before long and will end its sessions
     tab: bytes | None = None  # name of the tab to sign receipts for; told once
     countersigned: bytes | None = None  # the last receipt that the server booked; told once
+    takes_brief: bool = False  # the server reads later steps of this stream in the brief form; told once
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ class StepRequest:
     pushed: bool = False
     pusher: Caller | None = None  # of a push only: what the pushing server says of itself
     receipt: bytes | None = None  # for the steps before, see protocol.receipts
+    is_brief: bool = False  # it came in the brief form, and so may the answer
 
 
 @dataclass(frozen=True, slots=True)

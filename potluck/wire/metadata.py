@@ -137,6 +137,8 @@ def pack_timing(timing: Timing) -> bytes:
         ours["tab"] = timing.tab
     if timing.countersigned is not None:
         ours["countersigned"] = timing.countersigned
+    if timing.takes_brief:
+        ours["brief"] = True
     return pack({OURS: ours}) if ours else b""
 
 
@@ -152,6 +154,7 @@ def read_timing(envelope: Envelope) -> Timing:
         is_leaving=ours.get("leaving") is True,
         tab=blob(ours, "tab", TAB_BYTES),
         countersigned=blob(ours, "countersigned", COUNTERSIGNED_BYTES),
+        takes_brief=ours.get("brief") is True,
     )
 
 

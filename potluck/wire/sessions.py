@@ -16,6 +16,7 @@ from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import Caller, NextServer, SessionOpening, StepReply, StepRequest
 from potluck.protocol.receipts import RECEIPT_BYTES
+from potluck.wire.brief import is_brief, read_brief_answer, read_brief_step, write_brief_answer, write_brief_step
 from potluck.wire.envelopes import Envelope, RawTensor, read_envelope, write_envelope
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.hidden import read_hidden, read_prompts, read_request
@@ -51,13 +52,18 @@ _NOBODY: Final = Caller()
 _PEER_ID: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{8,128}")
 
 
-def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
+def encode_step(request: StepRequest, *, brief: bool = False) -> tuple[Buffer, ...]:
     """Pieces of one step; `hidden` None gives the closing message, which is empty.
 
     Only the opening message names blocks: servers ignore them afterwards.
+
+    Args:
+        brief: use the brief form where that is possible; the server said that it reads it.
     """
     if request.hidden is None:
         return (b"",)
+    if brief and (pieces := write_brief_step(request)) is not None:
+        return pieces
     opening = request.opening
     uid = block_uids(opening.prefix, opening.span) if opening else ""
     return write_envelope(Envelope(uid, _step_tensors(request), pack(_step_metadata(request))))
@@ -77,8 +83,10 @@ def encode_push(request: StepRequest, *, prefix: str, span: Span) -> bytes:
     return join_unary(write_envelope(Envelope(uid, _step_tensors(request), pack(metadata))))
 
 
-def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
-    """Pieces of the answer to one step."""
+def encode_step_reply(reply: StepReply, *, brief: bool = False) -> tuple[Buffer, ...]:
+    """Pieces of the answer to one step, in the brief form where that is asked for and possible."""
+    if brief and (pieces := write_brief_answer(reply)) is not None:
+        return pieces
     return write_envelope(Envelope("", [to_raw(reply.hidden)], pack_timing(reply.timing)))
 
 
@@ -94,6 +102,8 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
     Raises:
         RemoteError: BAD_REQUEST or TOO_LONG.
     """
+    if not first and is_brief(body):
+        return read_brief_step(body, limits)
     envelope = read_request(body, limits)
     metadata = read_metadata(envelope)
     if first:
@@ -118,6 +128,8 @@ def decode_push(body: Buffer, *, limits: Limits) -> StepRequest:
 @refusing(Code.BAD_REPLY)
 def decode_step_reply(body: Buffer, *, like: tuple[int, ...]) -> StepReply:
     """Read an answer whose hidden states must have the shape `like`; raises RemoteError BAD_REPLY."""
+    if is_brief(body):
+        return read_brief_answer(body, like)
     envelope = read_envelope(body)
     if len(envelope.tensors) != 1:
         raise WireError(f"an answer of {len(envelope.tensors)} tensors, expected one")

@@ -84,9 +84,7 @@ def float_tensor(raw: RawTensor, shape: tuple[int | None, ...]) -> Tensor:
     if dtype is None:
         raise WireError(f"expected floats, not {raw.dtype!r}")
     size = raw.size
-    if len(size) != len(shape) or any(
-        want is not None and have != want for have, want in zip(size, shape, strict=True)
-    ):
+    if size != shape and not _fits(size, shape):
         raise WireError(f"a tensor of shape {list(size)}, expected {_spell(shape)}")
     tensor = _decode_floats(raw, dtype).view(size)
     if tensor.dtype is torch.float64:
@@ -161,6 +159,10 @@ def _owned(buffer: Buffer) -> bytearray:
 def _is_finite(tensor: Tensor) -> bool:
     """A finite sum has only finite terms; a sum that merely overflowed gets the slower look at each value."""
     return math.isfinite(tensor.sum().item()) or bool(torch.isfinite(tensor).all())
+
+
+def _fits(size: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+    return len(size) == len(shape) and all(want in (None, have) for have, want in zip(size, shape, strict=True))
 
 
 def _spell(shape: tuple[int | None, ...]) -> str:

@@ -60,6 +60,7 @@ class BlockServer:
     on_call: Callable[[BlockServer, object], None] = lambda server, request: None
     delay_s: Callable[[BlockServer], float] = lambda server: 0.0  # of the present step
     is_leaving: bool = False  # what it tells its clients
+    takes_brief: bool = True  # likewise; a server of another kind, or an older one, does not
     quotes: list[QuoteRequest] = field(default_factory=list)  # that were asked for
     on_quote: Callable[[BlockServer], Quote] = lambda server: Quote(0, 0.0, 0.0, 100_000)  # may raise
     digests: tuple[str, ...] | None = None  # announced instead of the true ones
@@ -162,8 +163,10 @@ class BlockServer:
                 cache.reorder(request.hypo_ids)
             with torch.inference_mode():
                 output = blocks.forward(request.hidden, cache, request.prompts)
-            timing = Timing(compute_ms=0.5, is_leaving=self.is_leaving)
-            await stream.send(*wire.encode_step_reply(StepReply(self.tamper(output), timing)))
+            takes_brief = self.takes_brief and request.opening is not None
+            timing = Timing(compute_ms=0.5, is_leaving=self.is_leaving, takes_brief=takes_brief)
+            reply = StepReply(self.tamper(output), timing)
+            await stream.send(*wire.encode_step_reply(reply, brief=request.is_brief))
 
     async def _quote(self, body: bytes, peer: PeerId) -> bytes:
         self.quotes.append(wire.decode_quote_request(body, limits=self._limits))

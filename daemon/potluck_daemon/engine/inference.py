@@ -257,11 +257,12 @@ class _ServedSession:
             compute_ms=step.compute_s * 1e3,
             cache_tokens_left=serving.free_tokens,
             is_leaving=serving.admission.is_leaving(step.memory.span),
+            takes_brief=request.opening is not None,
         )
         if serving.tabs is not None and self._tab is not None:
             serving.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
             timing = serving.tabs.say(self._tab, timing)
-        self._send(encode_step_reply(StepReply(step.result(), timing)))
+        self._send(encode_step_reply(StepReply(step.result(), timing), brief=request.is_brief))
         self._advance()
 
     def _send(self, pieces: tuple[Buffer, ...]) -> None:
