@@ -133,10 +133,19 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
-        check_address(newurl)
-        if _is_loopback(urlsplit(newurl).hostname or "") and not _is_loopback(urlsplit(req.full_url).hostname or ""):
-            raise UsageError("the server of updates leads to this machine itself", hint="see the setting updates.url")
+        try:
+            _check_redirect(req.full_url, newurl)
+        except UsageError:
+            fp.close()
+            raise
         return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _check_redirect(url: str, newurl: str) -> None:
+    """Raises UsageError."""
+    check_address(newurl)
+    if _is_loopback(urlsplit(newurl).hostname or "") and not _is_loopback(urlsplit(url).hostname or ""):
+        raise UsageError("the server of updates leads to this machine itself", hint="see the setting updates.url")
 
 
 def _open(url: str, start: int) -> Any:

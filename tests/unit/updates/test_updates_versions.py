@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,3 +123,58 @@ def test_an_installation_of_another_tool_is_none_of_ours(versions: Versions, tmp
     found = own_versions(str(versions.root / "current"))
     assert found is not None
     assert found.root == versions.root
+
+
+class _PowerCut(BaseException):
+    """Nothing of this process happens after it."""
+
+
+def cut_power_at(call: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the `call`th of those that change what is on the disk."""
+    left = [call]
+    for name in ("replace", "symlink", "unlink", "fsync", "rmdir"):
+        real = getattr(os, name)
+
+        def counted(*arguments: object, real: Callable[..., object] = real, **more: object) -> object:
+            left[0] -= 1
+            if left[0] == 0:
+                raise _PowerCut
+            return real(*arguments, **more)
+
+        monkeypatch.setattr(os, name, counted)
+
+
+@pytest.mark.parametrize("call", range(1, 40))
+def test_whenever_the_power_goes_one_complete_version_is_in_use_and_updates_go_on(
+    versions: Versions, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    (versions.folder("0.0.9") / "bin").mkdir(parents=True)
+    with monkeypatch.context() as patch, contextlib.suppress(_PowerCut):
+        cut_power_at(call, patch)
+        switch("0.2.0", versions, Successor(versions), ignore)
+    assert versions.note_start()
+    version = versions.current()
+    assert (versions.folder(version) / "bin" / "potluckd").exists()
+    assert version in ("0.1.0", "0.2.0")
+    versions.end_trial()
+    if version == "0.1.0":  # what was unpacked was not in use yet, and is fetched again
+        (versions.folder("0.2.0") / "bin").mkdir(parents=True)
+        (versions.folder("0.2.0") / "bin" / "potluckd").touch()
+        switch("0.2.0", versions, Successor(versions), ignore)
+    assert (versions.current(), versions.trial()) == ("0.2.0", None)
+
+
+@pytest.mark.parametrize("call", range(1, 20))
+def test_whenever_the_power_goes_on_the_way_back_a_version_that_fails_is_left(
+    versions: Versions, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    class CutSoon(Successor):
+        def end(self) -> None:  # the way back begins
+            cut_power_at(call, patch)
+
+    with monkeypatch.context() as patch, contextlib.suppress(_PowerCut, PotluckError):
+        switch("0.2.0", versions, CutSoon(versions, comes_up=False), ignore)
+    for _ in range(4):  # starts of a version that fails at once
+        versions.note_start()
+    assert versions.current() == "0.1.0"
+    assert (versions.folder("0.1.0") / "bin" / "potluckd").exists()
