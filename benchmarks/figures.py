@@ -661,6 +661,48 @@ FIGURES = {
             "largest error of the bandwidth that two servers measure over cables of 5, 20 and 80 Mbit/s; needs root",
         ),
         Figure(
+            "install_steps",
+            "commands",
+            "lower",
+            2,
+            "installing:steps",
+            "commands from the package file and an invite to serving, in fresh Debians (all three ways in soak); "
+            "needs root",
+        ),
+        Figure(
+            "package_size_headless",
+            "MB",
+            "lower",
+            30,
+            "installing:headless_size",
+            "the package for servers, without torch",
+        ),
+        Figure(
+            "package_size_app",
+            "MB",
+            "lower",
+            130,
+            "installing:app_size",
+            "the larger one of those with the app, without torch",
+        ),
+        Figure(
+            "install_time",
+            "s",
+            "lower",
+            120,
+            "installing:seconds",
+            "from a fresh Debian 12 to serving the demo model, on the processor, torch and its company in a local "
+            "folder; needs root",
+        ),
+        Figure(
+            "remove_leftovers",
+            "traces",
+            "lower",
+            0,
+            "installing:leftovers",
+            "files, units, users and processes left after serving and a purge (all three ways in soak); needs root",
+        ),
+        Figure(
             "update_faults",
             "faults",
             "lower",

@@ -108,11 +108,11 @@ def _control_files(package: Package, root: Path, control: Path) -> None:
     (control / "control").write_text(text)
     (control / "md5sums").write_text("".join(_sums(root)))
     for script in ("postinst", "prerm", "postrm", "templates"):
-        source = _HERE / f"{package.name}.{script}"
-        if source.exists():
-            target = control / script
-            target.write_bytes(source.read_bytes())
-            target.chmod(0o644 if script == "templates" else 0o755)
+        for source in (_HERE / script, _HERE / f"{package.name}.{script}"):  # of both, or of one
+            if source.exists():
+                target = control / script
+                target.write_bytes(source.read_bytes())
+                target.chmod(0o644 if script == "templates" else 0o755)
 
 
 def _sums(root: Path) -> list[str]:

@@ -23,7 +23,7 @@ from tests.helpers.debian import CACHE, REPOSITORY, Debian
 
 NEWER = "0.99.0"
 INVITE = encode_invite(new_swarm("friends", DEMO_MODEL, num_blocks_of(resource(DEMO_MODEL)), revision="local"))
-FROM_FOLDER = {"UV_FIND_LINKS": "/wheels", "UV_NO_INDEX": "1"}  # instead of the network, for `potluck join`
+FROM_FOLDER = {"UV_FIND_LINKS": "/wheels", "UV_OFFLINE": "1"}  # instead of the network, for `potluck join`
 SERVING = '"state": "serving"'
 _PYTHON = Path("/opt/python3.11")
 # Where others keep notes about what happened, which a removal does not undo.
@@ -64,6 +64,14 @@ def fresh_debian(packages: Path, suite: str = "bookworm", *, is_booted: bool = T
     """With this machine's network, the folder of packages, the engine's wheels, and a Python 3.11 of nobody's."""
     binds = {"/packages": packages, "/wheels": engine_wheels(), str(_PYTHON): Path(sys.base_prefix)}
     return Debian(suite, is_booted, has_network=True, binds=binds)
+
+
+def get_ready(machine: Debian, *, needs_xz: bool = False) -> None:
+    """A list of what there is to install, and an ordinary user, alice."""
+    machine.output("apt-get", "update", "-qq")
+    if needs_xz:  # the `.run` file brings nothing of Debian's
+        install(machine, "xz-utils", "ca-certificates")
+    machine.add_user("alice")
 
 
 def install(machine: Debian, *packages: str | Path) -> None:
@@ -151,3 +159,11 @@ def answer(machine: Debian, package: str, **answers: bool) -> None:
 
 def purge(machine: Debian, package: str) -> None:
     machine.output("apt-get", "purge", "-y", "-qq", package, environment={"DEBIAN_FRONTEND": "noninteractive"})
+
+
+def remove_all(machine: Debian, target: str, user: str) -> None:
+    """As the last thing that the owner of a machine does with Potluck; nothing is asked, nothing is kept."""
+    if target == "run":
+        machine.output(f"/home/{user}/.local/lib/potluck/uninstall", "--purge", user=user)
+    else:
+        purge(machine, target)

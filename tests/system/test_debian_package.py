@@ -1,90 +1,137 @@
-"""The Debian package, in a fresh Debian 12: installed, set up by an ordinary user, serving, purged without a trace."""
+"""The packages in fresh Debians, mostly without a running systemd, and on the Python of each: 3.11 and 3.13."""
 
 from __future__ import annotations
 
-import subprocess
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from installer.linux.deb import PACKAGES, build_deb
-from tests.helpers.container import REPOSITORY, ROOT, make_root, missing_tool
+from tests.helpers import installing
+from tests.helpers.debian import PYTHONS, Debian, missing_tool
 
-pytestmark = pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool()))
+pytestmark = [
+    pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
+    pytest.mark.timeout(900),
+]
 
-SCRIPT = r"""
-set -eu
-passed="/tmp /proc /home /var/log /var/cache/apt /var/lib/apt /var/lib/dpkg /var/cache/debconf /var/cache/ldconfig"
-snapshot() { find / -xdev -print | grep -vE "^($(echo $passed | tr ' ' '|'))(/|$)" | sort; }
-apt-get update -qq
-apt-get install -y -qq openssl ca-certificates >/dev/null 2>&1
-useradd --create-home alice
-snapshot >/tmp/before
-apt-get install -y -qq /packages/*.deb >/dev/null 2>&1
-as_alice() { (cd /home/alice && runuser -u alice -- env HOME=/home/alice "$@"); }
-as_alice potluck --version
-as_alice potluck setup --wheels /wheels >/tmp/setup.log || { cat /tmp/setup.log; exit 1; }
-tail -1 /tmp/setup.log
-as_alice potluck start --demo >/dev/null
-for _ in $(seq 120); do as_alice potluck status --json | grep -q '"state": "serving"' && break; sleep 1; done
-as_alice potluck generate "Count from 7 to 18:"
-as_alice potluck stop
-apt-get purge -y -qq potluck-headless >/dev/null 2>&1
-snapshot >/tmp/after
-echo "left:"; comm -13 /tmp/before /tmp/after
-getent passwd potluck && exit 1
-echo purged
-"""
+PYTHON = "/opt/python3.11"
+needs_3_11 = pytest.mark.skipif(
+    sys.version_info[:2] != (3, 11), reason="there is a build of torch for Python 3.11 only"
+)
+ALICE = ("potluck", "status", "--json")
 
 
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `potluck setup` takes, fetched as pip is configured here."""
-    folder = tmp_path_factory.mktemp("wheels")
-    folder.chmod(0o755)  # an ordinary user reads it
-    locked = REPOSITORY / "resources" / "engine" / "cpu.txt"
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "-q",
-        "--no-deps",
-        "--require-hashes",
-        "-r",
-        locked,
-        "-d",
-        folder,
-    ]
-    subprocess.run(command, check=True)
-    return folder
+@pytest.fixture(params=PYTHONS)
+def machine(request: pytest.FixtureRequest, packages: Path) -> Iterator[Debian]:
+    with installing.fresh_debian(packages, request.param, is_booted=False) as made:
+        installing.get_ready(made)
+        yield made
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    (headless,) = (package for package in PACKAGES if not package.has_app)
-    return build_deb(headless, tmp_path_factory.mktemp("packages"))
+@needs_3_11
+def test_a_server_s_package_serves_without_systemd_and_leaves_nothing(machine: Debian, headless: Path) -> None:
+    installing.install_needs(machine, headless)
+    before = installing.snapshot(machine)
+    installing.install(machine, installing.placed(headless))
+    assert machine.output("potluck", "--version", user="alice").startswith("potluck ")
+    if machine.suite == "trixie":
+        is_told_what_is_missing(machine)
+        set_up_with_another_python(machine)
+    else:
+        said = machine.output("potluck", "setup", "--wheels", "/wheels", user="alice")
+        assert "ready: the engine computes on cpu" in said
+    machine.output("potluck", "start", "--demo", user="alice")
+    machine.wait_until(*ALICE, user="alice", says=installing.SERVING)
+    said = machine.output("potluck", "generate", "Count from 7 to 18:", user="alice")
+    assert " 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in said
+    daemon = machine.output("pgrep", "-f", "^[^ ]*python.* -m potluck_daemon.cli.daemon")
+    running = machine.output("readlink", "-f", f"/proc/{daemon}/exe")
+    assert running.endswith(f"python{PYTHONS[machine.suite]}")
+    machine.output("potluck", "stop", user="alice")
+    installing.purge(machine, "potluck-headless")
+    assert installing.left_behind(before, installing.snapshot(machine)) == []
 
 
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="Debian 12 has Python 3.11, and so must be the wheels")
-@pytest.mark.timeout(1200)
-def test_a_package_serves_after_its_set_up_and_leaves_nothing(package: Path, wheels: Path) -> None:
-    make_root()
-    done = subprocess.run(
-        [
-            *("systemd-nspawn", "--quiet", f"--directory={ROOT}", "--register=no", "--keep-unit", "--volatile=overlay"),
-            *("--console=pipe", f"--bind-ro={package.parent}:/packages", f"--bind-ro={wheels}:/wheels"),
-            *("--resolv-conf=replace-host", "--machine=potluck-package"),
-            *("bash", "-c", SCRIPT),
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "ready: the engine computes on cpu" in done.stdout
-    assert " 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in done.stdout
-    assert done.stdout.rstrip().endswith("left:\npurged"), done.stdout
-    assert package.stat().st_size < 30e6
+def is_told_what_is_missing(machine: Debian) -> None:
+    """No build of torch is listed for Python 3.13 yet."""
+    for command in (("potluck", "setup", "--check"), ("potluck", "setup", "--wheels", "/wheels")):
+        done = machine.run(*command, user="alice")
+        assert done.returncode == 1
+        assert "no torch of variant cpu for Python 3.13" in done.stdout + done.stderr
+        assert "Python 3.11" in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def set_up_with_another_python(machine: Debian) -> None:
+    """The engine may have another Python than the daemon: the one that `potluck setup` was run with."""
+    machine.write("/etc/ld.so.conf.d/python.conf", f"{PYTHON}/lib\n")
+    machine.output("ldconfig")
+    packages = {"PYTHONPATH": "/usr/lib/potluck/lib/python3/site-packages", "POTLUCK_UV": "/usr/lib/potluck/bin/uv"}
+    command = (f"{PYTHON}/bin/python3.11", "-m", "potluck_daemon.cli.main", "setup", "--wheels", "/wheels")
+    assert "ready: the engine computes on cpu" in machine.output(*command, user="alice", environment=packages)
+
+
+def test_a_desktop_s_package_brings_an_app_that_starts_and_leaves_nothing(machine: Debian, desktop: Path) -> None:
+    installing.install_needs(machine, desktop)
+    before = installing.snapshot(machine)
+    installing.install(machine, installing.placed(desktop))
+    qt = "/usr/lib/potluck/lib/python3/site-packages/PySide6/Qt/plugins/platforms"
+    assert "not found" not in machine.output("sh", "-c", f"ldd {qt}/libqxcb.so {qt}/libqoffscreen.so")
+    installing.install(machine, "xvfb", "xauth", "xdotool", "desktop-file-utils", "appstream", "man-db")
+    is_known_to_the_desktop(machine)
+    is_known_to_shells_and_manuals(machine)
+    its_app_shows_a_window(machine)
+    installing.purge(machine, "potluck")
+    tools = set(installing.left_behind(before, installing.snapshot(machine)))
+    assert not [line for line in tools if "potluck" in line.lower() or "PySide6" in line]
+
+
+def is_known_to_the_desktop(machine: Debian) -> None:
+    machine.output("desktop-file-validate", "/usr/share/applications/potluck.desktop")
+    said = machine.output("appstreamcli", "validate", "--no-net", "/usr/share/metainfo/potluck.metainfo.xml")
+    assert "successful" in said
+    assert "<svg" in machine.output("cat", "/usr/share/icons/hicolor/scalable/apps/potluck.svg")
+    unit = machine.output("cat", "/usr/lib/systemd/user/potluckd.service")
+    assert "ExecStart=/usr/bin/potluckd\n" in unit
+    said = machine.run("systemd-analyze", "--user", "verify", "--man=no", "/usr/lib/systemd/user/potluckd.service")
+    assert "potluckd" not in said.stderr
+
+
+def is_known_to_shells_and_manuals(machine: Debian) -> None:
+    for page in ("potluck", "potluckd"):
+        assert page.upper() in machine.output("sh", "-c", f"zcat /usr/share/man/man[18]/{page}.[18].gz").upper()
+        assert machine.output("man", "-w", page).endswith(".gz")
+    script = "source /usr/share/bash-completion/completions/potluck && complete -p potluck"
+    assert "potluck" in machine.output("bash", "-c", script)
+
+
+def its_app_shows_a_window(machine: Debian) -> None:
+    """On a virtual screen, with the pictures and the plug-ins that the package brings; it ends when it is told to."""
+    script = """
+        potluck-app >app.log 2>&1 & app=$!
+        window=$(timeout 90 xdotool search --sync --onlyvisible --name Potluck | head -1)
+        kill -TERM $app
+        wait $app
+        echo "window=$window ended=$?"
+        cat app.log"""
+    said = machine.output("xvfb-run", "-a", "sh", "-c", script, user="alice")
+    assert re.search(r"window=\d+ ended=0", said), said
+
+
+@needs_3_11
+def test_a_desktop_s_user_serves_after_two_commands_and_a_purge_ends_what_runs(packages: Path, desktop: Path) -> None:
+    with installing.fresh_debian(packages) as machine:
+        installing.get_ready(machine)
+        installing.install_needs(machine, desktop)
+        before = installing.snapshot(machine)
+        way = installing.by_package(desktop, "alice")
+        installing.walk(machine, way)
+        assert len(way.commands) == 2
+        asked = ("systemctl", "--user", "is-enabled", "potluckd")
+        assert machine.run(*asked, user="alice").stdout.strip() == "disabled"
+        assert machine.output("systemctl", "--user", "is-active", "potluckd", user="alice") == "active"
+        installing.purge(machine, "potluck")
+        assert installing.left_behind(before, installing.snapshot(machine)) == []

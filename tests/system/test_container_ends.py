@@ -1,0 +1,42 @@
+"""Tests that are interrupted leave no container behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from tests.helpers.debian import REPOSITORY, make_root, missing_tool
+
+pytestmark = pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool()))
+
+TEST = """
+import time
+from tests.helpers.debian import Debian
+with Debian(is_booted=%s) as machine:
+    print(machine.name, flush=True)
+    time.sleep(600)
+"""
+
+
+def processes_of(name: str) -> list[psutil.Process]:
+    """The container's manager and all below it."""
+    managers = [p for p in psutil.process_iter(["cmdline"]) if f"--machine={name}" in (p.info["cmdline"] or ())]
+    return managers + [child for manager in managers for child in manager.children(recursive=True)]
+
+
+@pytest.mark.parametrize("is_booted", [True, False])
+def test_a_killed_test_takes_its_container_along(is_booted: bool) -> None:
+    make_root("bookworm")
+    test = subprocess.Popen([sys.executable, "-c", TEST % is_booted], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    assert test.stdout is not None
+    name = test.stdout.readline().strip()
+    began = processes_of(name)
+    assert len(began) > 1
+    test.kill()
+    test.wait()
+    test.stdout.close()
+    _, alive = psutil.wait_procs(began, timeout=60)
+    assert not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]

@@ -1,0 +1,64 @@
+"""Two builds of the same source are equal to the last byte, wherever and whenever they are made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from installer.tree import build_epoch, product_version
+from tests.helpers import installing
+from tests.helpers.debian import REPOSITORY
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed"),
+    pytest.mark.timeout(900),
+]
+PARTS = ("potluck", "daemon", "app", "resources", "installer")
+FILES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
+UNTIDY = shutil.ignore_patterns("__pycache__", "*_cache")
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source without its history, in another folder, with other times and permissions."""
+    folder = tmp_path_factory.mktemp("a source elsewhere")
+    for part in PARTS:
+        shutil.copytree(REPOSITORY / part, folder / part, ignore=UNTIDY, copy_function=shutil.copyfile)
+    for file in FILES:
+        shutil.copyfile(REPOSITORY / file, folder / file)
+    return folder
+
+
+def test_a_build_has_the_time_of_the_last_commit_and_the_version_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1234567890")
+    assert build_epoch() == 1234567890
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert build_epoch() > 1234567890
+    monkeypatch.setenv("POTLUCK_VERSION", installing.NEWER)
+    assert product_version() == installing.NEWER
+
+
+@pytest.mark.parametrize("target", ["headless", "desktop", "run_file"])
+def test_two_builds_are_equal(target: str, request: pytest.FixtureRequest, elsewhere: Path, tmp_path: Path) -> None:
+    first: Path = request.getfixturevalue(target)
+    name = {"headless": "potluck-headless", "desktop": "potluck", "run_file": "run"}[target]
+    paths = os.pathsep.join(str(elsewhere / part) for part in ("", "daemon", "app"))
+    settings = {"PYTHONPATH": paths, "SOURCE_DATE_EPOCH": str(build_epoch()), "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+    done = subprocess.run(
+        [sys.executable, "-m", "installer", name, "--out", tmp_path],
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **settings},
+        umask=0o077,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["sha256"] == hashlib.sha256(first.read_bytes()).hexdigest()

@@ -1,0 +1,128 @@
+"""The package for servers in a booted Debian 12, told in order: two commands, serving, upgraded, removed, purged."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from installer.tree import product_version
+from tests.helpers import installing
+from tests.helpers.debian import Debian, missing_tool
+
+pytestmark = [
+    pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
+    pytest.mark.timeout(900),
+]
+
+MAX_EXPOSURE = 2.0
+STATE = "/var/lib/potluck"
+KEPT = (f"{STATE}/identity.key", f"{STATE}/ledger.sqlite", f"{STATE}/swarms.json", "/etc/potluck/settings.toml")
+
+
+@pytest.fixture(scope="module")
+def machine(packages: Path, headless: Path) -> Iterator[Debian]:
+    with installing.fresh_debian(packages) as made:
+        installing.get_ready(made)
+        installing.install_needs(made, headless)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def before(machine: Debian) -> frozenset[str]:
+    return installing.snapshot(machine)
+
+
+def show(machine: Debian, name: str) -> str:
+    return machine.output("systemctl", "show", "potluckd", "-p", name, "--value")
+
+
+def status(machine: Debian) -> dict[str, object]:
+    said = machine.wait_until("potluck", "status", "--json", says=installing.SERVING)
+    found: dict[str, object] = json.loads(said)
+    return found
+
+
+def sums(machine: Debian, *paths: str) -> str:
+    return machine.output("sha256sum", *paths)
+
+
+def test_the_package_alone_starts_nothing(machine: Debian, before: frozenset[str], headless: Path) -> None:
+    installing.install(machine, installing.placed(headless))
+    assert machine.run("systemctl", "is-enabled", "potluckd").stdout.strip() == "disabled"
+    assert machine.run("systemctl", "is-active", "potluckd").stdout.strip() == "inactive"
+    assert machine.run("pgrep", "-f", "[p]otluckd").stdout == ""
+
+
+def test_after_joining_the_service_serves_as_its_own_user(machine: Debian, headless: Path) -> None:
+    installing.walk(machine, installing.by_package(headless, user=None))
+    assert show(machine, "ActiveState") == "active"
+    assert machine.output("ps", "-o", "user=", "-p", show(machine, "MainPID")) == "potluck"
+    assert "serving" in machine.output("potluck", "status").lower()
+    answer = machine.output("potluck", "generate", "--swarm", installing.INVITE, "Count from 7 to 18:")
+    assert " 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in answer
+
+
+def test_its_sandbox_is_tight(machine: Debian) -> None:
+    said = machine.output("systemd-analyze", "security", "potluckd", "--no-pager")
+    found = re.search(r"Overall exposure level .*: ([\d.]+)", said)
+    assert found is not None
+    assert float(found[1]) <= MAX_EXPOSURE
+
+
+def test_an_upgrade_drains_the_old_version_and_keeps_everything(machine: Debian, newer_headless: Path) -> None:
+    machine.output("potluck", "config", "set", "yield.reserve_mb", "512")
+    old, main, kept = status(machine), show(machine, "MainPID"), sums(machine, *KEPT[:1], *KEPT[2:])
+    installing.install(machine, installing.placed(newer_headless))
+    new = status(machine)
+    assert (old["version"], new["version"]) == (product_version(), installing.NEWER)
+    assert new["swarm"]["peer_id"] == old["swarm"]["peer_id"]  # type: ignore[index]
+    assert sums(machine, *KEPT[:1], *KEPT[2:]) == kept
+    assert show(machine, "MainPID") not in ("0", main)
+    assert show(machine, "NRestarts") == "0"
+    said = machine.output("journalctl", "-u", "potluckd", "--no-pager", "-o", "cat", f"_PID={main}", "-n", "20")
+    assert "daemon ended" in said
+    assert machine.run("systemctl", "is-enabled", "potluckd").stdout.strip() == "disabled"
+
+
+def test_an_older_version_is_refused_and_nothing_is_disturbed(machine: Debian, headless: Path) -> None:
+    main = show(machine, "MainPID")
+    done = machine.run("apt-get", "install", "-y", "-qq", installing.placed(headless))
+    assert done.returncode != 0
+    assert "downgraded" in done.stdout + done.stderr
+    assert show(machine, "MainPID") == main
+
+
+def test_removed_it_stops_and_keeps_what_is_its_owners(machine: Debian) -> None:
+    machine.output("systemctl", "enable", "--quiet", "potluckd")
+    machine.output("apt-get", "remove", "-y", "-qq", "potluck-headless")
+    assert machine.run("pgrep", "-u", "potluck").stdout == ""
+    assert machine.run("systemctl", "cat", "potluckd").returncode != 0
+    assert machine.run("find", "/etc/systemd", "-iname", "*potluck*").stdout == ""
+    sums(machine, *KEPT)
+
+
+@pytest.mark.parametrize("keep_models", [True, False])
+@pytest.mark.parametrize("keep_identity", [True, False])
+def test_a_purge_keeps_what_was_asked_for(
+    machine: Debian, before: frozenset[str], newer_headless: Path, keep_models: bool, keep_identity: bool
+) -> None:
+    installing.install(machine, installing.placed(newer_headless))
+    machine.output("potluck", "start")
+    machine.output(
+        "sh", "-c", "mkdir -p /var/cache/potluck/huggingface && echo x > /var/cache/potluck/huggingface/model"
+    )
+    machine.wait_until("ls", STATE, says="identity.key")
+    installing.answer(machine, "potluck-headless", keep_models=keep_models, keep_identity=keep_identity)
+    installing.purge(machine, "potluck-headless")
+    assert machine.run("test", "-e", "/var/cache/potluck/huggingface/model").returncode == (0 if keep_models else 1)
+    assert machine.run("test", "-s", f"{STATE}/identity.key").returncode == (0 if keep_identity else 1)
+    assert machine.run("test", "-s", f"{STATE}/ledger.sqlite").returncode == (0 if keep_identity else 1)
+    left = installing.left_behind(before, installing.snapshot(machine))
+    kept = [line for line in left if not re.search(r"/(var/cache|var/lib)/potluck|^user potluck", line)]
+    assert kept == []
+    if not keep_models and not keep_identity:
+        assert left == []
