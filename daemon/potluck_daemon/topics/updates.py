@@ -176,8 +176,8 @@ class UpdatesTopic(Topic):
 
 def is_due(now: float, asked_at: float, started_at: float, jitter_s: float) -> bool:
     """Once a day, and not as soon as a machine starts; a clock that was set back does not put it off for ever."""
-    last = asked_at + _DAY_S if asked_at <= now else now
-    return now >= max(last, started_at) + jitter_s
+    earliest = asked_at + _DAY_S if asked_at <= now else 0.0
+    return now >= max(earliest, started_at) + jitter_s
 
 
 def _is_writable(folder: Path) -> bool:
