@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 from array import array
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from potluck_app.pages import SIDEBAR
 from potluck_daemon.cli.completion import quiet
 from potluck_daemon.contact import free_port
 from potluck_daemon.control import schema
-from potluck_daemon.control.methods import earnings, gateway, machine
+from potluck_daemon.control.methods import earnings, gateway, machine, setup
 from potluck_daemon.control.methods.gateway import GatewayState
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import Reason, State
@@ -47,6 +47,11 @@ SETTINGS = {
     "POTLUCK_SERVE_THREADS": "1",
     "POTLUCK_SERVE_MEMORY_LIMIT_MB": "2048",
 }
+WITHOUT_TORCH = """\
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name == "torch" else find(name, package)
+"""
 AT_FULL_SPEED = "[when]\nactive_percent = 100\n"
 EARLY_PAGES = ("home", "earnings", "chat")
 LONG_PAGES = ("when", "limits")
@@ -128,7 +133,7 @@ async def walk(screen: Desktop, theme_name: str) -> None:
 
 
 async def _first_run(album: Album, daemon: DaemonProcess) -> None:
-    """Its five steps: what is wanted has the keyboard in each."""
+    """Its steps where an engine is there: what is wanted has the keyboard in each."""
     await album.window("first-run")
     album.press("space")
     await album.window("first-run-2")
@@ -139,6 +144,25 @@ async def _first_run(album: Album, daemon: DaemonProcess) -> None:
         await asyncio.sleep(1.0)  # in which the app asks how measuring stands
         await album.window(f"first-run-{step}")
         album.press("space")
+
+
+@contextmanager
+def _without_torch() -> Iterator[dict[str, str]]:
+    """The environment of a Python that does not find it."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "sitecustomize.py").write_text(WITHOUT_TORCH)
+        yield {"PYTHONPATH": folder}
+
+
+async def without_engine(screen: Desktop, theme_name: str) -> None:
+    """The step of the first run for a machine that has nothing to compute with."""
+    with _without_torch() as hidden, _machine(screen, "0:8", **hidden) as daemon:
+        async with _app(screen, daemon, theme_name) as album:
+            await album.tray.wait_tooltip("No swarm")
+            await asyncio.to_thread(daemon.client.call, setup.STATE)  # what the app asks for as well
+            await asyncio.sleep(1.0)  # until it has heard that there is a step more
+            album.press("space")
+            await album.window("first-run-engine")
 
 
 async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess) -> None:
@@ -169,8 +193,8 @@ async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess
         await album.tray.click(f"Never step aside for {GAME}…")
         await album.window("never")
         album.press("Escape")
-        await _pages(album)
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
+    await _pages(album)
     await album.tray.click("Pause for an hour")
     await album.tray.wait_tooltip("paused")
     await album.window("paused")
@@ -241,11 +265,11 @@ def _is_missed(status: Status) -> bool:
     return status.state is State.YIELDED and not status.sessions and is_seen
 
 
-def _machine(screen: Desktop, blocks: str, *, steam: str = "on") -> DaemonProcess:
+def _machine(screen: Desktop, blocks: str, *, steam: str = "on", **more: str) -> DaemonProcess:
     """`steam` off: the friend's machine, which in truth is this one, does not see our game."""
     listen = f"/ip4/127.0.0.1/tcp/{free_port()}"  # the same after a restart, for the other to find it
     chosen = {"POTLUCK_SERVE_BLOCKS": blocks, "POTLUCK_YIELD_STEAM": steam, "POTLUCK_SERVE_LISTEN": listen}
-    return DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS | chosen)
+    return DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS | chosen | more)
 
 
 @asynccontextmanager
@@ -286,6 +310,7 @@ def main() -> None:
         os.environ["DISPLAY"] = screen.display
         qt = QGuiApplication([])
         for name in ("light", "dark"):
+            asyncio.run(without_engine(screen, name))
             asyncio.run(walk(screen, name))
         del qt
 

@@ -14,7 +14,8 @@ from potluck_app.findings import finding_line
 from potluck_app.row import Row
 from potluck_app.theme import Type
 
-_OF_PLACE = ("folder", "disk")  # checks that say nothing about a folder chosen after them
+_OF_ROOM = "disk"
+_OF_PLACE = ("folder", _OF_ROOM)  # checks that say nothing about a folder chosen after them
 _OF_PLAN = "GPU"  # the check that says what the plan says
 
 
@@ -72,7 +73,7 @@ class SetUpPlan(QWidget):
         column.setSpacing(theme.SPACE_M)
         severity = Severity.WARNING if plan.advice else Severity.OK
         column.addLayout(finding_line(severity, words.setting_up(plan.why), words.setting_up(plan.advice)))
-        for item in self._obstacles():
+        for item in self._told():
             column.addLayout(finding_line(item.severity, words.setting_up(item.text), self._advice(item)))
         if plan.variant not in self._state.variants:
             said = self.tr("This version of Potluck comes without the packages of the best build ({variant}).")
@@ -86,14 +87,16 @@ class SetUpPlan(QWidget):
         self._found = shown
         self._sizes.setText("" if other else words.sizes(plan.download_bytes, plan.disk_bytes))
 
-    def _obstacles(self) -> list[Finding]:
+    def _told(self) -> list[Finding]:
+        """What is in the way, and how much room there is."""
         known = self._state.findings if self._state is not None else ()
         left_out = (_OF_PLAN, *_OF_PLACE) if self._folder else (_OF_PLAN,)
-        return [item for item in known if item.severity is not Severity.OK and item.check not in left_out]
+        worth = [item for item in known if item.severity is not Severity.OK or item.check == _OF_ROOM]
+        return [item for item in worth if item.check not in left_out]
 
     def _advice(self, of: Finding) -> str:
         """What the daemon says is for those who type; about the place there is a button."""
-        if of.check in _OF_PLACE:
+        if of.check in _OF_PLACE and of.severity is not Severity.OK:
             return self.tr("Make room, or choose another folder below.")
         return words.setting_up(of.advice)
 

@@ -476,6 +476,10 @@
         <translation>{who} kann torch {version} nicht nutzen</translation>
     </message>
     <message>
+        <source>{who} can be used, with driver {driver}</source>
+        <translation>{who} kann genutzt werden, mit Treiber {driver}</translation>
+    </message>
+    <message>
         <source>{who} can be used</source>
         <translation>{who} kann genutzt werden</translation>
     </message>
@@ -518,6 +522,66 @@
     <message>
         <source>packages cannot be installed: {why}</source>
         <translation>Pakete lassen sich nicht installieren: {why}</translation>
+    </message>
+    <message>
+        <source>the disk of {folder} is full</source>
+        <translation>die Platte von {folder} ist voll</translation>
+    </message>
+    <message>
+        <source>make room, or choose another folder, then try again: it goes on where it stopped</source>
+        <translation>schaffe Platz oder wähle einen anderen Ordner, dann versuche es noch einmal: es geht weiter, wo es stehen blieb</translation>
+    </message>
+    <message>
+        <source>choose another folder, or see whom it belongs to</source>
+        <translation>wähle einen anderen Ordner oder sieh nach, wem er gehört</translation>
+    </message>
+    <message>
+        <source>{host} cannot be found</source>
+        <translation>{host} ist nicht zu finden</translation>
+    </message>
+    <message>
+        <source>{host} does not answer</source>
+        <translation>{host} antwortet nicht</translation>
+    </message>
+    <message>
+        <source>see that this computer has a network, then try again: it goes on where it stopped</source>
+        <translation>sieh nach, ob dieser Computer ein Netz hat, dann versuche es noch einmal: es geht weiter, wo es stehen blieb</translation>
+    </message>
+    <message>
+        <source>try again: it goes on where it stopped</source>
+        <translation>versuche es noch einmal: es geht weiter, wo es stehen blieb</translation>
+    </message>
+    <message>
+        <source>{file} arrives damaged</source>
+        <translation>{file} kommt beschädigt an</translation>
+    </message>
+    <message>
+        <source>see whether something changes downloads, then try again: it goes on where it stopped</source>
+        <translation>sieh nach, ob etwas Downloads verändert, dann versuche es noch einmal: es geht weiter, wo es stehen blieb</translation>
+    </message>
+    <message>
+        <source>{what} is not offered where packages come from</source>
+        <translation>{what} gibt es dort nicht, woher Pakete kommen</translation>
+    </message>
+    <message>
+        <source>the engine does not answer</source>
+        <translation>die Engine antwortet nicht</translation>
+    </message>
+    <message>
+        <source>try again when the computer has less to do</source>
+        <translation>versuche es noch einmal, wenn der Computer weniger zu tun hat</translation>
+    </message>
+    <message>
+        <source>the proxy does not lead to {host}</source>
+        <translation>der Proxy führt nicht zu {host}</translation>
+    </message>
+    <message>
+        <source>{path} vanished while the engine was set up</source>
+        <translation>{path} verschwand, während die Engine eingerichtet wurde</translation>
+    </message>
+    <message>
+        <source>leave its folder alone, and try again</source>
+        <translation>lass ihren Ordner in Ruhe und versuche es noch einmal</translation>
     </message>
     <message>
         <source>the engine does not work here: {why}</source>

@@ -476,6 +476,10 @@
         <translation>torch {version} no puede usar {who}</translation>
     </message>
     <message>
+        <source>{who} can be used, with driver {driver}</source>
+        <translation>se puede usar {who}, con el controlador {driver}</translation>
+    </message>
+    <message>
         <source>{who} can be used</source>
         <translation>se puede usar {who}</translation>
     </message>
@@ -518,6 +522,66 @@
     <message>
         <source>packages cannot be installed: {why}</source>
         <translation>no se pueden instalar los paquetes: {why}</translation>
+    </message>
+    <message>
+        <source>the disk of {folder} is full</source>
+        <translation>el disco de {folder} está lleno</translation>
+    </message>
+    <message>
+        <source>make room, or choose another folder, then try again: it goes on where it stopped</source>
+        <translation>haz sitio o elige otra carpeta y vuelve a intentarlo: sigue donde se quedó</translation>
+    </message>
+    <message>
+        <source>choose another folder, or see whom it belongs to</source>
+        <translation>elige otra carpeta o mira a quién pertenece</translation>
+    </message>
+    <message>
+        <source>{host} cannot be found</source>
+        <translation>no se encuentra {host}</translation>
+    </message>
+    <message>
+        <source>{host} does not answer</source>
+        <translation>{host} no responde</translation>
+    </message>
+    <message>
+        <source>see that this computer has a network, then try again: it goes on where it stopped</source>
+        <translation>mira si este equipo tiene red y vuelve a intentarlo: sigue donde se quedó</translation>
+    </message>
+    <message>
+        <source>try again: it goes on where it stopped</source>
+        <translation>inténtalo de nuevo: sigue donde se quedó</translation>
+    </message>
+    <message>
+        <source>{file} arrives damaged</source>
+        <translation>{file} llega dañado</translation>
+    </message>
+    <message>
+        <source>see whether something changes downloads, then try again: it goes on where it stopped</source>
+        <translation>mira si algo altera las descargas y vuelve a intentarlo: sigue donde se quedó</translation>
+    </message>
+    <message>
+        <source>{what} is not offered where packages come from</source>
+        <translation>{what} no se ofrece donde están los paquetes</translation>
+    </message>
+    <message>
+        <source>the engine does not answer</source>
+        <translation>el motor no responde</translation>
+    </message>
+    <message>
+        <source>try again when the computer has less to do</source>
+        <translation>inténtalo de nuevo cuando el equipo tenga menos trabajo</translation>
+    </message>
+    <message>
+        <source>the proxy does not lead to {host}</source>
+        <translation>el proxy no lleva a {host}</translation>
+    </message>
+    <message>
+        <source>{path} vanished while the engine was set up</source>
+        <translation>{path} desapareció mientras se instalaba el motor</translation>
+    </message>
+    <message>
+        <source>leave its folder alone, and try again</source>
+        <translation>deja su carpeta en paz e inténtalo de nuevo</translation>
     </message>
     <message>
         <source>the engine does not work here: {why}</source>

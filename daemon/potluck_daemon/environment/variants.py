@@ -94,7 +94,8 @@ def choose_variant(machine: Machine) -> Choice:
         return _without_gpu(machine, driver, available)
     used = [gpu for gpu in machine.gpus if best.runs_on(gpu, driver)]
     left_out = [gpu for gpu in machine.gpus if gpu not in used and not gpu.is_integrated]
-    return Choice(best, f"{_names(used)} can be used", _why_not(left_out, driver, available))
+    driver_named = f", with driver {machine.driver}" if best.vendor is Vendor.NVIDIA else ""
+    return Choice(best, f"{_names(used)} can be used{driver_named}", _why_not(left_out, driver, available))
 
 
 def _available(architecture: str) -> list[Variant]:

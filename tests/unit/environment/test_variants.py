@@ -123,3 +123,8 @@ def test_packages_for_another_processor_are_not_offered() -> None:
     assert is_listed("mps", Machine(macos=(15, 1), architecture="arm64", python=(3, 12)))
     assert not is_listed("mps", MACHINE)
     assert not is_listed("cpu", Machine(macos=(15, 1), architecture="arm64"))
+
+
+def test_the_driver_that_decided_is_named() -> None:
+    assert choice(ADA, driver="580.65").why == "RTX 4090 can be used, with driver 580.65"
+    assert choice(RADEON).why == "AMD GPU (gfx1100) can be used"
