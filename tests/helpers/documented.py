@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 STORIES = {
+    "without an engine": ("install",),
     "alone": ("first-hour",),
     "among friends": (
-        *("friends", "python", "gateway", "earnings", "costs-and-privacy", "install", "keys", "whose-prompts"),
+        *("friends", "python", "gateway", "earnings", "costs-and-privacy", "whose-prompts", "keys"),
         *("troubleshooting", "uninstall"),
     ),
 }
@@ -16,23 +17,22 @@ CONTAINER_PAGES = ("headless",)  # by tests/system/test_documented_server.py, un
 OTHERS: dict[str, str] = {}  # pages about other systems, and the test that names each
 
 _PACKAGE = "tests/system/test_debian_package.py"  # installs and purges packages in a fresh Debian
-_SETUP = "tests/integration/test_engine_setup.py"  # makes an engine's environment from made wheels
+_RUN_FILE = "tests/system/test_run_file.py"  # by an ordinary user of a fresh Debian
+_ROLLBACK = "tests/unit/topics/test_topics_setup.py"  # with made environments
 _SERVER_PACKAGE = "tests/system/test_server_package.py"  # the same for a server's, under systemd
 _WHEEL = "tests/system/test_wheel.py"  # pip, in an environment of its own
 _UPDATE = "tests/integration/test_updating.py"  # a publisher on loopback
-_LOGIN = "tests/system/test_systemd.py"  # a user's systemd
+_LOGIN = "tests/system/test_documented_server.py"  # a user's systemd
 _FRIENDS = "docs/friends.md"  # the same command
 
 ELSEWHERE: dict[str, dict[str, str]] = {
     "first-hour": {"potluck join INVITE": _FRIENDS},
     "install": {
         "sudo apt install ./potluck_VERSION_amd64.deb": _PACKAGE,
-        "sh potluck-VERSION.run": _PACKAGE,
+        "sh potluck-VERSION.run": _RUN_FILE,
         "potluck join INVITE": _FRIENDS,
-        "potluck setup": _SETUP,
-        "potluck setup --variant cpu": _SETUP,
-        "potluck setup --folder /mnt/big": _SETUP,
-        "potluck setup --rollback": _SETUP,
+        "potluck setup --rollback": _ROLLBACK,
+        "potluck autostart": _LOGIN,
         "potluck autostart --daemon on --app on": _LOGIN,
         "potluck autostart --daemon off --app off": _LOGIN,
         "potluck update --check": _UPDATE,
@@ -49,7 +49,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "uninstall": {
         "sudo apt purge potluck": _PACKAGE,
         "sudo apt purge potluck-headless": _SERVER_PACKAGE,
-        "~/.local/lib/potluck/uninstall": _PACKAGE,
+        "~/.local/lib/potluck/uninstall": _RUN_FILE,
         "potluck autostart --daemon off --app off": _LOGIN,
     },
 }

@@ -13,8 +13,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 from helpers.daemon_process import LOOPBACK, giving_up_after
@@ -39,11 +40,24 @@ for line in sys.stdin:
 
 
 class Reader:
-    """`words`: what stands for the capital words of a page. Use as a context manager: nothing is left of it."""
+    """Use as a context manager: nothing is left of it.
 
-    def __init__(self, words: dict[str, str]) -> None:
+    Args:
+        words: what stands for the capital words of a page.
+        programs: the folder with `potluck`.
+        sources: what the environment says about where packages come from.
+    """
+
+    def __init__(
+        self,
+        words: dict[str, str],
+        programs: Path = Path(sys.executable).parent,
+        sources: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="reader-"))  # short: sockets lie in it
         self.words = words
+        self._programs = programs
+        self._sources = sources
         self._lasting: list[subprocess.Popen[str]] = []
         self._variables: dict[str, str] = {}
         self._python: subprocess.Popen[str] | None = None
@@ -66,12 +80,13 @@ class Reader:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Nothing of the machine's own desktop; `sudo` is not asked for a password."""
+        """Nothing of the machine's own desktop."""
         kept = {name: os.environ[name] for name in ("TMPDIR", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
         return {
             **kept,
             **self._variables,
-            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            **self._sources,
+            "PATH": f"{self._programs}:/usr/bin:/bin",
             "HOME": str(self.home),
             "XDG_RUNTIME_DIR": str(self.home / "run"),
             "OMP_NUM_THREADS": "1",

@@ -13,6 +13,7 @@ from helpers.daemon_process import scripted_game
 from helpers.documented import ELSEWHERE, STORIES
 from helpers.documents import Kind, Passage, passages
 from helpers.reader import Reader
+from helpers.torchless import install_without_torch
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import State
 
@@ -87,6 +88,16 @@ def words() -> dict[str, str]:
 
 
 @pytest.fixture
+def without_an_engine(tmp_path: Path) -> Iterator[Story]:
+    installation = install_without_torch(tmp_path)
+    program = tmp_path / "potluck"
+    program.write_text(f'#!/bin/sh\nexec {installation.python} -m potluck_daemon.cli.main "$@"\n')
+    program.chmod(0o755)
+    with Reader({"/mnt/big": str(tmp_path / "big")}, tmp_path, installation.environment) as me:
+        yield Story(me)
+
+
+@pytest.fixture
 def alone() -> Iterator[Story]:
     with Reader(words()) as me, ExitStack() as events:
         yield Story(me, events=events)
@@ -106,6 +117,13 @@ def among_friends() -> Iterator[Story]:
         others = dict.fromkeys(theirs, founder)
         others["potluck ledger restore potluck-backup.tar"] = new_machine
         yield Story(me, others, events)
+
+
+@pytest.mark.timeout(900)
+def test_who_just_installed_it_does_what_the_pages_say(without_an_engine: Story, tmp_path: Path) -> None:
+    for page in STORIES["without an engine"]:
+        without_an_engine.read(page)
+    assert (tmp_path / "big" / "potluck-engines" / "current").exists()
 
 
 @pytest.mark.timeout(900)

@@ -42,13 +42,13 @@ def machine() -> Iterator[Container]:
         yield made
 
 
-def typed(machine: Container, command: str) -> subprocess.CompletedProcess[str]:
+def typed(machine: Container, command: str, user: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run it in a terminal; what ends with Ctrl-C only, until it has shown a line."""
     if command in LASTING:
         command = f"{command} | head -n 1"
     shell = f"export PATH={PATH} USER=donor SYSTEMD_EDITOR=/usr/local/bin/editor; {command.replace('INVITE', INVITE)}"
     terminal = ("script", "--quiet", "--return", "--command", f"sh -c {shlex.quote(shell)}", "/dev/null")
-    return machine.run(*terminal, user="donor" if command == USERS_OWN else None)
+    return machine.run(*terminal, user=user)
 
 
 @pytest.mark.timeout(600)
@@ -56,9 +56,23 @@ def typed(machine: Container, command: str) -> subprocess.CompletedProcess[str]:
 def test_a_server_is_kept_as_the_page_says(machine: Container, page: str) -> None:
     for passage in passages(page):
         if passage.kind is Kind.SHELL and passage.text not in ELSEWHERE[page]:
-            done = typed(machine, passage.text)
+            done = typed(machine, passage.text, "donor" if passage.text == USERS_OWN else None)
             assert done.returncode in CODES.get(passage.text, (0,)), f"{passage}\n{done.stdout}{done.stderr}"
             assert_done(machine, passage, done.stdout)
+
+
+def test_what_starts_at_log_in_is_switched_on_and_off(machine: Container) -> None:
+    app, daemon = "/home/donor/.config/autostart/potluck.desktop", ("systemctl", "--user", "is-enabled", "potluckd")
+    machine.write("/usr/local/bin/potluck-app", "#!/bin/sh\n")
+    machine.output("chmod", "755", "/usr/local/bin/potluck-app")
+    assert typed(machine, "potluck start", user="donor").returncode == 0
+    for page, left in ELSEWHERE.items():
+        for command in (command for command in left if command.startswith("potluck autostart")):
+            done = typed(machine, command, user="donor")
+            assert done.returncode == 0, f"{page}: {command}\n{done.stdout}"
+            is_on = "--daemon on" in command
+            assert (machine.run("test", "-e", app).returncode == 0) is is_on
+            assert (machine.run(*daemon, user="donor").stdout.strip() == "enabled") is is_on
 
 
 def assert_done(machine: Container, passage: Passage, said: str) -> None:
