@@ -114,7 +114,7 @@ def attend(
     packed = query.transpose(1, 2).reshape(tokens, kv_heads, heads // kv_heads, key_dim)
     outputs = []
     start = 0
-    for row, part in zip(key.rows, torch.split(packed, [row.tokens for row in key.rows]), strict=True):
+    for row, part in zip(key.rows, packed.split_with_sizes([row.tokens for row in key.rows]), strict=True):
         if row.tokens == 1:
             outputs.append(_attend_token(part, key, row, scores))
         else:

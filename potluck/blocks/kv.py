@@ -99,6 +99,7 @@ class KvMemory:
 
     Attributes:
         homes: index of a layer within the span -> (group, place in the group's arena).
+        used_groups: those that have layers now, ascending.
     """
 
     def __init__(self, layout: KvLayout, num_tokens: int, *, max_blocks: int = 0) -> None:
@@ -107,6 +108,7 @@ class KvMemory:
         members = _groups_of(layout.layers)
         self.groups = [LayerGroup(kind.window, shapes.index(kind.shape)) for kind, _ in members]
         self.homes = {layer: (g, n) for g, (_, layers) in enumerate(members) for n, layer in enumerate(layers)}
+        self.used_groups = list(range(len(self.groups)))
         depths = [max(len(layers) for kind, layers in members if kind.shape == shape) for shape in shapes]
         if len(members) == 1:
             depths = [max(depths[0], max_blocks)]
@@ -127,11 +129,6 @@ class KvMemory:
     def used_pages(self) -> int:
         return self.pool.used_pages
 
-    @property
-    def used_groups(self) -> list[int]:
-        """Groups that have layers now."""
-        return sorted({group for group, _ in self.homes.values()})
-
     def reshape(self, layout: KvLayout) -> None:
         """Serve these blocks from now on. Sequences go on, but for those of blocks that go, which must be free.
 
@@ -143,6 +140,7 @@ class KvMemory:
             if layer not in homes:
                 homes[layer] = self._free_home(kept, set(homes.values()))
         self.layout, self.homes = layout, homes
+        self.used_groups = sorted({group for group, _ in homes.values()})
 
     def new_sequence(self, span: Span | None = None) -> KvSequence:
         """An empty sequence for the blocks `span` (None: all), which holds no page yet."""

@@ -40,6 +40,7 @@ _TOKENS = 4
 _FARTHEST_POSITION = 2**20  # masks of so many tokens are still made in a few milliseconds
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _HALF_TOLERANCE = 2e-2
+_SWITCHED = "_attn_implementation_internal"  # of a configuration: what its layers look up at each call
 _LEAST_SHARE = 0.75  # of the tokens; in half precision a router may send a token to another expert
 
 log = logging.getLogger(__name__)
@@ -55,22 +56,25 @@ AttentionMaskInterface.register(_MASKS, _whole_mask)
 
 
 class AttentionSwitch:
-    """Makes the layers take another attention implementation for a while."""
+    """Makes the layers take another attention implementation for a while.
+
+    Written past the configurations' own setters, which check all kinds of things and cost a step more than its plan.
+    """
 
     def __init__(self, decoder: nn.Module) -> None:
         configs = {id(module.config): module.config for module in decoder.modules() if hasattr(module, "config")}
-        self._configs: list[Any] = list(configs.values())
+        self._attributes: list[dict[str, Any]] = [vars(config) for config in configs.values()]
 
     @contextmanager
     def use(self, name: str) -> Iterator[None]:
-        before = [config._attn_implementation_internal for config in self._configs]
-        for config in self._configs:
-            config._attn_implementation_internal = name
+        before = [attributes[_SWITCHED] for attributes in self._attributes]
+        for attributes in self._attributes:
+            attributes[_SWITCHED] = name
         try:
             yield
         finally:
-            for config, old in zip(self._configs, before, strict=True):
-                config._attn_implementation_internal = old
+            for attributes, old in zip(self._attributes, before, strict=True):
+                attributes[_SWITCHED] = old
 
 
 class NotRaggedError(Exception):

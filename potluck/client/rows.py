@@ -43,6 +43,8 @@ def group_rows(mask: Tensor | None, batch: int, tokens: int) -> tuple[RowGroup, 
     if mask.shape != (batch, tokens):
         raise UsageError(f"an attention mask of shape {list(mask.shape)}, expected [{batch}, {tokens}]")
     real = mask.to("cpu").bool()
+    if bool(real.all()):  # nearly always, and once a token
+        return (RowGroup(None, 0, tokens),)
     counts = real.sum(1)
     starts = real.int().argmax(1)
     ends = starts + counts

@@ -100,8 +100,9 @@ class Paging:
         except PotluckError as error:
             admitted.refused.append((step, error))
             return
-        if not pages and memory.spilled is None:
-            self._take(step, admitted)
+        if not pages and memory.spilled is None:  # nearly always: its last page has room
+            memory.holder.is_running = True
+            admitted.ready.append(step)
             return
         request = PageRequest(memory.holder, pages, deadline)
         self._asking[request] = step
@@ -109,6 +110,8 @@ class Paging:
 
     def settle(self, now: float, admitted: Admitted) -> None:
         """Serve the line as far as that is possible now."""
+        if not self.admission.num_waiting:
+            return
         wanted = self.admission.most_wanted
         if wanted:  # kept beginnings are not given up for a mere reservation
             wanted += self.admission.reservations.pages(now)
@@ -213,6 +216,8 @@ class Paging:
         memory = step.memory
         if memory.is_alone:
             self._prepare_alone(step)
+            return
+        if 0 < step.start == memory.length and step.order is None:  # it simply goes on
             return
         assert self._memory is not None
         with self._counted(memory.holder):
