@@ -1,18 +1,25 @@
-"""The image file: no builder is needed to see that what it names exists and fits together."""
+"""The image and compose files: no builder is needed to see that what they name exists and fits together."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 
+import yaml
 from potluck_daemon.cli.daemon import parser
+from potluck_daemon.cli.main import load, parser_of
 from potluck_daemon.settings.places import system_places
 from potluck_daemon.settings.schema import entries
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "resources" / "container" / "Containerfile").read_text()
+FOLDER = ROOT / "resources" / "container"
+TEXT = (FOLDER / "Containerfile").read_text()
+NODE = (FOLDER / "node").read_text()
+COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 STEPS = [
     (line.split(" ", 1)[0], " ".join(line.split(" ", 1)[1].split()))
@@ -27,13 +34,20 @@ def arguments(name: str) -> list[str]:
 
 def test_every_step_is_one_that_builders_know() -> None:
     known = {"ARG", "FROM", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT"}
+    known |= {"CMD"}
     assert {step for step, _ in STEPS} <= known
     assert STEPS[0][0] == "ARG"
     assert STEPS[1][0] == "FROM"
 
 
 def test_what_is_copied_is_all_that_the_package_is_made_of() -> None:
-    copied = {source for rest in arguments("COPY") if not rest.startswith("--from") for source in rest.split()[:-1]}
+    copied = {
+        source
+        for rest in arguments("COPY")
+        if not rest.startswith("--from")
+        for source in rest.split()[:-1]
+        if not source.startswith("--")
+    }
     assert all((ROOT / source).exists() for source in copied)
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {
@@ -58,13 +72,74 @@ def test_it_runs_as_a_user_without_rights_that_may_write_where_it_must() -> None
     assert max(i for i, (step, _) in enumerate(STEPS) if step == "RUN") < [step for step, _ in STEPS].index("USER")
 
 
-def test_the_program_takes_its_options_and_the_health_check_exists() -> None:
-    (entry,) = arguments("ENTRYPOINT")
-    words = shlex.split(entry.strip("[]").replace(",", ""))
-    assert words[0] in PROJECT["project"]["scripts"]
-    parser().parse_args(words[1:])
+def test_what_it_runs_is_copied_into_it_and_knows_its_part() -> None:
+    (entry,), (part,) = arguments("ENTRYPOINT"), arguments("CMD")
+    program = json.loads(entry)[0]
+    assert any(rest.endswith(f"/{program}") for rest in arguments("COPY"))
+    assert f"    {json.loads(part)[0]})" in NODE
     (check,) = arguments("HEALTHCHECK")
     assert 'CMD ["potluck", "status"' in check
+
+
+def test_the_script_is_understood_by_a_plain_shell_and_names_commands_and_options_that_exist() -> None:
+    subprocess.run(["sh", "-n", FOLDER / "node"], check=True)
+    lines = re.findall(r"^[^#\n]*?\b(potluckd? [a-z-][^>|;&}\n]*)", NODE, re.M)
+    for line in lines:
+        program, *words = shlex.split(re.sub(r'"?\$(\([^)]*\)|\w+)"?', "WORD", line).strip().removesuffix('"'))
+        if program == "potluckd":
+            parser().parse_args(words)
+            continue
+        command = load(words[0])
+        given = [word for word in words[1:] if word != "WORD"] or words[1:]
+        options = {word.partition("=")[0] for word in given if word.startswith("--")}
+        assert options <= {name for action in parser_of(words[0], command)._actions for name in action.option_strings}
+    assert {line.split()[1] for line in lines} >= {"bootstrap", "swarm", "status", "join", "gateway", "--system"}
+
+
+def test_every_service_has_a_part_of_its_own_and_settings_that_exist() -> None:
+    known = {entry.variable for entry in entries()}
+    for service in COMPOSE["services"].values():
+        (part,) = service["command"]
+        assert f"    {part})" in NODE
+        named = {name for name in service["environment"] if name.startswith("POTLUCK_")}
+        assert named <= known
+        assert {name for name in service["environment"] if name not in named} <= {
+            name for name in ("SWARM", "MODEL", "ANNOUNCE") if f"${name}" in NODE or f"${{{name}" in NODE
+        }
+
+
+def test_services_wait_for_the_meeting_point_restart_and_keep_what_they_are() -> None:
+    services = COMPOSE["services"]
+    for name, service in services.items():
+        assert service["restart"] == "unless-stopped"
+        assert service["init"]
+        volumes = dict(reversed(place.split(":")[:2]) for place in service["volumes"])
+        assert set(volumes.values()) <= set(COMPOSE["volumes"])
+        assert volumes["/var/lib/potluck"] == name  # two services of one identity would be one member
+        if name != "meeting-point":
+            assert service["depends_on"]["meeting-point"]["condition"] == "service_healthy"
+            assert "swarm:/swarm:ro" in service["volumes"]
+    assert services["meeting-point"]["healthcheck"]["test"] == ["CMD", "test", "-s", "/swarm/invite"]
+    assert "invite=/swarm/invite" in NODE
+
+
+def test_friends_elsewhere_reach_the_port_that_the_meeting_point_listens_on() -> None:
+    (port,) = COMPOSE["services"]["meeting-point"]["ports"]
+    assert port.split(":") == ["31330", "31330"]
+    assert "--port 31330" in NODE
+    assert "/dns4/meeting-point/tcp/31330" in NODE
+
+
+def test_no_secret_and_no_address_of_a_registry_is_written_down() -> None:
+    text = (FOLDER / "compose.yaml").read_text() + NODE + TEXT
+    assert not re.search(r"index-url|https?://|potluck1:|password|token", text)
+
+
+def test_nothing_may_gain_rights() -> None:
+    for service in COMPOSE["services"].values():
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert not {"privileged", "network_mode", "pid"} & service.keys()
 
 
 def test_its_settings_are_settings_and_its_port_the_one_that_is_open() -> None:
@@ -72,7 +147,3 @@ def test_its_settings_are_settings_and_its_port_the_one_that_is_open() -> None:
     named = dict(item.split("=", 1) for item in variables.split())
     assert {name for name in named if name.startswith("POTLUCK_")} <= {entry.variable for entry in entries()}
     assert named["POTLUCK_SERVE_LISTEN"].endswith("/tcp/" + arguments("EXPOSE")[0].removesuffix("/tcp"))
-
-
-def test_no_package_index_is_named() -> None:
-    assert not re.search(r"index-url|https?://", TEXT)
