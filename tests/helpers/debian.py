@@ -1,8 +1,8 @@
 """A Debian that is made for one test and forgotten after it: booted with a real systemd, or a mere chroot.
 
-Needs root, systemd-nspawn, debootstrap and setpriv. Root file systems are made once and kept in `.cache/`, with the
-packages that apt fetched; what a test does lies in an overlay in memory. However the test ends, the container ends too:
-the kernel kills it with the process that made it.
+Needs root, systemd-nspawn and debootstrap. Root file systems are made once and kept in `.cache/`, with the packages
+that apt fetched; what a test does lies in an overlay in memory. However the test ends, the container ends too: its
+guard reads from a pipe that the kernel closes with the process that made it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _PACKAGES = "systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps,p
 _BOOT_TIMEOUT_S = 120.0
 _END_TIMEOUT_S = 30.0
 _READY = "/run/ready-for-tests"
+_GUARD = '"$@" </dev/null & read _; pkill -KILL -P $!; kill -KILL $! 2>/dev/null'
 _numbers = itertools.count(1)
 
 
@@ -34,7 +35,7 @@ def missing_tool() -> str | None:
     """Why there can be no container here; None if there can."""
     if os.geteuid() != 0:
         return "needs root"
-    for tool in ("systemd-nspawn", "debootstrap", "nsenter", "setpriv"):
+    for tool in ("systemd-nspawn", "debootstrap", "nsenter", "pkill"):
         if shutil.which(tool) is None:
             return f"{tool} is not installed"
     return None
@@ -47,14 +48,14 @@ def make_root(suite: str) -> Path:
         return root
     CACHE.mkdir(exist_ok=True)
     fresh = Path(tempfile.mkdtemp(dir=CACHE, prefix="system-root-"))
-    command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", suite, fresh, _mirror()]
+    command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", suite, fresh, mirror()]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     fresh.chmod(0o755)
     fresh.rename(root)
     return root
 
 
-def _mirror() -> str:
+def mirror() -> str:
     command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Codename: bookworm"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0]
 
@@ -75,8 +76,12 @@ class Debian:
 
     def __enter__(self) -> Debian:
         self.name = f"potluck-{os.getpid()}-{next(_numbers)}"
-        self._process = subprocess.Popen(
-            self._command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        self._guard = subprocess.Popen(
+            ["sh", "-c", _GUARD, "guard", *self._command()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # an interrupt from the keyboard is for the test alone
         )
         try:
             self._wait_ready()
@@ -88,8 +93,8 @@ class Debian:
     def __exit__(self, *_: object) -> None:
         if self.is_booted:
             self.run("systemctl", "poweroff")
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_END_TIMEOUT_S)
+            with contextlib.suppress(psutil.TimeoutExpired):
+                self._leader.wait(_END_TIMEOUT_S)
         self._kill()
 
     def run(
@@ -139,7 +144,7 @@ class Debian:
         binds = [f"--bind-ro={here}:{there}" for there, here in self.binds.items()]
         root = make_root(self.suite)
         return [
-            *("setpriv", "--pdeathsig", "KILL", "systemd-nspawn", "--quiet", f"--directory={root}"),
+            *("systemd-nspawn", "--quiet", f"--directory={root}"),
             *("--register=no", "--keep-unit", "--console=pipe", "--volatile=overlay", f"--machine={self.name}"),
             *(self._network() if self.has_network else ("--private-network",)),
             *binds,
@@ -156,7 +161,7 @@ class Debian:
         return options
 
     def _inside(self, *command: str) -> list[str]:
-        return ["nsenter", "-t", str(self._leader), "-a", *command]
+        return ["nsenter", "-t", str(self._leader.pid), "-a", *command]
 
     def _become(self, user: str) -> list[str]:
         words = ["runuser", "-u", user, "--", "env", "-C", f"/home/{user}", f"HOME=/home/{user}"]
@@ -168,19 +173,20 @@ class Debian:
     def _wait_ready(self) -> None:
         deadline = time.monotonic() + _BOOT_TIMEOUT_S
         while time.monotonic() < deadline:
-            assert self._process.poll() is None, f"the container {self.name} did not start"
-            children = psutil.Process(self._process.pid).children()
-            if children and self._is_ready(children[0].pid):
+            managers = psutil.Process(self._guard.pid).children()
+            leaders = managers[0].children() if managers else []
+            if leaders and self._is_ready(leaders[0]):
                 return
             time.sleep(0.1)
         raise AssertionError("the container does not boot")
 
-    def _is_ready(self, leader: int) -> bool:
+    def _is_ready(self, leader: psutil.Process) -> bool:
         self._leader = leader
         if not self.is_booted:
             return self.run("test", "-e", _READY).returncode == 0
         return self.run("systemctl", "is-system-running").stdout.strip() in ("running", "degraded")
 
     def _kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
+        self._guard.wait()
