@@ -91,7 +91,7 @@ class JoinedSwarms:
         try:
             write_atomically(self.path, dumps(content) + b"\n")
         except OSError as error:
-            raise UsageError(f"cannot write {self.path}: {error.strerror}") from error
+            raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
 
 
 def chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...]]:

@@ -71,8 +71,7 @@ class NoRouteError(SwarmError):
             named = [f"...{peer[-8:]} {why}" for peer, why in list(excluded.items())[:_MAX_NAMED]]
             more = len(excluded) - len(named)
             message += f" (not used: {', '.join(named)}{f' and {more} more' if more else ''})"
-        super().__init__(
-            message, hint=f"start an engine for them, for instance with `potluck serve --blocks {missing[0]}`, or wait"
-        )
+        serve = f"wait, or serve them: `potluck serve --blocks {missing[0]}`"
+        super().__init__(message, hint=f"{serve}; if others can use it, your invite is out of date")
         self.missing = missing
         self.excluded = dict(excluded)

@@ -106,6 +106,7 @@ def start_daemon() -> Hello:
             return hello
         if process.poll() not in (None, 3):  # 3: another one was faster and will answer
             said = process.stderr.read().decode(errors="replace").strip().splitlines()
-            raise PotluckError(f"the daemon does not start: {said[-1] if said else 'no reason given'}")
+            why = said[-1] if said else "no reason given"
+            raise PotluckError(f"the daemon does not start: {why}", hint="potluck doctor")
         time.sleep(_POLL_S)
     raise PotluckError("the daemon started but does not answer", hint="potluck logs")
