@@ -1,8 +1,6 @@
 """What starts when the user logs in: the tray app by the desktop, the daemon by systemd, on a Mac both by launchd.
 
-Read as it is, not remembered.
-
-Source of the app's entry: freedesktop.org's desktop application autostart specification. Everything here blocks.
+Read as it is, not remembered. Everything here blocks.
 """
 
 from __future__ import annotations
@@ -13,22 +11,11 @@ from pathlib import Path
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon import launch_agents, units
 from potluck_daemon.control.methods.machine import LoginStart
+from potluck_daemon.login_entry import is_on, switched_off, switched_on
 from potluck_daemon.settings.files import write_atomically
 from potluck_daemon.settings.places import Places, system_places
 
 ENTRY = "potluck.desktop"
-_TEXT = """\
-[Desktop Entry]
-Type=Application
-Name=Potluck
-Comment=Shares spare computing with a swarm of friends
-Exec={command}
-Icon=potluck
-Terminal=false
-X-GNOME-Autostart-enabled=true
-"""
-_HIDDEN = "[Desktop Entry]\nType=Application\nName=Potluck\nHidden=true\n"  # outranks an entry for all users
-_OFF = ("Hidden=true", "X-GNOME-Autostart-enabled=false")
 
 
 def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
@@ -53,13 +40,14 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
     if launch_agents.is_mac():
         launch_agents.set_start_at_login(launch_agents.APP, Path(command) if is_wanted else None)
         return
+    others = tuple(filter(None, map(_text, _entries_for_all(environment))))
+    before = _text(path)
+    after = switched_on(before, command, others=others) if is_wanted else switched_off(before, others=others)
     try:
-        if is_wanted:
-            write_atomically(path, _TEXT.format(command=_quoted(command)).encode(), mode=0o644)
-        elif any(entry.exists() for entry in _entries_for_all(environment)):
-            write_atomically(path, _HIDDEN.encode(), mode=0o644)
-        else:
+        if after is None:
             path.unlink(missing_ok=True)
+        elif after != before:
+            write_atomically(path, after.encode(errors="surrogateescape"), mode=0o644)
     except OSError as error:
         raise PotluckError(f"cannot write {path}: {error.strerror}", hint="does the folder belong to you?") from error
 
@@ -82,7 +70,8 @@ def entry_path(environment: Mapping[str, str]) -> Path:
 
 def _app(environment: Mapping[str, str]) -> bool:
     if not launch_agents.is_mac():
-        return _is_on(_app_file(environment))
+        text = _text(_app_file(environment))
+        return text is not None and is_on(text)
     try:
         return launch_agents.starts_at_login(launch_agents.APP)
     except PotluckError:
@@ -102,13 +91,12 @@ def _entries_for_all(environment: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(Path(folder) / "autostart" / ENTRY for folder in folders if folder)
 
 
-def _is_on(path: Path) -> bool:
-    """A desktop's own settings switch an entry off by a line in it."""
+def _text(path: Path) -> str | None:
+    """None: there is none, or nobody may read it."""
     try:
-        lines = {line.strip().replace(" ", "") for line in path.read_text(errors="replace").splitlines()}
+        return path.read_text(errors="surrogateescape")
     except OSError:
-        return False
-    return lines.isdisjoint(_OFF)
+        return None
 
 
 def _daemon(places: Places) -> tuple[bool, str]:
@@ -136,9 +124,3 @@ def _app_command() -> str:
         return str(units.program("potluck-app"))
     except PotluckError:
         return ""
-
-
-def _quoted(path: str) -> str:
-    """As the Exec key wants it."""
-    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`").replace("$", "\\$")
-    return f'"{escaped}"'.replace("%", "%%")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import grp
+import hashlib
 import os
 import shutil
 import subprocess
@@ -17,6 +19,7 @@ UNIT = "potluckd.service"
 _SYSTEM_TEMPLATE = "potluckd-system.service"
 _DAEMON = "@POTLUCKD@"
 _COMMAND = "@POTLUCK@"
+_MARK = "# Made by `potluck autostart`, which removes it again unless it is changed: "
 _GROUPS = "@GPU_GROUPS@"
 _GPU_GROUPS = ("render", "video")  # who may use a GPU; a unit that names one this machine lacks does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
@@ -116,15 +119,50 @@ def is_for_all(link: Path) -> bool:
 
 
 def set_start_at_login(is_wanted: bool) -> None:
-    """For this user's daemon; what runs now goes on, and nothing is started. Raises PotluckError."""
+    """For this user's daemon; what runs now goes on, and nothing is started.
+
+    A unit that is there stays as it is, whoever wrote it. One that was written here goes again when it is switched off,
+    unless somebody changed it meanwhile.
+
+    Raises:
+        PotluckError: systemd cannot, or somebody else has it started for all users.
+    """
     path = unit_path(is_system=False)
     if is_wanted:
-        if path != _packaged(is_system=False):
-            _write(path, unit_text(is_system=False))
+        if path != _packaged(is_system=False) and (not path.exists() or _is_marked(path)):
+            _write(path, _marked(unit_text(is_system=False)))
         _systemctl(False, "daemon-reload")
         _systemctl(False, "enable", UNIT)
-    elif path.exists():
+        return
+    if path.exists():
         _systemctl(False, "disable", UNIT)
+    if _is_marked(path):
+        path.unlink()
+        _systemctl(False, "daemon-reload")
+    _remove_empty(_user_folder(), _user_folder().parent)
+    link = started_by(is_system=False)
+    if link is not None and is_for_all(link):
+        hint = f"for you alone: systemctl --user mask {UNIT}"
+        raise UsageError("an administrator has the daemon started for all users", hint=hint)
+
+
+def _marked(text: str) -> str:
+    """With a first line by which it is known again as long as nobody changes it."""
+    return f"{_MARK}{hashlib.sha256(text.encode()).hexdigest()[:16]}\n{text}"
+
+
+def _is_marked(path: Path) -> bool:
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return text.startswith(_MARK) and text == _marked(text.partition("\n")[2])
+
+
+def _remove_empty(*folders: Path) -> None:
+    for folder in folders:
+        with contextlib.suppress(OSError):  # something is in it
+            folder.rmdir()
 
 
 def _user_folder() -> Path:

@@ -142,7 +142,7 @@ async def test_an_entry_for_all_users_is_on_and_each_user_can_switch_it_off(
     assert (now.app, now.app_by) == (True, str(for_all))
     assert not (await ask(machine.SET_LOGIN, LoginParams(app=False))).app
     now = await ask(machine.SET_LOGIN, LoginParams(app=True))
-    assert (now.app, now.app_by) == (True, str(login.entry_path(environment)))
+    assert (now.app, now.app_by) == (True, str(for_all))
     for_all.unlink()
     now = await ask(machine.SET_LOGIN, LoginParams(app=False))
     assert (now.app, now.app_by) == (False, "")
