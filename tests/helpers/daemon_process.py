@@ -27,11 +27,17 @@ class DaemonProcess:
     """`potluckd` with its own places; use as a context manager. Everything is gone after it."""
 
     def __init__(
-        self, settings: str = "", environment: Mapping[str, str] = os.environ, *, options: Sequence[str] = ()
+        self,
+        settings: str = "",
+        environment: Mapping[str, str] = os.environ,
+        *,
+        options: Sequence[str] = (),
+        python: str | Path = sys.executable,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="potluckd-"))  # short: socket paths have a limit
         self._base = dict(environment)
         self._options = options
+        self._python = python
         self._process: subprocess.Popen[bytes] | None = None
         self.settings_file.parent.mkdir(parents=True)
         self.settings_file.write_text(settings)
@@ -83,7 +89,7 @@ class DaemonProcess:
     def start(self) -> None:
         """Start it and wait until it answers."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "potluck_daemon.cli.daemon", *self._options],
+            [self._python, "-m", "potluck_daemon.cli.daemon", *self._options],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
@@ -114,7 +120,7 @@ class DaemonProcess:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `potluck ARGUMENTS` beside this daemon."""
         return subprocess.run(
-            [sys.executable, "-m", "potluck_daemon.cli.main", *arguments],
+            [self._python, "-m", "potluck_daemon.cli.main", *arguments],
             env=self.environment,
             capture_output=True,
             text=True,

@@ -15,12 +15,13 @@ from types import TracebackType
 from typing import Any
 
 
-def make_wheel(folder: Path, name: str, *, version: str = "1.0", filling: bytes = b"") -> Path:
-    """A wheel of one module `name`; `filling` is stored beside it."""
+def make_wheel(folder: Path, name: str, *, version: str = "1.0", filling: bytes = b"", paths: str = "") -> Path:
+    """A wheel of one module `name`; `filling` is stored beside it, `paths` are added to those of imports."""
     path = folder / f"{name}-{version}-py3-none-any.whl"
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": b"answer = 42\n",
+        f"{name}.pth": paths.encode(),
         f"{name}-{version}.data/data/{name}.bin": filling,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",

@@ -69,7 +69,8 @@ def _leave(*_: object) -> None:
 
 
 def _end_with_stdin() -> None:
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):  # not through sys.stdin, whose lock a thread must not hold when Python ends
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -1,0 +1,64 @@
+"""A daemon that has no engine yet: it says so, makes one when asked, over a kill as well, and serves with it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from pathlib import Path
+
+import psutil
+import pytest
+from potluck_daemon.control import schema
+from potluck_daemon.control.methods import setup
+from potluck_daemon.control.methods.setup import SetupState, Step
+from potluck_daemon.control.schema import CreateParams
+from potluck_daemon.states import Reason
+
+from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
+from tests.helpers.torchless import install_without_torch
+
+
+def followed(daemon: DaemonProcess, *steps: Step | None) -> SetupState:
+    """The first state at one of these steps; None: once nothing runs any more."""
+    events = daemon.client.events()
+    next(events)  # from now on nothing is missed
+    for event in itertools.chain([daemon.client.call(setup.STATE)], events):
+        if isinstance(event, SetupState) and (event.progress.step if event.progress else None) in steps:
+            return event
+    raise AssertionError(daemon.log())
+
+
+@pytest.mark.timeout(300)
+def test_a_daemon_without_an_engine_makes_one_and_serves(tmp_path: Path) -> None:
+    installation = install_without_torch(tmp_path)
+    with DaemonProcess(LOOPBACK, {**os.environ, **installation.environment}, python=installation.python) as daemon:
+        daemon.client.call(schema.CREATE, CreateParams())
+        status = daemon.wait_state("idle")
+        assert (status.reason, status.text) == (Reason.NO_ENGINE, "The engine is not set up yet")
+        assert "potluck setup" in status.ends
+        assert not daemon.client.call(setup.STATE).ready
+
+        daemon.client.call(setup.BEGIN)
+        followed(daemon, *list(Step)[1:])
+        assert "being set up already, by the daemon" in daemon.command("setup").stderr
+        followed(daemon, Step.TRY)
+        daemon.kill()
+        assert daemon.wait_all_gone() == []
+        daemon.start()
+        state = daemon.client.call(setup.STATE)
+        assert (state.ready, state.progress, state.error) == (False, None, None)
+
+        daemon.client.call(setup.BEGIN)
+        state = followed(daemon, None)
+        assert (state.ready, state.error, state.devices) == (True, None, ("cpu",))
+        status = daemon.wait_state("serving")
+        engines = daemon.state_folder / "engines"
+        assert status.engine.pid is not None
+        assert psutil.Process(status.engine.pid).cmdline()[0].startswith(str(engines))
+
+        (environment,) = (path for path in engines.iterdir() if path.is_dir() and not path.is_symlink())
+        shutil.rmtree(environment)
+        psutil.Process(status.engine.pid).kill()
+        daemon.wait_for(lambda status: status.reason is Reason.NO_ENGINE)
+        assert not daemon.client.call(setup.STATE).ready
