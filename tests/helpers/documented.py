@@ -14,7 +14,10 @@ STORIES = {
 
 CONTAINER_PAGES = ("headless",)  # by tests/system/test_documented_server.py, under a real systemd as root
 
-OTHERS: dict[str, str] = {}  # pages about other systems, and the test that names each
+OTHERS: dict[str, str] = {  # pages about other systems, and the test that names each
+    "containers": "tests/unit/test_container_image.py",
+    "macos": "tests/unit/installer/test_installer_macos.py",
+}
 
 _PACKAGE = "tests/system/test_debian_package.py"  # installs and purges packages in a fresh Debian
 _RUN_FILE = "tests/system/test_run_file.py"  # by an ordinary user of a fresh Debian

@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import yaml
+from helpers.documents import commands
 from potluck_daemon.cli.daemon import parser
 from potluck_daemon.cli.main import load, parser_of
 from potluck_daemon.settings.places import system_places
@@ -147,3 +148,23 @@ def test_its_settings_are_settings_and_its_port_the_one_that_is_open() -> None:
     named = dict(item.split("=", 1) for item in variables.split())
     assert {name for name in named if name.startswith("POTLUCK_")} <= {entry.variable for entry in entries()}
     assert named["POTLUCK_SERVE_LISTEN"].endswith("/tcp/" + arguments("EXPOSE")[0].removesuffix("/tcp"))
+
+
+def test_the_page_names_files_services_and_commands_that_are_there() -> None:
+    """docs/containers.md; docker itself is not asked."""
+    said = commands("containers")
+    for command in said:
+        words = shlex.split(command)
+        for option in ("-f", "--file"):
+            if option in words:
+                assert (ROOT / words[words.index(option) + 1]).exists(), command
+        if "exec" in words:
+            name, *inside = words[words.index("exec") + 1 :]
+            assert name in {"potluck", *COMPOSE["services"]}, command
+            assert inside[0] == "cat" or load(inside[1]), command
+    volumes = next(command for command in said if " run " in command)
+    assert {place.split(":")[1] for place in re.findall(r"-v (\S+)", volumes)} == set(
+        json.loads(arguments("VOLUME")[0])
+    )
+    variables = next(command for command in said if command.startswith("export"))
+    assert {word.split("=")[0] for word in shlex.split(variables)[1:]} <= set(re.findall(r"\$\{(\w+)", str(COMPOSE)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import plistlib
+import shlex
 import shutil
 import struct
 import subprocess
@@ -11,6 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from helpers.documents import commands
+from potluck_daemon.cli.main import load, parser_of
 from potluck_daemon.launch_agents import APP, DAEMON, agent
 from potluck_daemon.resources import resource
 
@@ -195,6 +198,25 @@ def test_models_and_identity_are_asked_for_apart(mac: Mac) -> None:
 def test_an_unknown_option_removes_nothing(mac: Mac) -> None:
     assert mac.run("Resources/uninstall", "--all").returncode == 2
     assert mac.application.exists()
+
+
+def test_the_page_names_what_is_there(mac: Mac) -> None:
+    """docs/macos.md; the commands that only macOS has are its own."""
+    said = commands("macos")
+    for command in said:
+        words = shlex.split(command)
+        if words[0] == "potluck":
+            parser_of(words[1], load(words[1])).parse_args(words[2:])
+        else:
+            assert words[0] in ("export", "open", "sh", "xattr"), command
+    (script,) = (shlex.split(command)[1] for command in said if command.startswith("sh "))
+    assert (mac.application.parent / Path(script).relative_to("/Applications")).exists()
+    (path,) = (command for command in said if command.startswith("export PATH="))
+    mac.run("MacOS/start")
+    shown = subprocess.run(
+        ["sh", "-c", f"{path}; command -v potluck"], env={"HOME": str(mac.home)}, capture_output=True
+    )
+    assert shown.stdout.decode().strip() == str(mac.state / "program" / "bin" / "potluck")
 
 
 def test_two_archives_of_the_same_files_are_equal_and_keep_what_is_a_program(mac: Mac, tmp_path: Path) -> None:
