@@ -10,13 +10,13 @@ import time
 from importlib.metadata import version
 
 from potluck.checkpoint.fetching import FETCHING
-from potluck.directory import Announcer, Directory
+from potluck.directory import Announcer
 from potluck.errors import NetworkError
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.measure import Speed, combine, is_news, refreshed
-from potluck_daemon.engine.network_speed import NetworkSpeed
+from potluck_daemon.engine.node import Node
 from potluck_daemon.engine.serving import Serving
 
 _UNKNOWN_DIGEST = "0" * 16  # of blocks that are still being loaded; nobody is sent to a server that is JOINING
@@ -33,15 +33,15 @@ class Announcements:
         stored: blocks whose files are on its disk.
     """
 
-    def __init__(self, config: EngineConfig, directory: Directory, peer_id: PeerId, network: NetworkSpeed) -> None:
+    def __init__(self, config: EngineConfig, node: Node) -> None:
         self.target: Span | None = None
         self.window = 0
         self.stored: frozenset[int] = frozenset()
         self.speed = _NOT_MEASURED
-        self.network = network
+        self.network = node.speed
         self._told: ServerRecord | None = None
-        self.directory = directory
-        self.peer_id = peer_id
+        self.directory = node.directory
+        self.peer_id = node.peer_id
         self._config = config
         self._serving: Serving | None = None
         self._announcer: Announcer | None = None

@@ -109,7 +109,7 @@ class _Child:
             self._config = await asyncio.to_thread(self._configure, launch)
             tabs = Tabs(Path(launch.outbox), self._tell_receipt, self._tell_vouchers) if launch.outbox else None
             self._engine = Engine(self._config, self._tell, tabs=tabs)
-            self._engine.limit_network(self._caps)
+            self._engine.node.limit(self._caps)
             await self._engine.start()
             gc.collect()
             gc.freeze()  # 400,000 objects of imports stay for good: looking at them again stops everything for 0.2 s
@@ -145,7 +145,7 @@ class _Child:
             elif isinstance(message, messages.Network):
                 self._caps = message.caps
                 if self._engine is not None:
-                    self._engine.limit_network(message.caps)
+                    self._engine.node.limit(message.caps)
             elif isinstance(message, messages.Throttle) and self._engine is not None:
                 self._engine.throttle(min(max(message.duty, MIN_DUTY), 1.0))
             elif isinstance(message, messages.Booked | messages.Worth):
@@ -259,7 +259,7 @@ class _Child:
             fetch_total_bytes=fetch_total,
             coverage=self._coverage,
             outlook=self._outlook,
-            network=self._engine.network_report() if self._engine is not None else NetworkReport(),
+            network=self._engine.node.report() if self._engine is not None else NetworkReport(),
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
             accounts=tabs.accounts()[: messages.MAX_ACCOUNTS] if tabs is not None else (),
             gpu=_gpu_address(device) if self._config is not None and len(self._config.devices) < 2 else "",
@@ -268,10 +268,9 @@ class _Child:
     async def _look_around(self) -> None:
         """Who serves what, for the display."""
         while True:
-            directory = self._engine.directory if self._engine is not None else None
-            if directory is not None:
+            if self._engine is not None and self._engine.node.is_joined:
                 with contextlib.suppress(PotluckError):
-                    view = await directory.fetch()
+                    view = await self._engine.node.directory.fetch()
                     online = [item.span for item in view.servers if item.heartbeat.state is ServerState.ONLINE]
                     assert self._config is not None
                     num_blocks = self._config.swarm.num_blocks

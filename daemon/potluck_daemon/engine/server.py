@@ -19,31 +19,17 @@ import gc
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
-from importlib.metadata import version
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-import torch
-
-from potluck import wire
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
-from potluck.checkpoint.fetching import FETCHING
-from potluck.checkpoint.parameters import block_parameters
-from potluck.directory import Directory, record_checks
-from potluck.errors import PotluckError, UsageError
-from potluck.p2p.config import HostConfig
-from potluck.p2p.identity import Identity
-from potluck.p2p.network import Host
-from potluck.p2p.pacing import Pacer
+from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import LiveServer
 from potluck_daemon.engine.announcing import Announcements
 from potluck_daemon.engine.blocks import trim_memory
-from potluck_daemon.engine.compute.threads import Threads
-from potluck_daemon.engine.compute.turns import equal_shares
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.events import (
     Freed,
@@ -57,23 +43,19 @@ from potluck_daemon.engine.events import (
     Reshaped,
     Starting,
 )
-from potluck_daemon.engine.fitting import block_stack, cache_tokens, can_grow, window
-from potluck_daemon.engine.handlers import Handlers
+from potluck_daemon.engine.fitting import block_stack, can_grow, window
 from potluck_daemon.engine.in_thread import in_thread
 from potluck_daemon.engine.live_span import LiveSpan
-from potluck_daemon.engine.loading import check_and_measure, load, open_for_swarm
-from potluck_daemon.engine.measure import Speed
-from potluck_daemon.engine.memory.spilling import default_folder
+from potluck_daemon.engine.loading import load, open_for_swarm
 from potluck_daemon.engine.metrics import EngineMetrics
 from potluck_daemon.engine.neighbours import Neighbours
-from potluck_daemon.engine.network_report import NetworkCaps, NetworkReport
-from potluck_daemon.engine.network_speed import NetworkSpeed
+from potluck_daemon.engine.node import Node, StartHost
 from potluck_daemon.engine.prefetching import Prefetching
 from potluck_daemon.engine.ranks.processes import BACK_S, RankProcesses
 from potluck_daemon.engine.ranks.ranked import RankedSpan
-from potluck_daemon.engine.reachability import Finding, Reach, is_local, start_reachable
 from potluck_daemon.engine.rebalancing import Looking, Rebalancer, join
 from potluck_daemon.engine.receipts import Tabs
+from potluck_daemon.engine.service import Service
 from potluck_daemon.engine.serving import Serving
 from potluck_daemon.engine.speed_cache import SpeedCache, speed_key
 from potluck_daemon.placement.swarm_map import ModelSize
@@ -83,24 +65,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_OFFLOAD_TIMEOUT_S = 0.5  # for running steps, when somebody waits for the memory; clients go on elsewhere anyway
 _STABLE_S = 60.0  # a device that fails sooner after it came back is not worth another try
 _REASON_S = 5.0
-_BYTES_OF_MEGABIT = 125_000
-_CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be read from a slow disk
-
-
-class ServingHost(Host, Protocol):
-    """What an engine needs of its node; both implementations of Host have it."""
-
-    identity: Identity
-    uploads: Pacer
-    downloads: Pacer
-
-    async def wait_lost(self) -> None: ...
-
-
-StartHost = Callable[[HostConfig], Awaitable[ServingHost]]
 
 
 class Engine:
@@ -117,25 +83,16 @@ class Engine:
         """`tabs`: of what clients sign for; None: nobody would book it."""
         self.config = config
         self.tabs = tabs
-        self.serving: Serving | None = None
         self._on_event = on_event
-        self._start_host = start_host or self._start_libp2p
+        self.node = Node(config, start_host)
+        self.service = Service(config, self.node, tabs)
         self._speeds = SpeedCache(user_places().cache / "speeds.json")
-        self._reach = Finding()
-        self._caps = NetworkCaps()
-        self.network: NetworkSpeed | None = None  # None until the network is joined
-        self._measuring: asyncio.Task[None] | None = None
-        self._host: ServingHost | None = None
         self._announcements: Announcements | None = None
         self._rebalancer: Rebalancer | None = None  # None: the span is pinned
         self._watching_neighbours: asyncio.Task[None] | None = None
         self._live: LiveSpan | None = None
         self._grows = False  # blocks can come and go while others are served
-        self._handlers: Handlers | None = None
         self._checkpoint: Checkpoint | None = None
-        self._directory: Directory | None = None
-        self._shares = tabs.shares if tabs is not None else equal_shares
-        self._threads = Threads.of(config.limits, threads=config.threads, shares=self._shares)
         self.ranks: RankProcesses | None = None  # of the further devices
         self._watching: asyncio.Task[None] | None = None
         self._broken: asyncio.Queue[PotluckError] = asyncio.Queue()  # why it serves nothing any more, and cannot
@@ -166,26 +123,21 @@ class Engine:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
         await self._stop_moving()
-        if self._measuring is not None:
-            self._measuring.cancel()
-            await asyncio.gather(self._measuring, return_exceptions=True)
+        await self.node.stop_measuring()
         if self._watching_neighbours is not None:
             self._watching_neighbours.cancel()
             await asyncio.gather(self._watching_neighbours, return_exceptions=True)
         await self._stop_beating()
-        await asyncio.gather(self._announce_offline(), self._end_sessions(self.config.stop_timeout_s))
-        await self._threads.stop()
+        await asyncio.gather(self._announce_offline(), self.service.end_sessions(self.config.stop_timeout_s))
+        await self.service.stop_threads()
         if self.serving is not None:
             self.serving.stage.paging.close_all()
         if self.tabs is not None:
             self.tabs.close()
         if self.ranks is not None:
             await self.ranks.close()
-        if self._directory is not None:
-            await self._directory.stop()
-        if self._host is not None:
-            await self._host.close()
-            self._host, self.serving = None, None
+        if await self.node.stop():
+            self.service.serving = None
             log.info("stopped")
             self._on_event(Offline())
 
@@ -220,7 +172,7 @@ class Engine:
         assert self.serving is not None
         span, checkpoint = self.serving.blocks.span, self._checkpoint
         assert checkpoint is not None
-        take = self._take_back if self.serving.blocks.is_restorable else lambda: self._load(checkpoint, span)
+        take = self.service.take_back if self.serving.blocks.is_restorable else lambda: self._load(checkpoint, span)
         assert self._announcements is not None
         await self._come_back(self._announcements.target or span, take)
 
@@ -234,16 +186,13 @@ class Engine:
             await self._stop_beating()
             await self._tell_offline()
             await self.serving.sessions.wait_gone(timeout_s=patience_s)
-            await self._end_sessions(_OFFLOAD_TIMEOUT_S)
-            await self._threads.stop()
-            self.serving.stage.paging.close_all()
-            await asyncio.to_thread(self.serving.blocks.free)
+            await self.service.give_up(closes_all=True)
             first = self._first_of(target, order)
             try:
                 await self._come_back(target, lambda: self._load(checkpoint, first))
             except PotluckError as error:
                 log.error("blocks %s cannot be served: %s; going back to %s", target, error.message, before)
-                await self._threads.stop()
+                await self.service.stop_threads()
                 try:
                     await self._come_back(before, lambda: self._load(checkpoint, before))
                 except PotluckError as worse:
@@ -255,8 +204,7 @@ class Engine:
         begin, checkpoint = time.monotonic(), self._checkpoint
         assert checkpoint is not None
         assert self._announcements is not None
-        self._threads = Threads.of(self.config.limits, threads=self.config.threads, shares=self._shares)
-        self._threads.start()
+        self.service.start_threads_anew()
         self._announcements.join(target)
         await self._join(asyncio.create_task(in_thread(lambda: (checkpoint, take()))))
         await self._go_online(begin)
@@ -266,37 +214,22 @@ class Engine:
         return Span(order[0], order[0] + 1) if self._grows else target
 
     @property
-    def is_offloaded(self) -> bool:
-        return self.serving is not None and self.serving.admission.leaving
+    def serving(self) -> Serving | None:
+        """What answers now; None before anything does, and after the end."""
+        return self.service.serving
 
     @property
-    def directory(self) -> Directory | None:
-        """None until the network is joined."""
-        return self._directory
+    def is_offloaded(self) -> bool:
+        return self.serving is not None and self.serving.admission.leaving
 
     @property
     def done_tokens(self) -> int:
         """Tokens that have gone through blocks since the process started or was restored."""
         return self.metrics().done_tokens
 
-    def limit_network(self, caps: NetworkCaps) -> None:
-        """From now on, also while it is being started."""
-        self._caps = caps
-        FETCHING.cap_bytes_s = caps.download_mbps * _BYTES_OF_MEGABIT
-        if self._host is not None and self.network is not None:
-            self._host.uploads.bytes_s = caps.upload_mbps * _BYTES_OF_MEGABIT
-            self._host.downloads.bytes_s = caps.download_mbps * _BYTES_OF_MEGABIT
-            self.network.cap_mbps = caps.upload_mbps
-            self.network.may_exchange = caps.may_measure
-
-    def network_report(self) -> NetworkReport:
-        """What is known of the network."""
-        report = NetworkReport(self._reach.reach, self._reach.num_asked, self._reach.num_reached)
-        return report if self.network is None else self.network.completed(report)
-
     def throttle(self, duty: float) -> None:
         """Compute in this share of the time until the weights are freed."""
-        self._threads.throttle(duty)
+        self.service.throttle(duty)
 
     def metrics(self) -> EngineMetrics:
         """What it counts; all zero before it serves."""
@@ -308,8 +241,7 @@ class Engine:
         Raises:
             PotluckError: a further device failed, and does not come back; or no blocks could be loaded any more.
         """
-        assert self._host is not None
-        lost, broken = asyncio.create_task(self._host.wait_lost()), asyncio.create_task(self._broken.get())
+        lost, broken = asyncio.create_task(self.node.host.wait_lost()), asyncio.create_task(self._broken.get())
         try:
             await asyncio.wait({lost, broken, self._watching or lost}, return_when=asyncio.FIRST_COMPLETED)
             if broken.done():
@@ -324,17 +256,12 @@ class Engine:
         begin = time.monotonic()
         config = self.config
         self._on_event(Starting(config.swarm.model))
-        self._threads.start()
+        self.service.start_threads()
         await self._start_ranks()
         opening = asyncio.create_task(in_thread(self._open_and_maybe_load))
         try:
-            self._host = host = await self._start_host(self._host_config())
-            log.info("joined the network")
-            self._directory = directory = Directory(host, config.swarm, host.identity)
-            await directory.start_gossip()
-            await self._begin_network(host)
-            assert self.network is not None
-            self._announcements = announcements = Announcements(config, directory, host.peer_id, self.network)
+            await self.node.start()
+            self._announcements = announcements = Announcements(config, self.node)
             announcements.speed = self._speeds.find(speed_key(config)) or announcements.speed
             if config.span is not None:
                 announcements.window = len(config.span)
@@ -342,28 +269,20 @@ class Engine:
                 loaded = opening
             else:
                 checkpoint, _ = await opening
-                first = await self._choose(host, announcements, checkpoint)
+                first = await self._choose(announcements, checkpoint)
                 loaded = asyncio.create_task(in_thread(lambda: (checkpoint, self._load(checkpoint, first))))
             await self._join(loaded)
         finally:
             opening.cancel()
         await self._go_online(begin)
 
-    async def _begin_network(self, host: ServingHost) -> None:
-        """Know how fast the ways to others are; measuring begins when there is something to serve."""
-        config, is_relayed = self.config, self._reach.reach is Reach.RELAYED
-        is_alone = is_local(self._host_config())  # what a machine's own memory carries is no figure
-        self.network = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
-        self.limit_network(self._caps)
-        await self.network.serve()
-
     async def _others(self) -> tuple[Sequence[LiveServer], Span | None]:
         """Who is there to be measured with; nobody while the device is given back."""
-        if self._directory is None or self.serving is None or self.is_offloaded:
+        if self.serving is None or self.is_offloaded:
             return (), None
-        return (await self._directory.fetch()).servers, self.serving.blocks.span
+        return (await self.node.directory.fetch()).servers, self.serving.blocks.span
 
-    async def _choose(self, host: ServingHost, announcements: Announcements, checkpoint: Checkpoint) -> Span:
+    async def _choose(self, announcements: Announcements, checkpoint: Checkpoint) -> Span:
         """Decide how many and which blocks, and be ready to change them; returns those to load first."""
         config = self.config
         announcements.window = await in_thread(lambda: window(checkpoint, config))
@@ -371,7 +290,7 @@ class Engine:
         files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
         announcements.stored = await in_thread(files.stored)
         model = ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size)
-        neighbours = Neighbours(host, host.peer_id, lambda peer: rebalancer.note_loss(peer))
+        neighbours = Neighbours(self.node.host, self.node.peer_id, lambda peer: rebalancer.note_loss(peer))
         looking = Looking(announcements, neighbours, model)
         rng = random.Random()
         self._live = LiveSpan(
@@ -401,16 +320,14 @@ class Engine:
 
     async def _go_online(self, begin: float) -> None:
         assert self.serving is not None
-        assert self._host is not None
         assert self._announcements is not None
         self._announcements.start_beating()
-        if self.network is not None and self._measuring is None:
-            self._measuring = asyncio.create_task(self.network.run(self._others))
+        self.node.measure(self._others)
         if self.ranks is not None and self._watching is None:
             self._watching = asyncio.create_task(self._watch_ranks())
         span, seconds = self.serving.blocks.span, time.monotonic() - begin
         log.info("online with blocks %s after %.2f s", span, seconds)
-        self._on_event(Online(self._host.peer_id, await self._host.addresses(), span, seconds))
+        self._on_event(Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
         if self._rebalancer is not None and self._live is not None:
             self._live.serving = self.serving
             self._rebalancer.start()
@@ -434,9 +351,7 @@ class Engine:
                 if was_serving:
                     self.serving.admission.back_in_s = BACK_S
                     await self._stop_beating()
-                    await asyncio.gather(self._tell_offline(), self._end_sessions(_OFFLOAD_TIMEOUT_S))
-                    await self._threads.stop()
-                    await asyncio.to_thread(self.serving.blocks.free)
+                    await asyncio.gather(self._tell_offline(), self.service.give_up())
                 await self.ranks.close()
                 await self._start_ranks()
                 if was_serving:
@@ -463,40 +378,21 @@ class Engine:
         if self._announcements is not None:
             await self._announcements.stop_beating()
 
+    async def _free(self) -> None:
+        await self.service.offload()
+        self._on_event(Freed())
+
     async def _tell_offline(self) -> None:
         await self._announce_offline()
         self._on_event(Offline())
 
-    async def _free(self) -> None:
-        assert self.serving is not None
-        await self._end_sessions(_OFFLOAD_TIMEOUT_S)
-        await self._threads.stop()  # the running piece still needs the weights
-        await asyncio.to_thread(self.serving.blocks.free)
-        await self._end_sessions(_OFFLOAD_TIMEOUT_S)  # those that waited for a step which will not come
-        kept = {session.memory for session in self.serving.parking.sessions}
-        await asyncio.to_thread(self.serving.stage.paging.spill_all, kept)
-        log.info("freed the weights; %d sessions are kept", len(kept))
-        self._on_event(Freed())
-
-    def _take_back(self) -> BlockSpan:
-        """Raises UsageError if others took the memory."""
-        assert self.serving is not None
-        try:
-            self.serving.blocks.restore()
-            self.serving.stage.paging.take_back()
-        except torch.OutOfMemoryError as error:
-            self.serving.blocks.free()
-            raise UsageError("the device has no room for the blocks any more", hint="see what took it") from error
-        return self.serving.blocks.whole
-
     async def _join(self, loaded: asyncio.Task[tuple[Checkpoint, BlockSpan | None]]) -> None:
         """JOINING while the blocks are loaded and checked, then ONLINE."""
-        assert self._host is not None
         assert self._announcements is not None
         assert self._announcements.target is not None
-        self._on_event(Joining(self._host.peer_id, self._announcements.target))
+        self._on_event(Joining(self.node.peer_id, self._announcements.target))
         try:
-            self._checkpoint, blocks = await self._unless_lost(loaded)
+            self._checkpoint, blocks = checkpoint, _ = await self._unless_lost(loaded)
         finally:
             loaded.cancel()
         assert blocks is not None
@@ -504,7 +400,10 @@ class Engine:
         log.info("loaded blocks %s, %.1f MiB", blocks.span, num_bytes / 2**20)
         self._on_event(Loading(num_bytes, num_bytes))
         self._tell_placement(blocks)
-        speed = await self._serve(blocks)
+        max_blocks = self._announcements.window if self._grows else len(blocks.span)
+        speed = await self.service.serve(blocks, checkpoint, max_blocks=max_blocks)
+        self._speeds.remember(speed_key(self.config), speed)
+        self._on_event(Measured(speed.inference_tps, speed.forward_tps))
         assert self.serving is not None
         await self._announcements.go_online(self.serving, speed)
 
@@ -517,69 +416,9 @@ class Engine:
             Placed(resident, streamed, placement.device_bytes, placement.streamed_bytes, summary=str(placement))
         )
 
-    async def _serve(self, blocks: BlockSpan) -> Speed:
-        """Answer calls, and prove it: a real token through all blocks, and what rpc_info says."""
-        assert self._host is not None
-        assert self._announcements is not None
-        config, compute = self.config, self._threads.compute
-        async with asyncio.timeout(_CHECK_TIMEOUT_S):
-            speed = await compute.run(lambda: check_and_measure(blocks))
-        for tokens, seconds in speed.steps:
-            compute.learn(tokens, seconds)
-        self._speeds.remember(speed_key(config), speed)
-        self._on_event(Measured(speed.inference_tps, speed.forward_tps))
-        if self.serving is not None and self.serving.blocks.whole is blocks:
-            serving = self.serving.again(config.swarm, self._host.peer_id, self._threads)
-        else:
-            max_blocks = self._announcements.window if self._grows else len(blocks.span)
-            tokens = await asyncio.to_thread(lambda: cache_tokens(blocks, config, max_blocks=max_blocks))
-            serving = Serving.of(
-                blocks,
-                config.swarm,
-                self._host.peer_id,
-                replace(config.limits, cache_tokens=tokens),
-                self._threads,
-                spill_folder=default_folder(),
-                max_blocks=max_blocks,
-                tabs=self.tabs,
-            )
-            await self._begin_tabs()
-        await compute.perform(serving.stage)
-        handlers = await self._handlers_of(serving)
-        uid = wire.block_uids(self.config.swarm.prefix, blocks.span)
-        info = wire.decode_info(await handlers.info(wire.encode_info_request(uid), self._host.peer_id))
-        if info.hidden_size != blocks.hidden_size:
-            raise PotluckError("the engine's self-check failed: it does not describe its own blocks")
-        log.info("self-check passed: %.0f steps a second through one block", speed.inference_tps)
-        self.serving = serving
-        return speed
-
-    async def _begin_tabs(self) -> None:
-        if self.tabs is None:
-            return
-        assert self._host is not None
-        assert self._checkpoint is not None
-        parameters = await asyncio.to_thread(block_parameters, self._checkpoint)
-        self.tabs.begin(self._host.identity, self.config.swarm, parameters)
-
-    async def _handlers_of(self, serving: Serving) -> Handlers:
-        """The handlers, answering with `serving` from now on; they are registered once in the life of a host."""
-        assert self._host is not None
-        if self._handlers is None:
-            self._handlers = Handlers(serving, self._host, version=version("potluck"))
-            await self._handlers.register()
-        self._handlers.serving = serving
-        return self._handlers
-
     async def _announce_offline(self) -> None:
         if self._announcements is not None:
             await self._announcements.leave()
-
-    async def _end_sessions(self, timeout_s: float) -> None:
-        if self.serving is None:
-            return
-        if not await self.serving.sessions.end_all(self.serving.admission.refusal(), timeout_s=timeout_s):
-            log.warning("%d sessions were cut off", len(self.serving.sessions))
 
     def _open_and_maybe_load(self) -> tuple[Checkpoint, BlockSpan | None]:
         checkpoint = open_for_swarm(self.config)
@@ -590,19 +429,3 @@ class Engine:
         if self.ranks is None:
             return load(checkpoint, span, self.config)
         return RankedSpan(self.ranks.load(checkpoint, span), self.ranks)
-
-    def _host_config(self) -> HostConfig:
-        config = self.config
-        return HostConfig(
-            identity_path=config.identity_path,
-            listen_addrs=config.listen,
-            announce_addrs=config.announce,
-            bootstrap_peers=config.swarm.bootstrap_peers,
-            record_checks=record_checks(config.swarm, time.time),
-            runtime_dir=config.runtime_dir,
-            relays_for_others=config.relay_for_others,
-        )
-
-    async def _start_libp2p(self, config: HostConfig) -> ServingHost:
-        host, self._reach = await start_reachable(config)
-        return host
