@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
+from potluck_daemon.control.methods.setup import Progress, Step
 from potluck_daemon.environment import plan as planning
 from potluck_daemon.environment import setup
-from potluck_daemon.control.methods.setup import Progress, Step
 from potluck_daemon.environment.machine import Machine, look
 from potluck_daemon.environment.plan import Plan, is_outdated
 from potluck_daemon.environment.preflight import visit
-from potluck_daemon.environment.setup import PreflightError, set_up
+from potluck_daemon.environment.setup import PreflightError, roll_back, set_up
 from potluck_daemon.environment.store import Store, interpreter
 from potluck_daemon.environment.variants import choose_variant
 
@@ -103,3 +105,76 @@ def test_a_machine_that_cannot_run_it_is_told_before_anything_is_fetched(plan: P
     with pytest.raises(PreflightError, match="GB are free"):
         set_up(poor, lambda progress: steps.append(progress.step))
     assert steps == [Step.LOOK]
+
+
+def test_a_broken_environment_is_made_anew_beside_itself_and_stays_until_the_new_one_has_proved_itself(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody removed files by hand; or the GPU is full just now, and nothing is broken at all."""
+    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
+    set_up(plan, ignore)
+    broken = plan.store.current()
+
+    def fails(folder: Path) -> tuple[str, ...]:
+        raise PotluckError("the engine does not work here")
+
+    monkeypatch.setattr(setup, "try_environment", fails)
+    with pytest.raises(PotluckError, match="does not work here"):
+        set_up(plan, ignore)
+    assert plan.store.current() == broken
+
+    monkeypatch.setattr(setup, "try_environment", lambda folder: fails(folder) if folder == broken else ("cpu",))
+    in_use: list[Path | None] = []
+    set_up(plan, lambda progress: in_use.append(plan.store.current()))
+    assert set(in_use) == {broken}
+    assert plan.store.current() not in (None, broken)
+    assert plan.store.previous() == broken
+
+
+def test_an_environment_that_works_is_kept_also_on_a_full_disk(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
+    made = set_up(plan, ignore)
+    assert set_up(replace(plan, site=replace(plan.site, free_bytes=0)), ignore) == made
+
+
+def test_going_back_is_tried_first_and_changes_nothing_if_it_fails(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
+    set_up(plan, ignore)
+    older = plan.store.current()
+    assert plan.wheels is not None
+    lock(plan.requirements, make_wheel(plan.wheels, "one"))
+    assert (is_outdated(plan.store), plan.store.current()) == (
+        True,
+        older,
+    )  # newer packages are not taken by themselves
+    set_up(plan, ignore)
+    newer = plan.store.current()
+    assert newer != older
+
+    def fails(folder: Path) -> tuple[str, ...]:
+        raise PotluckError("the engine does not work here")
+
+    monkeypatch.setattr(setup, "try_environment", fails)
+    with pytest.raises(PotluckError, match="does not work here"):
+        roll_back(plan.store, "a test", ignore)
+    assert (plan.store.current(), plan.store.previous()) == (newer, older)
+    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
+    roll_back(plan.store, "a test", ignore)
+    assert (plan.store.current(), plan.store.previous()) == (older, newer)
+
+
+PARENT = """
+import subprocess, sys
+from potluck_daemon.environment.kin import die_with_us
+child = subprocess.Popen(["sleep", "600"], preexec_fn=die_with_us())
+print(child.pid, flush=True)
+child.wait()
+"""
+
+
+def test_what_a_set_up_started_ends_with_it_also_when_it_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    assert psutil.wait_procs([child], timeout=60)[1] == []
