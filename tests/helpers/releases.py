@@ -17,13 +17,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 from potluck_daemon.control import schema
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_daemon.control.schema import Status
 from potluck_daemon.settings.places import Places
 from potluck_daemon.updates.notes import Notes, NotesFile
 
@@ -94,8 +95,10 @@ def _copy_sources(packages: Path) -> None:
     hidden = shutil.ignore_patterns("__pycache__")
     shutil.copytree(SOURCE / "potluck", packages / "potluck", ignore=hidden)
     shutil.copytree(SOURCE / "daemon" / "potluck_daemon", packages / "potluck_daemon", ignore=hidden)
-    for name in ("engine", "systemd"):
-        shutil.copytree(SOURCE / "resources" / name, packages / "potluck_daemon" / "resources" / name)
+    resources = packages / "potluck_daemon" / "resources"
+    resources.mkdir()
+    for name in ("demo-model", "engine", "systemd"):
+        (resources / name).symlink_to(SOURCE / "resources" / name)
 
 
 def _change(packages: Path, change: Change) -> None:
@@ -205,6 +208,14 @@ class Installation:
                 if progress is not None and progress.text == step:
                     return
                 time.sleep(0.01)
+
+    def wait_for(self, wanted: Callable[[Status], bool]) -> Status:
+        """The first status that is as wanted."""
+        with waiting():
+            for event in self.client.events():
+                if isinstance(event, Status) and wanted(event):
+                    return event
+        raise AssertionError(f"the daemon ended\n{self.places.log_file.read_text()}")
 
     def start(self) -> str:
         """Start the daemon as often as it takes, at most as often as a broken version is tried; returns its version."""

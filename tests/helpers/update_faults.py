@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -127,17 +128,22 @@ DAEMON_FAULTS: dict[str, Callable[[World], None]] = {
 
 
 @contextlib.contextmanager
-def installation_of_old() -> Iterator[tuple[Installation, Path]]:
-    """0.1.0, installed and running; and a folder for releases."""
+def installation_of_old(*, disk_mb: int = 0) -> Iterator[tuple[Installation, Path]]:
+    """0.1.0, installed and running; and a folder for releases. `disk_mb`: on a disk of its own, which needs root."""
     folder = Path(tempfile.mkdtemp(prefix="upd-"))  # short: a socket's path has a limit
     try:
         for name in ("old", "home", "releases"):
             (folder / name).mkdir()
+        if disk_mb:
+            command = ["mount", "-t", "tmpfs", "-o", f"size={disk_mb}m", "tmpfs", folder / "home"]
+            subprocess.run(command, check=True)
         release = make_release(folder / "old", OLD, proved_s=_PROVED_S, start_s=_START_S)
         with Installation(folder / "home", release) as installation:
             installation.start()
             yield installation, folder / "releases"
     finally:
+        if disk_mb:
+            subprocess.run(["umount", "--lazy", folder / "home"], check=False)
         shutil.rmtree(folder)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import time
@@ -103,7 +104,8 @@ class _Told:
         if self._noted[0] != text or now - self._noted[1] > _NOTE_INTERVAL_S:
             self._noted = (text, now)
             self.notes = replace(self.notes, progress=UpdateProgress(text, done, total))
-            self._file.write(self.notes)
+            with contextlib.suppress(PotluckError):  # of a full disk: what is under way goes on
+                self._file.write(self.notes)
         tenth = done * 10 // total if total else 0
         if self._terminal is None or (text, tenth) == self._last:
             return

@@ -47,8 +47,11 @@ class NotesFile:
             return Notes()
 
     def write(self, notes: Notes) -> None:
-        """By who holds the lock. Raises OSError."""
-        write_atomically(self._path, dumps(notes))
+        """By who holds the lock. Raises PotluckError."""
+        try:
+            write_atomically(self._path, dumps(notes))
+        except OSError as error:
+            raise PotluckError(f"cannot write {self._path}: {error.strerror}", hint="is the disk full?") from error
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[Notes]:

@@ -94,22 +94,23 @@ def switch(version: str, versions: Versions, successor: Successor, on_progress: 
     """
     on_progress("letting open sessions end", 0, 0)
     was_running = successor.drain()
-    versions.begin_trial(version)
-    if not was_running:
-        return
     try:
+        versions.begin_trial(version)
+        if not was_running:
+            return
         on_progress("starting the new version", 0, 0)
         answer = successor.start(versions.root / "current")
         if answer != version:
             raise PotluckError(f"version {answer} answers instead")
         on_progress("watching the new version", 0, 0)
         successor.watch()
-    except PotluckError as error:
+    except (PotluckError, OSError) as error:
         on_progress("going back to the version before", 0, 0)
         successor.end()
-        if versions.current() == version:  # it may have gone back by itself, at its third start
+        if versions.trial() is not None:  # it may have gone back by itself, at its third start
             versions.roll_back()
-        successor.start(versions.root / "current")
+        if was_running:
+            successor.start(versions.root / "current")
         versions.tidy()
         text = f"version {version} did not come up ({error}); {versions.current()} is in use again"
         raise PotluckError(text, hint="potluck logs") from error

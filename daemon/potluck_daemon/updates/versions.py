@@ -103,7 +103,8 @@ class Versions:
         old = trial.old if trial is not None else self.previous()
         if old is None or not self.folder(old).is_dir():
             raise PotluckError("there is no earlier version to go back to")
-        self._link("current", old)
+        if self.current() != old:
+            self._link("current", old)
         self._trial_file.unlink(missing_ok=True)
         return old
 
