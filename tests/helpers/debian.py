@@ -8,13 +8,14 @@ guard reads from a pipe that the kernel closes with the process that made it.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import os
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,21 +99,21 @@ class Debian:
         self._kill()
 
     def run(
-        self, *command: str | Path, user: str | None = None, environment: Mapping[str, str] | None = None
+        self, *command: str | Path, user: str | None = None, environment: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run a command inside, as root or as a user in the home folder, with a user manager if it is booted."""
-        return subprocess.run(
-            self._inside(*(() if user is None else self._become(user)), *map(str, command)),
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/root", **(environment or {})},
-        )
+        words = self._inside(*(() if user is None else self._become(user)), *map(str, command))
+        with self._apt_alone() if command[0] == "apt-get" else contextlib.nullcontext():
+            return subprocess.run(
+                words,
+                capture_output=True,
+                text=True,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/root"} | (environment or {}),
+            )
 
-    def output(
-        self, *command: str | Path, user: str | None = None, environment: Mapping[str, str] | None = None
-    ) -> str:
+    def output(self, *command: str | Path, user: str | None = None, environment: dict[str, str] | None = None) -> str:
         """What a command prints; it has to succeed."""
         done = self.run(*command, user=user, environment=environment)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
@@ -151,11 +152,22 @@ class Debian:
             *start,
         ]
 
+    @property
+    def _fetched(self) -> Path:
+        """What apt fetched, for all containers of the suite."""
+        return CACHE / f"apt-{self.suite}"
+
+    @contextlib.contextmanager
+    def _apt_alone(self) -> Iterator[None]:
+        self._fetched.mkdir(parents=True, exist_ok=True)
+        with (self._fetched / "lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def _network(self) -> list[str]:
-        """And what apt fetched before."""
         options = ["--resolv-conf=replace-host"]
         for name, there in (("lists", "/var/lib/apt/lists"), ("archives", "/var/cache/apt/archives")):
-            here = CACHE / f"apt-{self.suite}" / name
+            here = self._fetched / name
             here.mkdir(parents=True, exist_ok=True)
             options.append(f"--bind={here}:{there}")
         return options

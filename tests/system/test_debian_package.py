@@ -46,7 +46,7 @@ def test_a_server_s_package_serves_without_systemd_and_leaves_nothing(machine: D
     machine.output("potluck", "start", "--demo", user="alice")
     machine.wait_until(*ALICE, user="alice", says=installing.SERVING)
     said = machine.output("potluck", "generate", "Count from 7 to 18:", user="alice")
-    assert " 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in said
+    assert "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in said
     daemon = machine.output("pgrep", "-f", "^[^ ]*python.* -m potluck_daemon.cli.daemon")
     running = machine.output("readlink", "-f", f"/proc/{daemon}/exe")
     assert running.endswith(f"python{PYTHONS[machine.suite]}")
@@ -61,7 +61,6 @@ def is_told_what_is_missing(machine: Debian) -> None:
         done = machine.run(*command, user="alice")
         assert done.returncode == 1
         assert "no torch of variant cpu for Python 3.13" in done.stdout + done.stderr
-        assert "Python 3.11" in done.stdout + done.stderr
         assert "Traceback" not in done.stderr
 
 

@@ -44,7 +44,7 @@ def test_it_needs_no_rights_and_leaves_what_its_user_wants_to_keep(machine: Debi
     if machine.suite == "bookworm" and sys.version_info[:2] == (3, 11):
         installing.walk(machine, installing.by_run_file(run_file, "alice"))
         said = machine.output(POTLUCK, "generate", "Count from 7 to 18:", user="alice")
-        assert " 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in said
+        assert "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in said
     else:
         machine.output("sh", installing.placed(run_file), user="alice")
         machine.output(POTLUCK, "start", user="alice")

@@ -63,7 +63,7 @@ def test_after_joining_the_service_serves_as_its_own_user(machine: Debian, headl
     assert machine.output("ps", "-o", "user=", "-p", show(machine, "MainPID")) == "potluck"
     assert "serving" in machine.output("potluck", "status").lower()
     answer = machine.output("potluck", "generate", "--swarm", installing.INVITE, "Count from 7 to 18:")
-    assert " 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in answer
+    assert "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in answer
 
 
 def test_its_sandbox_is_tight(machine: Debian) -> None:
