@@ -12,7 +12,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck_daemon import launch_agents, units
 from potluck_daemon.control.methods.machine import LoginStart
 from potluck_daemon.login_entry import is_on, switched_off, switched_on
-from potluck_daemon.settings.files import write_atomically
+from potluck_daemon.settings.files import remove_empty, write_atomically
 from potluck_daemon.settings.places import Places, system_places
 
 ENTRY = "potluck.desktop"
@@ -46,6 +46,7 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
     try:
         if after is None:
             path.unlink(missing_ok=True)
+            remove_empty(path.parent, path.parent.parent)
         elif after != before:
             write_atomically(path, after.encode(errors="surrogateescape"), mode=0o644)
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import grp
 import hashlib
 import os
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.resources import resource
-from potluck_daemon.settings.files import write_atomically
+from potluck_daemon.settings.files import remove_empty, write_atomically
 
 UNIT = "potluckd.service"
 _SYSTEM_TEMPLATE = "potluckd-system.service"
@@ -139,7 +138,7 @@ def set_start_at_login(is_wanted: bool) -> None:
     if _is_marked(path):
         path.unlink()
         _systemctl(False, "daemon-reload")
-    _remove_empty(_user_folder(), _user_folder().parent)
+    remove_empty(*[_user_folder(), *_user_folder().parents][:3])
     link = started_by(is_system=False)
     if link is not None and is_for_all(link):
         hint = f"for you alone: systemctl --user mask {UNIT}"
@@ -157,12 +156,6 @@ def _is_marked(path: Path) -> bool:
     except (OSError, UnicodeDecodeError):
         return False
     return text.startswith(_MARK) and text == _marked(text.partition("\n")[2])
-
-
-def _remove_empty(*folders: Path) -> None:
-    for folder in folders:
-        with contextlib.suppress(OSError):  # something is in it
-            folder.rmdir()
 
 
 def _user_folder() -> Path:

@@ -33,12 +33,27 @@ POTLUCK = INSTALLED / "bin" / "potluck"
 INVITE = encode_invite(new_swarm("tiny", "tiny-petals", 4, revision="local"))
 
 
+AUTOSTART = """
+from potluck_daemon.units import set_start_at_login, starts_at_login
+for is_wanted in (True, True, False, False):
+    set_start_at_login(is_wanted)
+    assert starts_at_login() is is_wanted
+"""
+
+
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Container]:
     with Container() as made:
         made.output("useradd", "--create-home", "donor")
         made.output("loginctl", "enable-linger", "donor")
         yield made
+
+
+def test_autostart_on_and_off_leaves_a_home_as_it_was(machine: Container) -> None:
+    home = ("find", "/home/donor", "-printf", "%p %y %l %s\\n")
+    before = machine.output(*home)
+    machine.output(INSTALLED / "bin" / "python", "-c", AUTOSTART, user="donor")
+    assert machine.output(*home) == before
 
 
 def show(machine: Container, name: str, *, user: str | None = None) -> str:

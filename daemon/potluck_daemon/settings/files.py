@@ -42,6 +42,13 @@ def remove_litter(folder: Path, now: float) -> None:
                 path.unlink()
 
 
+def remove_empty(*folders: Path) -> None:
+    """Those of `folders`, in this order, that are there and have nothing in them."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
 def keep_aside(path: Path) -> Path:
     """Rename a file that cannot be read, so that it is not overwritten; the new name says when."""
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())

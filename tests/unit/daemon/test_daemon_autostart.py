@@ -42,7 +42,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(units, "_ALL_USERS", everyone)
     monkeypatch.setattr(units, "program", lambda name: Path("/opt/potluck/bin", name))
     monkeypatch.setattr(launch_agents, "is_mac", lambda: False)
-    (tmp_path / "config").mkdir()
     return tmp_path
 
 
@@ -100,7 +99,7 @@ def test_a_unit_of_an_installation_that_moved_is_written_anew(home: Path, monkey
     set_start_at_login(True)
     assert "/new/place/potluckd" in own_unit(home).read_text()
     set_start_at_login(False)
-    assert snapshot(home) == {"config": "folder"}
+    assert snapshot(home) == {}
 
 
 def test_one_that_the_user_enabled_himself_is_switched_off_and_his_unit_stays(home: Path) -> None:
@@ -142,7 +141,6 @@ def test_a_failure_of_systemd_is_told(home: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_app_on_and_off_leaves_its_entries_as_they_were(home: Path, own: str | None, for_all: str) -> None:
     environment = {"XDG_CONFIG_HOME": str(home / "config"), "XDG_CONFIG_DIRS": str(home / "xdg")}
     path = login.entry_path(environment)
-    path.parent.mkdir()
     if for_all:
         write(home / "xdg" / "autostart" / login.ENTRY, for_all)
     login.set_app(environment, False)  # a hidden one is ours, and is there only while it hides something
