@@ -703,6 +703,14 @@ FIGURES = {
             "files, units, users and processes left after serving and a purge (all three ways in soak); needs root",
         ),
         Figure(
+            "install_interrupted",
+            "faults",
+            "lower",
+            0,
+            "interrupting:faults",
+            "the engine's set-up killed at 3 random moments (20 in soak) and run again: what is not healthy then",
+        ),
+        Figure(
             "update_faults",
             "faults",
             "lower",
