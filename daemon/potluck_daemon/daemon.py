@@ -465,7 +465,7 @@ class Daemon:
                 logs.drop_old(self.places.log_file, time.time())
             await asyncio.sleep(CHORES_INTERVAL_S)
             if stamps(self.places) != self._stamps:
-                log.info("settings or swarms changed")
+                log.info("settings, swarms or the engine's environment changed")
                 self.reload()
             if self._supervisor.pid is not None:
                 await self.count_use()
