@@ -12,6 +12,7 @@ from pathlib import Path
 from installer.linux.deb import PACKAGES, build_deb
 from installer.linux.run import build_run
 from installer.macos.bundle import build_macos
+from installer.windows.setup import build_setup
 
 
 def targets(wheels: Path | None) -> dict[str, Callable[[Path], Path]]:
@@ -19,6 +20,7 @@ def targets(wheels: Path | None) -> dict[str, Callable[[Path], Path]]:
     for package in PACKAGES:
         made[package.name] = lambda out, package=package: build_deb(package, out, wheels=wheels)  # type: ignore[misc]
     made["run"] = lambda out: build_run(out, wheels=wheels)
+    made["windows"] = lambda out: build_setup(out, wheels=wheels)
     made["macos"] = lambda out: build_macos(out, wheels=wheels)
     return made
 

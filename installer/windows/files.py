@@ -1,0 +1,78 @@
+"""The files of an installation on Windows: the app with what it needs, uv for the Python that runs it, the daemon's
+package for the Linux in WSL2.
+
+    Potluck.exe                 fetches Python at its first start, then starts the app (launcher.nsi)
+    bin/uv.exe                  has the addresses and hashes of Python's builds in it
+    app/__main__.py             the app; beside it the packages for Python 3.12, which are looked for there
+    linux/potluck-headless.deb  installed in WSL2
+
+Python itself is not in it: its builds are on no package index, so nobody could check here what would be packed. uv
+fetches it once on the user's machine and checks it against the hash that uv was built with.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from installer.linux.deb import PACKAGES, build_deb
+from installer.tree import add_potluck, install_locked
+
+PYTHON = "3.12"  # launcher.nsi names the same
+_PLATFORM = "x86_64-pc-windows-msvc"
+_HEADLESS = next(package for package in PACKAGES if not package.has_app)
+_MAIN = """\
+import sys
+
+from potluck_app.main import main
+
+sys.exit(main())
+"""
+# Of Qt's wheel: what the app loads, and what that needs (its import tables name them).
+_QT = ("Core", "Gui", "Network", "Svg", "Widgets")
+_PLUGINS = {
+    "iconengines": ("qsvgicon.dll",),
+    "imageformats": ("qico.dll", "qsvg.dll"),
+    "platforms": ("qwindows.dll",),
+    "styles": ("qmodernwindowsstyle.dll",),
+    "tls": ("qschannelbackend.dll",),
+}
+
+
+def make_files(folder: Path, *, wheels: Path | None = None) -> None:
+    """Fill `folder`. `wheels`: take the dependencies from there, without a network."""
+    app, programs, linux = folder / "app", folder / "bin", folder / "linux"
+    for made in (app, programs, linux):
+        made.mkdir()
+    for name in ("base", "app"):
+        install_locked(name, app, PYTHON, wheels, _PLATFORM)
+    shutil.rmtree(app / "bin", ignore_errors=True)  # tools of the dependencies
+    _trim_qt(app)
+    add_potluck(app, has_app=True)
+    (app / "__main__.py").write_text(_MAIN)
+    with tempfile.TemporaryDirectory() as unpacked:
+        install_locked("uv", Path(unpacked), PYTHON, wheels, _PLATFORM)
+        shutil.copy(Path(unpacked) / "bin" / "uv.exe", programs)
+    build_deb(_HEADLESS, linux, wheels=wheels).rename(linux / f"{_HEADLESS.name}.deb")
+
+
+def _trim_qt(app: Path) -> None:
+    qt = app / "PySide6"
+    kept = {f"Qt{name}.pyd" for name in _QT} | {f"Qt6{name}.dll" for name in _QT} | {"pyside6.abi3.dll", "plugins"}
+    for path in sorted(qt.iterdir()):
+        is_runtime = path.name.startswith(("msvcp", "vcruntime"))
+        if path.name not in kept and path.suffix != ".py" and not is_runtime and path.name != "support":
+            _remove(path)
+    for plugins in (qt / "plugins").iterdir():
+        for plugin in plugins.iterdir():
+            if plugin.name not in _PLUGINS.get(plugins.name, ()):
+                _remove(plugin)
+        if not any(plugins.iterdir()):
+            plugins.rmdir()
+    for extra in ("include", "lib"):
+        shutil.rmtree(app / "shiboken6" / extra, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
