@@ -26,19 +26,19 @@ def build_run(out: Path, *, wheels: Path | None = None) -> Path:
         return pack_run(root / "tree", product_version(), out)
 
 
-def pack_run(tree: Path, version: str, out: Path) -> Path:
-    """The installer of these files, in `out`; returns it."""
-    payload = _pack(tree)
+def pack_run(tree: Path, version: str, out: Path, *, level: int = XZ_LEVEL) -> Path:
+    """The installer of these files, in `out`; returns it. `level`: of packing, 0 to 9."""
+    payload = _pack(tree, level)
     made = out / f"potluck-{version}.run"
     made.write_bytes((_HERE / "stub.sh").read_text().replace("@VERSION@", version).encode() + payload)
     made.chmod(0o755)
     return made
 
 
-def _pack(tree: Path) -> bytes:
+def _pack(tree: Path, level: int) -> bytes:
     """The same files give the same bytes: sorted, and owned by nobody in particular."""
     out = io.BytesIO()
-    with lzma.open(out, "wb", preset=XZ_LEVEL) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+    with lzma.open(out, "wb", preset=level) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for path in sorted(tree.rglob("*")):
             info = archive.gettarinfo(path, str(path.relative_to(tree)))
             info.uid = info.gid = 0

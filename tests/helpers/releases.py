@@ -10,11 +10,13 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import site
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -86,9 +88,24 @@ def make_release(
     (tree / "share" / "applications").mkdir(parents=True)
     (tree / "share" / "applications" / "potluck.desktop").write_text("[Desktop Entry]\nExec=potluck-app\n")
     shutil.copy(SOURCE / "installer" / "linux" / "uninstall.in", tree)
-    made = pack_run(tree, named or version, out)
+    made = pack_run(tree, named or version, out, level=0)
     shutil.rmtree(tree)
     return made.rename(out / f"potluck-{version}.run")
+
+
+def retitled(release: Path, version: str, out: Path, *faults: Change) -> Path:
+    """The same release as another version, with these faults."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        subprocess.run(["sh", release, "--extract", tree], check=True)
+        packages = tree / "lib" / "python3" / "site-packages"
+        (info,) = packages.glob("potluck-*.dist-info")
+        described = (info / "METADATA").read_text()
+        (info / "METADATA").write_text(re.sub(r"(?m)^Version: .*", f"Version: {version}", described, count=1))
+        info.rename(packages / f"potluck-{version}.dist-info")
+        for fault in faults:
+            _change(packages, fault)
+        return pack_run(tree, version, out, level=0)
 
 
 def _copy_sources(packages: Path) -> None:
