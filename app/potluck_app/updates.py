@@ -36,7 +36,7 @@ class Updates(QWidget):
         self._running = Row(self.tr("Version"), "", self._check)
         self._row = Row(
             self.tr("Look for updates"),
-            self.tr("Now and then the publisher is asked for the newest version, and learns your address."),
+            self.tr("Once a day the publisher is asked for the newest version, and learns your address."),
             self._allowed,
         )
         self._missing, self._error = text("muted"), Notice("problem", "error")

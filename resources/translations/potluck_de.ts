@@ -2354,8 +2354,8 @@
         <translation>Nach Aktualisierungen sehen</translation>
     </message>
     <message>
-        <source>Now and then the publisher is asked for the newest version, and learns your address.</source>
-        <translation>Ab und zu wird der Herausgeber nach der neuesten Version gefragt; er erfährt deine Adresse.</translation>
+        <source>Once a day the publisher is asked for the newest version, and learns your address.</source>
+        <translation>Einmal am Tag wird der Herausgeber nach der neuesten Version gefragt; er erfährt deine Adresse.</translation>
     </message>
     <message>
         <source>Progress of the update</source>

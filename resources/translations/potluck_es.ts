@@ -2354,8 +2354,8 @@
         <translation>Buscar actualizaciones</translation>
     </message>
     <message>
-        <source>Now and then the publisher is asked for the newest version, and learns your address.</source>
-        <translation>De vez en cuando se pregunta al editor por la versión más nueva; conoce así tu dirección.</translation>
+        <source>Once a day the publisher is asked for the newest version, and learns your address.</source>
+        <translation>Una vez al día se pregunta al editor por la versión más nueva; conoce así tu dirección.</translation>
     </message>
     <message>
         <source>Progress of the update</source>

@@ -1,4 +1,4 @@
-"""The first run's step against a real daemon, whose real set-up takes small wheels from a folder, once it is there."""
+"""Setting up and updating from the window, beside a real daemon that really does it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,16 @@ import pytest
 os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before Qt is imported
 
 from helpers.own_daemon import own_daemon
+from helpers.update_server import UpdateServer
 from helpers.wheel_server import lock, make_wheel
 from potluck_app import language, theme
+from potluck_app.home import HomePage
 from potluck_app.link import DaemonLink
 from potluck_app.window import MainWindow
+from potluck_daemon.control import schema
+from potluck_daemon.control.client import ControlClient
+from potluck_daemon.control.methods import settings
+from potluck_daemon.control.methods.settings import Change, SetParams
 from potluck_daemon.environment import interpreter, making
 from potluck_daemon.settings.places import Places
 from PySide6.QtCore import QDeadlineTimer, QLocale
@@ -69,6 +75,20 @@ def socket(tmp_path: Path, wheels: Path) -> Iterator[Path]:
         yield places.socket
 
 
+@pytest.fixture
+def window(socket: Path) -> Iterator[MainWindow]:
+    """Of an app beside that daemon."""
+    link = DaemonLink(socket)
+    made = MainWindow(link)
+    link.status_changed.connect(made.show_status)
+    link.updates_changed.connect(made.show_updates)
+    link.start()
+    made.show()
+    yield made
+    link.stop()
+    made.close()
+
+
 @contextmanager
 def _daemon(places: Places, environment: dict[str, str]) -> Iterator[None]:
     is_up, is_over = threading.Event(), threading.Event()
@@ -94,7 +114,11 @@ def shown(page: QWidget) -> list[str]:
 
 def press(page: QWidget, text: str) -> None:
     def found() -> list[QPushButton]:
-        return [item for item in page.findChildren(QPushButton) if item.text() == text and item.isVisible()]
+        return [
+            item
+            for item in page.findChildren(QPushButton)
+            if item.text() == text and item.isVisible() and item.isEnabled()
+        ]
 
     wait(found)
     found()[0].click()
@@ -107,12 +131,8 @@ def wait(is_so: Callable[[], object]) -> None:
         QTest.qWait(20)
 
 
-def test_a_set_up_that_failed_says_why_is_tried_again_and_ends_well(socket: Path, wheels: Path) -> None:
-    link = DaemonLink(socket)
-    window = MainWindow(link)
-    link.status_changed.connect(window.show_status)
-    link.start()
-    window.show()
+def test_a_set_up_that_failed_says_why_is_tried_again_and_ends_well(window: MainWindow, wheels: Path) -> None:
+    """The folder of wheels is missing at first."""
     wait(lambda: "1 of 6" in shown(window))
     press(window, "Continue")
     press(window, "Fetch and install")
@@ -125,5 +145,23 @@ def test_a_set_up_that_failed_says_why_is_tried_again_and_ends_well(socket: Path
     assert problem not in shown(window)
     press(window, "Continue")
     assert "Which swarm?" in shown(window)
-    link.stop()
-    window.close()
+
+
+def test_a_newer_version_is_looked_up_when_wanted_and_told_with_its_changes(
+    window: MainWindow, socket: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "web").mkdir()
+    with UpdateServer(tmp_path / "web") as server:
+        (server.folder / "potluck-99.0.run").write_bytes(b"not asked for here")
+        server.publish("99.0")
+        client = ControlClient(socket)
+        client.call(schema.CREATE)
+        wanted = {"updates.url": server.url, "updates.key": server.key, "serve.enabled": False}
+        client.call(settings.SET, SetParams(tuple(Change(key, value) for key, value in wanted.items())))
+        wait(lambda: isinstance(window.page, HomePage))
+        window.open("installation")
+        press(window, "Look now")
+        wait(lambda: "• faster" in shown(window))
+    assert any("apt, or pip" in said for said in shown(window))  # nothing of ours installed this
+    window.open("home")
+    wait(lambda: "Version 99.0 of Potluck is offered." in shown(window))
