@@ -151,7 +151,7 @@ def _without_torch() -> Iterator[dict[str, str]]:
     """The environment of a Python that does not find it."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sitecustomize.py").write_text(WITHOUT_TORCH)
-        yield {"PYTHONPATH": folder}
+        yield {"PYTHONPATH": os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))}
 
 
 async def without_engine(screen: Desktop, theme_name: str) -> None:
