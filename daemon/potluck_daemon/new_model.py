@@ -69,7 +69,7 @@ async def _ask_hub(name: str, environment: Mapping[str, str]) -> NewModel:
     except TimeoutError:
         raise PotluckError(f"the hub did not tell in time about {name}", hint="try again") from None
     except (ValueError, IndexError):
-        raise PotluckError(f"cannot ask the hub about {name}", hint="is potluck[engine] installed?") from None
+        raise PotluckError(f"cannot ask the hub about {name}", hint="potluck doctor") from None
     finally:
         if process.returncode is None:
             process.kill()

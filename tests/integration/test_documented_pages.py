@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -50,12 +51,13 @@ class Story:
             return ""
         done = reader.type(command)
         assert done.returncode in CODES.get(command, (0,)), f"{passage}\n{done.stdout}{done.stderr}"
-        self.go_on_after(command, reader)
+        self.go_on_after(passage, reader)
         return done.stdout
 
-    def go_on_after(self, command: str, reader: Reader) -> None:
+    def go_on_after(self, passage: Passage, reader: Reader) -> None:
         """What a reader waits for, or starts, between two commands."""
-        if command in ("potluck join INVITE", "potluck start --demo"):
+        command = passage.text
+        if passage.page == "friends" and command == "potluck join INVITE":  # others use what is served
             reader.wait_for(is_complete)
         if command == "potluck programs always blender":
             self.events.enter_context(scripted_game(reader.home, "blender"))
@@ -83,7 +85,7 @@ def words() -> dict[str, str]:
     return {
         "MODEL": str(ROOT / "resources" / "demo-model"),
         "bootstrap --port 31330": "bootstrap --host 127.0.0.1 --port 0",
-        "~/.local/state/potluck/engines/current/bin/python docs": f"python {ROOT}/docs",
+        "~/.local/state/potluck/engines/current/bin/python": sys.executable,
     }
 
 

@@ -66,8 +66,8 @@ print(encode_invite(replace(new_swarm("friends", "owner/model", 4), bootstrap_pe
     assert run(place, "potluck", "swarm", "invite").stdout.strip() == invite
 
 
-def test_what_needs_an_extra_names_it_in_one_line(place: Path) -> None:
+def test_what_needs_the_engine_says_so_in_one_line(place: Path) -> None:
     done = run(place, "potluck", "demo")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert "potluck[engine]" in done.stderr
+    assert "potluck setup" in done.stderr

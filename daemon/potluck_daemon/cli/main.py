@@ -127,7 +127,7 @@ def describe(error: BaseException) -> str:
         hint = f" ({error.hint})" if error.hint else ""
         return " ".join(f"potluck: {error}{hint}".split())
     if isinstance(error, ModuleNotFoundError):
-        remedy = "potluck setup, or pip install 'potluck[engine]'"
+        remedy = "potluck setup fetches it"
         return f"potluck: this needs {error.name}, which is not installed ({remedy})"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())

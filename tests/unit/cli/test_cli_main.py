@@ -84,9 +84,9 @@ def test_an_internal_error_is_one_line_without_a_traceback() -> None:
     assert text == "potluck: internal error, ValueError: two lines (POTLUCK_DEBUG=1 shows where)"
 
 
-def test_a_missing_extra_is_named() -> None:
+def test_a_missing_package_is_named() -> None:
     text = cli.describe(ModuleNotFoundError("No module named 'torch'", name="torch"))
-    assert text == "potluck: this needs torch, which is not installed (potluck setup, or pip install 'potluck[engine]')"
+    assert text == "potluck: this needs torch, which is not installed (potluck setup fetches it)"
 
 
 def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
