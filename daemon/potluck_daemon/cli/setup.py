@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         roll_back(Store(places.engines.resolve()), _BY, on_progress)
     else:
         index = args.index or load(places.settings_file).settings.setup.index
-        plan = make_plan(places, look(), args.variant, args.folder, wheels=args.wheels, index=index, by=_BY)
+        plan = make_plan(places.engines, look(), args.variant, args.folder, wheels=args.wheels, index=index, by=_BY)
         _make(plan, terminal, quiet=args.json)
     return _report(args, places, terminal)
 
@@ -84,7 +84,7 @@ def make_engine(*, quiet: bool) -> None:
     """What `potluck setup` does without options. Raises PotluckError."""
     places = find_places()
     index = load(places.settings_file).settings.setup.index
-    _make(make_plan(places, look(), "", None, index=index, by=_BY), Terminal(sys.stdout), quiet=quiet)
+    _make(make_plan(places.engines, look(), "", None, index=index, by=_BY), Terminal(sys.stdout), quiet=quiet)
 
 
 def _make(plan: Plan, terminal: Terminal, *, quiet: bool) -> None:

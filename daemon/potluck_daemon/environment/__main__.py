@@ -21,7 +21,6 @@ from potluck_daemon.environment.making import Told
 from potluck_daemon.environment.plan import make_plan
 from potluck_daemon.environment.setup import roll_back, set_up
 from potluck_daemon.environment.store import Store
-from potluck_daemon.settings.places import find_places
 
 _NICENESS = 10
 _BY = "the daemon"
@@ -29,6 +28,7 @@ _BY = "the daemon"
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m potluck_daemon.environment", description=__doc__)
+    parser.add_argument("--engines", type=Path, required=True, help="the daemon's own folder of environments")
     parser.add_argument("--variant", default="")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--index", default="")
@@ -46,11 +46,10 @@ def main() -> int:
 
 
 def _do(args: argparse.Namespace) -> None:
-    places = find_places()
     if args.roll_back:
-        roll_back(Store(places.engines.resolve()), _BY, _tell_progress)
+        roll_back(Store(args.engines.resolve()), _BY, _tell_progress)
     else:
-        plan = make_plan(places, look(), args.variant, args.folder, index=args.index, by=_BY)
+        plan = make_plan(args.engines, look(), args.variant, args.folder, index=args.index, by=_BY)
         set_up(plan, _tell_progress)
 
 

@@ -15,7 +15,6 @@ from potluck_daemon.environment.preflight import Site, examine, visit
 from potluck_daemon.environment.store import Store, read_manifest
 from potluck_daemon.environment.variants import TORCH, VARIANTS, Choice, choose_variant
 from potluck_daemon.resources import resource
-from potluck_daemon.settings.places import Places
 
 _ID_LETTERS = 10
 _PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # as `installer/lock.py` writes it
@@ -66,9 +65,8 @@ def choose(machine: Machine, variant: str) -> Choice:
     return Choice(VARIANTS[variant], "as you asked")
 
 
-def root_for(places: Places, folder: Path | None) -> Path:
+def root_for(usual: Path, folder: Path | None) -> Path:
     """Where environments would lie if `folder` was asked for; nothing is changed. Raises UsageError."""
-    usual = places.engines
     if folder is None:
         return usual.resolve()
     chosen = (folder.expanduser().absolute() / "potluck-engines").resolve()
@@ -92,7 +90,7 @@ def settle_root(usual: Path, root: Path) -> None:
 
 
 def make_plan(
-    places: Places,
+    usual: Path,
     machine: Machine,
     variant: str,
     folder: Path | None,
@@ -102,7 +100,7 @@ def make_plan(
     by: str = "",
 ) -> Plan:
     """Raises UsageError."""
-    root, usual = root_for(places, folder), places.engines
+    root = root_for(usual, folder)
     is_lost = folder is None and usual.is_symlink() and not usual.exists()
     site = replace(visit(root, {} if wheels is not None else os.environ), is_lost=is_lost)
     return Plan(Store(root), machine, choose(machine, variant), site, wheels, index, by, usual)

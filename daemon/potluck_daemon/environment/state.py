@@ -23,7 +23,7 @@ def read_state(places: Places, named: str, machine: Machine, asked: BeginParams)
         UsageError: there is no such variant, or the folder cannot be chosen.
     """
     folder = Path(asked.folder) if asked.folder else None
-    plan = make_plan(places, machine, asked.variant, folder)
+    plan = make_plan(places.engines, machine, asked.variant, folder)
     store = Store(places.engines.resolve())
     current = store.current()
     made = read_manifest(current) if current is not None else None

@@ -82,7 +82,8 @@ class SetupTopic(Topic):
         return self._with_progress(await self._look(asked))
 
     async def _make(self, arguments: Sequence[str]) -> None:
-        await self._making.run(arguments, self._daemon.engine_environment())
+        engines = f"--engines={self._daemon.places.engines}"
+        await self._making.run([engines, *arguments], self._daemon.engine_environment())
         self._asked = BeginParams()
         await self._look(self._asked)
         self._tell()

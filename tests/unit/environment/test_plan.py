@@ -38,7 +38,7 @@ def environment(root: Path, name: str = "cpu") -> Path:
 
 
 def errors(places: Places, machine: Machine = MACHINE, variant: str = "") -> dict[str, str]:
-    found = make_plan(places, machine, variant, None).findings()
+    found = make_plan(places.engines, machine, variant, None).findings()
     return {item.check: f"{item.text} | {item.advice}" for item in found if item.severity is Severity.ERROR}
 
 
@@ -69,21 +69,21 @@ def test_another_folder_is_reached_by_a_link_and_may_be_chosen_until_an_environm
     places: Places, tmp_path: Path
 ) -> None:
     (places.engines / "cpu-half").mkdir(parents=True)  # of a try that never came to an end
-    root = root_for(places, tmp_path / "big")
+    root = root_for(places.engines, tmp_path / "big")
     settle_root(places.engines, root)
     assert places.engines.resolve() == root == tmp_path / "big" / "potluck-engines"
-    other = root_for(places, tmp_path / "bigger")
+    other = root_for(places.engines, tmp_path / "bigger")
     settle_root(places.engines, other)
     assert places.engines.resolve() == other
     environment(other)
     with pytest.raises(UsageError, match="already") as refused:
-        root_for(places, tmp_path / "big")
+        root_for(places.engines, tmp_path / "big")
     assert str(other) in (refused.value.hint or "")
-    assert root_for(places, tmp_path / "bigger") == other
+    assert root_for(places.engines, tmp_path / "bigger") == other
 
 
 def test_a_chosen_folder_whose_disk_is_gone_is_not_made_anew_somewhere_else(places: Places, tmp_path: Path) -> None:
-    settle_root(places.engines, root_for(places, tmp_path / "disk"))
+    settle_root(places.engines, root_for(places.engines, tmp_path / "disk"))
     (tmp_path / "disk" / "potluck-engines").rmdir()
     assert "is its disk connected?" in errors(places)["folder"]
 

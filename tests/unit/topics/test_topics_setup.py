@@ -16,6 +16,7 @@ from potluck_daemon.control.methods.settings import Change, SetParams
 from potluck_daemon.control.methods.setup import BeginParams, Problem, Progress, SetupState, Step
 from potluck_daemon.environment import making
 from potluck_daemon.environment.making import Told
+from potluck_daemon.environment.store import Manifest, Store, interpreter
 from potluck_daemon.settings.places import Places
 from potluck_daemon.topics import setup as topic
 
@@ -89,9 +90,11 @@ async def test_what_was_asked_for_is_what_is_made(ask: Ask, tmp_path: Path, scri
     script()
     begun = await ask(setup.BEGIN, BeginParams("cu130", str(tmp_path / "big disk")))
     assert (begun.plan.variant, begun.folder) == ("cu130", str(tmp_path / "big disk" / "potluck-engines"))
-    assert (await ended(ask)).plan.variant == "cpu"
+    await ended(ask)
+    assert (await ask(setup.STATE)).plan.variant == "cpu"
     told = (tmp_path / "arguments").read_text()
-    assert told == f"--variant=cu130 --folder={tmp_path}/big disk --index=https://builds.example\n"
+    wanted = f"--variant=cu130 --folder={tmp_path}/big disk --index=https://builds.example"
+    assert told == f"--engines={tmp_path}/state/engines {wanted}\n"
 
 
 async def test_a_failure_says_why_and_is_forgotten_with_the_next_try(ask: Ask, script: Write) -> None:
@@ -159,6 +162,30 @@ async def test_a_folder_that_cannot_be_used_is_among_the_findings(ask: Ask, tmp_
     (tmp_path / "file").touch()
     begun = await ask(setup.BEGIN, BeginParams(folder=str(tmp_path / "file")))
     assert [finding.check for finding in begun.findings if finding.severity == "error"] == ["folder"]
+
+
+async def test_going_back_tries_the_earlier_environment_and_uses_it(ask: Ask, places: Places) -> None:
+    """By the real process; the environments are made ones, whose Python says what a trial says."""
+    store, folders = Store(places.engines), []
+    for name in ("older", "newer"):
+        python = interpreter(store.folder(name))
+        python.parent.mkdir(parents=True)
+        python.write_text(f"""#!/bin/sh\necho '{{"devices": ["{name}"]}}'\n""")
+        python.chmod(0o755)
+        store.finish(store.folder(name), Manifest("cpu", "2.13.0", "0", "3.11", (name,), made_at=1.0))
+        store.switch(store.folder(name))
+        folders.append(store.folder(name))
+    older, newer = folders
+    assert (await ask(setup.STATE)).devices == ("newer",)
+    await ask(setup.ROLL_BACK)
+    state = await ended(ask)
+    assert (state.error, state.devices, state.can_roll_back) == (None, ("older",), True)
+    interpreter(newer).write_text("#!/bin/sh\nexit 1\n")
+    await ask(setup.ROLL_BACK)
+    error = (await ended(ask)).error
+    assert error is not None
+    assert "does not work here" in error.text
+    assert store.current() == older
 
 
 async def test_without_an_earlier_environment_nothing_is_rolled_back(ask: Ask) -> None:
