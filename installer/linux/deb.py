@@ -18,9 +18,10 @@ from installer.tree import SOURCE, XZ_LEVEL, Tree, build_epoch, make_tree, produ
 _HERE = Path(__file__).parent / "debian"
 _BASE_DEPENDS = ("python3 (>= 3.11)", "python3 (<< 3.14)", "libc6 (>= 2.34)", "ca-certificates")
 _QT_DEPENDS = (
-    *("libdbus-1-3", "libegl1", "libfontconfig1", "libgl1", "libxcb-cursor0", "libxcb-icccm4", "libxcb-image0"),
-    *("libxcb-keysyms1", "libxcb-randr0", "libxcb-render-util0", "libxcb-shape0", "libxcb-xinerama0"),
-    *("libxkbcommon-x11-0", "fonts-dejavu-core | fonts-freefont-ttf | fonts-noto-core"),
+    *("libdbus-1-3", "libegl1", "libfontconfig1", "libgl1", "libglib2.0-0t64 | libglib2.0-0", "libgssapi-krb5-2"),
+    *("libwayland-cursor0", "libwayland-egl1", "libxcb-cursor0", "libxcb-icccm4", "libxcb-image0", "libxcb-keysyms1"),
+    *("libxcb-randr0", "libxcb-render-util0", "libxcb-shape0", "libxcb-xinerama0", "libxkbcommon-x11-0"),
+    "fonts-dejavu-core | fonts-freefont-ttf | fonts-noto-core",
 )
 
 
