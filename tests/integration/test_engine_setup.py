@@ -19,7 +19,7 @@ from potluck_daemon.environment.setup import PreflightError, roll_back, set_up
 from potluck_daemon.environment.store import Store, interpreter
 from potluck_daemon.environment.variants import choose_variant
 
-from potluck.errors import PotluckError
+from potluck.errors import NetworkError, PotluckError
 from tests.helpers.wheel_server import lock, make_wheel
 
 
@@ -178,3 +178,27 @@ def test_what_a_set_up_started_ends_with_it_also_when_it_is_killed() -> None:
         child = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
     assert psutil.wait_procs([child], timeout=60)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "text"),
+    [
+        ({"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple"}, "127.0.0.1 does not answer"),
+        ({"UV_DEFAULT_INDEX": "http://index.invalid/simple"}, "index.invalid cannot be found"),
+        (
+            {"UV_DEFAULT_INDEX": "https://index.invalid/simple", "HTTPS_PROXY": "http://127.0.0.1:9"},
+            "the proxy does not lead to index.invalid",
+        ),
+    ],
+)
+def test_without_an_index_it_is_one_sentence_and_the_next_try_works(
+    plan: Plan, variables: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
+    with monkeypatch.context() as patch:
+        for name, value in (variables | {"UV_HTTP_RETRIES": "0", "NO_PROXY": ""}).items():
+            patch.setenv(name, value)
+        with pytest.raises(NetworkError, match=text) as raised:
+            set_up(replace(plan, wheels=None), ignore)
+        assert "try again" in (raised.value.hint or "")
+    assert set_up(plan, ignore).devices
