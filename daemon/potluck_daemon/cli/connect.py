@@ -18,7 +18,7 @@ from potluck_daemon.states import State
 
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 30.0
-FOUND_TIMEOUT_S = 60.0  # for an engine that starts
+FOUND_TIMEOUT_S = 120.0  # for an engine that starts
 _FOUND_POLL_S = 0.2
 _POLL_S = 0.05
 _ON_ITS_WAY = (State.STARTING, State.JOINING)
@@ -66,11 +66,14 @@ def wait_until_found(client: ControlClient) -> None:
     Raises:
         DaemonAwayError: no daemon runs.
     """
-    deadline = time.monotonic() + FOUND_TIMEOUT_S
+    deadline, is_told = time.monotonic() + FOUND_TIMEOUT_S, False
     while client.call(schema.STATUS).state in _ON_ITS_WAY and time.monotonic() < deadline:
         with contextlib.suppress(ControlError):  # nobody to ask yet
             client.call(schema.INVITE)
             return
+        if not is_told:
+            print("waiting for this machine's engine to start", file=sys.stderr)
+            is_told = True
         time.sleep(_FOUND_POLL_S)
 
 

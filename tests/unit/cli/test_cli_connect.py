@@ -1,0 +1,66 @@
+"""Waiting for a daemon that has just been started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import pytest
+from potluck_daemon.cli import connect
+from potluck_daemon.control import schema
+from potluck_daemon.control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_daemon.control.schema import Status
+from potluck_daemon.states import Reason, State
+
+
+class StartingDaemon:
+    """In these states one after the other; only one that serves can say where it is found."""
+
+    def __init__(self, states: Iterable[State]) -> None:
+        self._states = iter(states)
+        self._now = State.IDLE
+
+    def call(self, method: object) -> Any:
+        if method is schema.INVITE:
+            if self._now is not State.JOINING:
+                raise ControlError("the swarm cannot be found by others yet")
+            return schema.Invite("home", "potluck1:...")
+        self._now = next(self._states)
+        return Status(self._now, Reason.NONE, "", 0.0, "1")
+
+    def left(self) -> list[State]:
+        return list(self._states)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_FOUND_POLL_S", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("states", "left"),
+    [
+        ((State.STARTING, State.STARTING, State.JOINING, State.SERVING), 1),  # asked no more once it is found
+        ((State.STARTING, State.ERROR, State.STARTING), 1),  # nothing is on its way
+        ((State.PAUSED, State.PAUSED), 1),
+        ((State.SERVING, State.SERVING), 1),
+    ],
+)
+def test_it_waits_for_an_engine_that_is_on_its_way_and_for_no_other(states: tuple[State, ...], left: int) -> None:
+    daemon = StartingDaemon(states)
+    connect.wait_until_found(cast(ControlClient, daemon))
+    assert len(daemon.left()) == left
+
+
+def test_it_says_once_that_it_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    connect.wait_until_found(cast(ControlClient, StartingDaemon((State.STARTING, State.STARTING, State.SERVING))))
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_daemon_that_is_away_is_not_waited_for() -> None:
+    class Away:
+        def call(self, method: object) -> Any:
+            raise DaemonAwayError("the daemon is not running")
+
+    with pytest.raises(DaemonAwayError):
+        connect.wait_until_found(cast(ControlClient, Away()))
