@@ -22,7 +22,7 @@ class AwayPage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._title = text(kind=Type.TITLE)
-        self._reason, self._failure = text("muted"), text("error")
+        self._reason, self._progress, self._failure = text("muted"), text("muted"), text("error")
         self._button = Button(self.tr("Start it"), "play", "primary")
         self._button.clicked.connect(self._press)
         self._is_updating, self._patience = False, QTimer(self)
@@ -33,9 +33,10 @@ class AwayPage(QWidget):
         column.setSpacing(theme.SPACE_M)
         column.addStretch(1)
         column.addWidget(Pot(_POT), 0, Qt.AlignmentFlag.AlignCenter)
-        for widget in (self._title, self._reason, self._failure):
+        for widget in (self._title, self._reason, self._progress, self._failure):
             widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
             column.addWidget(widget)
+        self._progress.hide()
         self._failure.hide()
         column.addSpacing(theme.SPACE_M)
         self.setFocusProxy(self._button)
@@ -58,8 +59,14 @@ class AwayPage(QWidget):
             self._patience.start(_PATIENCE_MS)  # then somebody may start it, whatever became of the update
         self._is_updating = is_updating
 
+    def show_progress(self, sentence: str) -> None:
+        """What starting it does right now; "" for nothing."""
+        self._progress.setText(sentence)
+        self._progress.setVisible(bool(sentence))
+
     def show_failure(self, message: str) -> None:
         """What became of starting it; "" if it worked."""
+        self.show_progress("")
         self._failure.setText(message)
         self._failure.setVisible(bool(message))
         self._button.setEnabled(True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from pathlib import Path
 
 from PySide6.QtCore import QLockFile, QObject, Signal
@@ -17,7 +19,8 @@ class SingleInstance(QObject):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self._name = str(folder / "app.sock")
+        # Windows has names of pipes instead, without folders and common to all users.
+        self._name = str(folder / "app.sock") if os.name == "posix" else f"potluck-{getpass.getuser()}"
         self._lock = QLockFile(str(folder / "app.lock"))
         self._lock.setStaleLockTime(0)  # whether the holder still lives decides, not the file's age
         self._server = QLocalServer(self)

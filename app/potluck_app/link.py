@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import Agreement, agree
-from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_daemon.control.client import ControlClient, DaemonAwayError, Line
 from potluck_daemon.control.methods.updates import UpdatesState
 from potluck_daemon.control.schema import Method, Status, Transition
 from PySide6.QtCore import QObject, Signal, SignalInstance
@@ -31,6 +31,7 @@ CLIENT_NAME = "potluck-app"
 _CALM_S = 10.0  # the tray's tooltip tells a speed, which may be this old
 _NEWS = ("state", "reason", "text", "until", "ends", "app", "duty", "sessions", "notices")  # fields of a status
 _RETRY_S = 1.0  # a daemon that was started is seen within a second; asking costs one connect
+_RELAY_RETRY_S = 5.0  # where it costs starting a command
 
 
 class DaemonLink(QObject):
@@ -47,9 +48,9 @@ class DaemonLink(QObject):
     disagreed = Signal(str)
     _answered = Signal(object, object)
 
-    def __init__(self, socket: Path) -> None:
+    def __init__(self, place: Path | Line) -> None:
         super().__init__()
-        self._socket = socket
+        self._place = place
         self._stopped = threading.Event()
         self.is_calm = False  # nobody looks at a window
         self._last_news: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ class DaemonLink(QObject):
             deliver: Callable[..., None] | None
             value: object
             try:
-                deliver, value = done, ControlClient(self._socket).call(method, params)
+                deliver, value = done, ControlClient(self._place).call(method, params)
             except PotluckError as error:
                 deliver, value = failed, error
             if deliver is not None and not self._stopped.is_set():
@@ -98,11 +99,11 @@ class DaemonLink(QObject):
             except _DisagreementError as error:
                 gone, reason = self.disagreed, str(error)
             self._tell(gone, reason)
-            self._stopped.wait(_RETRY_S)
+            self._stopped.wait(_RETRY_S if isinstance(self._place, Path) else _RELAY_RETRY_S)
 
     def _follow(self) -> str:
         """Tell of everything until the daemon ends; returns what happened to it."""
-        client, ours = ControlClient(self._socket), version("potluck")
+        client, ours = ControlClient(self._place), version("potluck")
         hello = client.call(schema.HELLO, schema.HelloParams(CLIENT_NAME, version=ours))
         agreement: Agreement = agree(hello, ours)
         if not agreement.is_usable:

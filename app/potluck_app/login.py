@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+
 from potluck_daemon.control.methods import machine
 from potluck_daemon.control.methods.machine import LoginParams, LoginStart
 from PySide6.QtCore import QSignalBlocker
@@ -12,6 +15,8 @@ from potluck_app.button import Switch
 from potluck_app.card import line
 from potluck_app.page import Page
 from potluck_app.row import Row
+from potluck_app.windows.autostart import Autostart
+from potluck_app.windows.places import LAUNCHER
 
 
 class Login(QWidget):
@@ -20,6 +25,7 @@ class Login(QWidget):
     def __init__(self, page: Page) -> None:
         super().__init__()
         self._page = page
+        self._windows = Autostart() if sys.platform == "win32" else None  # the daemon in WSL2 cannot do it there
         self._daemon, self._app = Switch(), Switch()
         self._help = {self._daemon: self.tr("By the rules that you have set."), self._app: self.tr("Without a window.")}
         self._rows = {
@@ -41,6 +47,8 @@ class Login(QWidget):
         self._page.ask(machine.LOGIN, None, self._show)
 
     def _show(self, start: LoginStart) -> None:
+        if self._windows is not None:
+            start = replace(start, app=self._windows.is_on(), app_problem="")
         shown = (
             (self._daemon, start.daemon, start.daemon_problem, start.daemon_by),
             (self._app, start.app, start.app_problem, start.app_by),
@@ -56,4 +64,7 @@ class Login(QWidget):
             self._rows[switch].setToolTip(words.sentence(problem) if problem else "")
 
     def _change(self, params: LoginParams) -> None:
+        if self._windows is not None and params.app is not None:
+            self._windows.switch(f'"{LAUNCHER}" --hidden' if params.app else None)
+            params = LoginParams()
         self._page.ask(machine.SET_LOGIN, params, self._show)

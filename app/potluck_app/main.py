@@ -11,14 +11,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import platformdirs
 from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import Agreement
+from potluck_daemon.control.client import Line
 from potluck_daemon.control.methods import earnings, settings, updates
 from potluck_daemon.control.methods.updates import UpdatesState
 from potluck_daemon.control.schema import Method, Status
 from potluck_daemon.settings.places import find_socket
 from potluck_daemon.states import State
-from PySide6.QtCore import QObject, QProcess, QSocketNotifier, QTimer
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
 from potluck_app import icons, language, theme
@@ -27,6 +29,7 @@ from potluck_app.link import DaemonLink
 from potluck_app.notifier import Message, Notifier
 from potluck_app.pauses import donating
 from potluck_app.preferences import Preferences
+from potluck_app.starting import CommandStarter, Starter
 from potluck_app.tray import Tray
 
 if TYPE_CHECKING:
@@ -41,10 +44,12 @@ _EARNINGS_MS = 15 * 60_000  # milestones can wait
 class App(QObject):
     """Wires the parts; owns nothing that is shown. The window is made when it is first wanted."""
 
-    def __init__(self, place: Path, preferences: Preferences) -> None:
+    def __init__(self, place: Path | Line, preferences: Preferences, starter: Starter) -> None:
         super().__init__()
         self.link, self.tray = DaemonLink(place), Tray()
-        self._preferences, self._notifier = preferences, Notifier()
+        self._preferences, self._notifier, self._starter = preferences, Notifier(), starter
+        starter.progressed.connect(lambda text: self.window().away.show_progress(text))
+        starter.ended.connect(lambda failure: self.window().away.show_failure(failure))
         self._window: MainWindow | None = None
         self._latest: Status | None = None
         self._away: tuple[str, bool] | None = None
@@ -80,7 +85,7 @@ class App(QObject):
             window.has_tray = self.tray.has_host
             window.seen_changed.connect(self._calm_down)
             window.closed_without_tray.connect(QApplication.quit)
-            window.away.start_wanted.connect(self._start_daemon)
+            window.away.start_wanted.connect(self._starter.start)
             window.restoreGeometry(self._preferences.geometry)
             if self._agreement is not None:
                 window.show_agreement(self._agreement)
@@ -166,19 +171,6 @@ class App(QObject):
         if not is_there and (self._window is None or not self._window.isVisible()):
             self.window().showMinimized()  # without a tray icon a hidden window could never be reached
 
-    def _start_daemon(self) -> None:
-        """As `potluck start` does, which returns once the daemon answers, or says why it does not."""
-        command = QProcess(self)
-
-        def end(code: int) -> None:
-            said = bytes(command.readAllStandardError().data()).decode(errors="replace").strip()
-            self.window().away.show_failure("" if code == 0 else said or self.tr("The daemon does not start."))
-            command.deleteLater()
-
-        command.finished.connect(end)
-        command.errorOccurred.connect(lambda _: end(1))
-        command.start(sys.executable, ["-m", "potluck_daemon.cli.main", "start"])
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the app; returns the exit status."""
@@ -198,12 +190,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     theme.choose(options.theme)
     application.setQuitOnLastWindowClosed(False)
     application.setWindowIcon(icons.icon(State.SERVING, theme.colours()))
-    place = options.socket or find_socket()
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    instance = SingleInstance(place.parent)
+    place, starter = _daemon(options.socket)
+    folder = place.parent if isinstance(place, Path) else platformdirs.user_state_path("potluck")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    instance = SingleInstance(folder)
     if not instance.acquire():
         return 0
-    app = App(place, Preferences())
+    app = App(place, Preferences(), starter)
+    if not isinstance(place, Path):
+        from potluck_app.windows.host import report_presence
+
+        report_presence(app.link, place)
     instance.raise_wanted.connect(app.raise_window)
     app.start(hidden=options.hidden)
     with _quit_on_signals():
@@ -211,6 +208,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     app.end()
     instance.release()
     return status
+
+
+def _daemon(socket: Path | None) -> tuple[Path | Line, Starter]:
+    """Where the daemon is, and what starts it."""
+    if sys.platform != "win32":
+        return socket or find_socket(), CommandStarter()
+    from potluck_app.windows.host import WslStarter
+    from potluck_app.windows.wsl import Wsl
+
+    wsl = Wsl()
+    return wsl.line(), WslStarter(wsl)
 
 
 class _quit_on_signals:  # noqa: N801 (used like a function)

@@ -1007,13 +1007,6 @@
     </message>
 </context>
 <context>
-    <name>App</name>
-    <message>
-        <source>The daemon does not start.</source>
-        <translation>Der Dienst startet nicht.</translation>
-    </message>
-</context>
-<context>
     <name>AwayPage</name>
     <message>
         <source>Start it</source>
@@ -1108,6 +1101,13 @@
     <message>
         <source>Servers can read along. Your credit: {credit}</source>
         <translation>Server können mitlesen. Dein Guthaben: {credit}</translation>
+    </message>
+</context>
+<context>
+    <name>CommandStarter</name>
+    <message>
+        <source>The daemon does not start.</source>
+        <translation>Der Dienst startet nicht.</translation>
     </message>
 </context>
 <context>

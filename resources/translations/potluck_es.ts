@@ -1007,13 +1007,6 @@
     </message>
 </context>
 <context>
-    <name>App</name>
-    <message>
-        <source>The daemon does not start.</source>
-        <translation>El servicio no arranca.</translation>
-    </message>
-</context>
-<context>
     <name>AwayPage</name>
     <message>
         <source>Start it</source>
@@ -1108,6 +1101,13 @@
     <message>
         <source>Servers can read along. Your credit: {credit}</source>
         <translation>Los servidores pueden leer lo que escribes. Tu crédito: {credit}</translation>
+    </message>
+</context>
+<context>
+    <name>CommandStarter</name>
+    <message>
+        <source>The daemon does not start.</source>
+        <translation>El servicio no arranca.</translation>
     </message>
 </context>
 <context>

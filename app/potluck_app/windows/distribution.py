@@ -68,9 +68,23 @@ class Step(Enum):
     START = "Starting the daemon"
 
 
-def look(wsl: Wsl) -> Found:
+def check(wsl: Wsl) -> None:
     """Raises WslError if WSL is missing, too old, or cannot run Linux."""
-    _check_version(wsl)
+    status = wsl.ask("--status")  # succeeds without virtualization, and says so
+    if "aka.ms/enablevirtualization" in status:
+        raise explain(status.encode())
+    too_old = WslError("this version of WSL is too old", hint="run: wsl --update; then try again")
+    try:
+        said = wsl.ask("--version")
+    except WslError as error:
+        raise (too_old if error.message.startswith("WSL failed") else error) from None
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)  # the first line is about WSL itself, in any language
+    if found is None or tuple(map(int, found.groups())) < OLDEST_WSL:
+        raise too_old
+
+
+def look(wsl: Wsl) -> Found:
+    """Raises WslError if WSL does not answer, or has ours under WSL 1."""
     version = _listed(wsl)
     if version == 0:
         return Found()
@@ -111,6 +125,7 @@ def set_up(wsl: Wsl, package: Path, version: str, folder: Path, tell: Callable[[
     Raises:
         WslError: a step failed, or has no effect.
     """
+    check(wsl)
     before: Step | None = None
     while (step := next_step(look(wsl), version)) is not None:
         if step is before:
@@ -138,20 +153,6 @@ def _take(wsl: Wsl, step: Step, package: Path, folder: Path) -> None:
             wsl.inside("/bin/sh", "-c", _ADD_PACKAGE, stdin=package, limit_s=INSTALL_LIMIT_S)
         case Step.START:
             wsl.inside("systemctl", "enable", "--now", "potluckd.service", limit_s=INSTALL_LIMIT_S)
-
-
-def _check_version(wsl: Wsl) -> None:
-    status = wsl.ask("--status")  # succeeds without virtualization, and says so
-    if "aka.ms/enablevirtualization" in status:
-        raise explain(status.encode())
-    too_old = WslError("this version of WSL is too old", hint="run: wsl --update; then try again")
-    try:
-        said = wsl.ask("--version")
-    except WslError as error:
-        raise (too_old if error.message.startswith("WSL failed") else error) from None
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)  # the first line is about WSL itself, in any language
-    if found is None or tuple(map(int, found.groups())) < OLDEST_WSL:
-        raise too_old
 
 
 def _listed(wsl: Wsl) -> int:

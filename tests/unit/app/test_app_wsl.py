@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from potluck_app import login
+from potluck_app.starting import Starter
 from potluck_app.windows import distribution
-from potluck_app.windows.distribution import Found, Step, look, next_step, set_up
+from potluck_app.windows.distribution import Found, Step, check, look, next_step, set_up
+from potluck_app.windows.host import WslStarter
+from potluck_app.windows.places import disk_folder
 from potluck_app.windows.wsl import Wsl, WslError, decode, explain
 from potluck_daemon.control import schema
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_daemon.control.methods.machine import LoginParams, LoginStart
+from PySide6.QtCore import QEventLoop, QTimer
 
 from tests.helpers import fake_wsl
 
@@ -82,7 +89,6 @@ def test_a_set_up_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> N
         ({"wsl": "missing"}, "is not installed", "as administrator, run: wsl --install --no-distribution"),
         ({"wsl": "no virtualization"}, "virtualization is switched off", "firmware"),
         ({"wsl": "inbox"}, "too old", "wsl --update"),
-        ({"version": "2.3.26"}, "too old", "wsl --update"),
         ({"is_offline": True}, "the download failed", "online"),
         ({"distributions": {"Potluck": {"version": 1}}}, "runs under WSL 1", "wsl --set-version Potluck 2"),
         ({"has_systemd": False}, "this had no effect: starting the linux system again", "wsl --update"),
@@ -119,7 +125,79 @@ def test_a_wsl_that_hangs_is_given_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", fake_wsl.VERSIONS)
 def test_versions_are_read_in_any_language(tmp_path: Path, language: str) -> None:
-    assert look(World(tmp_path, language=language).wsl) == Found()
+    check(World(tmp_path, language=language).wsl)
+    with pytest.raises(WslError, match="too old"):
+        check(World(tmp_path, language=language, version="2.4.9").wsl)
+
+
+def test_the_button_sets_it_up_and_says_what_it_does_or_what_is_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    world = World(tmp_path, wsl="no virtualization")
+    world.package.write_text(f"deb {version('potluck')}")
+    assert pressed(WslStarter(world.wsl, world.package))[0].startswith("Windows cannot start a virtual machine")
+    world.change(wsl="ok")
+    failure, *told = pressed(WslStarter(world.wsl, world.package))
+    assert (failure, told[0]) == ("", Step.INSTALL.value)
+    assert world.linux["place"] == str(disk_folder())
+    assert "is missing" in pressed(WslStarter(world.wsl, tmp_path / "nothing.deb"))[0]
+
+
+def pressed(starter: Starter) -> list[str]:
+    """Why it failed, and what it did."""
+    told: list[str] = []
+    ends = QEventLoop()
+    starter.progressed.connect(told.append)
+    starter.ended.connect(lambda failure: (told.insert(0, failure), ends.quit()))
+    QTimer.singleShot(0, starter.start)
+    ends.exec()
+    return told
+
+
+def test_windows_autostart_is_windows_own_business_not_the_daemons(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Page:
+        def __init__(self) -> None:
+            self.asked: list[object] = []
+
+        def ask(self, method: object, params: object, then: object) -> None:
+            self.asked.append(params)
+
+    class Registry:
+        value: str | None = None
+
+        def is_on(self) -> bool:
+            return self.value is not None
+
+        def switch(self, command: str | None) -> None:
+            self.value = command
+
+    monkeypatch.setattr(login.sys, "platform", "win32")
+    monkeypatch.setattr(login, "Autostart", Registry)
+    page = Page()
+    shown = login.Login(page)  # type: ignore[arg-type]
+    shown._show(LoginStart(app=True, daemon=True, app_problem="no desktop here"))
+    assert not shown._app.isChecked()
+    assert shown._app.isEnabled()
+    shown._app.setChecked(True)
+    assert shown._windows.value.endswith('Potluck.exe" --hidden')
+    assert page.asked == [LoginParams()]
+    shown._app.setChecked(False)
+    assert shown._windows.value is None
+
+
+def test_the_app_needs_no_module_that_windows_lacks() -> None:
+    code = """
+import importlib, pkgutil, sys
+for name in ("fcntl", "grp", "pwd", "termios", "syslog"):
+    sys.modules[name] = None
+import potluck_app, psutil
+sys.modules["resource"] = None  # of psutil, here
+for module in pkgutil.walk_packages(potluck_app.__path__, "potluck_app."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_every_state_leads_to_its_step() -> None:

@@ -1,0 +1,34 @@
+"""Starts the daemon when somebody presses the button for it."""
+
+from __future__ import annotations
+
+import sys
+
+from PySide6.QtCore import QObject, QProcess, Signal
+
+
+class Starter(QObject):
+    """Signals: `progressed(str)`, a sentence for people; `ended(str)`, why it does not start, "" if it does."""
+
+    progressed = Signal(str)
+    ended = Signal(str)
+
+    def start(self) -> None:
+        """Returns at once."""
+        raise NotImplementedError
+
+
+class CommandStarter(Starter):
+    """As `potluck start` does, which returns once the daemon answers, or says why it does not."""
+
+    def start(self) -> None:
+        command = QProcess(self)
+
+        def end(code: int) -> None:
+            said = bytes(command.readAllStandardError().data()).decode(errors="replace").strip()
+            self.ended.emit("" if code == 0 else said or self.tr("The daemon does not start."))
+            command.deleteLater()
+
+        command.finished.connect(end)
+        command.errorOccurred.connect(lambda _: end(1))
+        command.start(sys.executable, ["-m", "potluck_daemon.cli.main", "start"])

@@ -1,0 +1,52 @@
+"""Windows as the place where the app runs: it sets up the Linux of the daemon, and tells the daemon of its user."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from potluck_daemon.control.client import ControlClient, Line
+
+from potluck.errors import PotluckError
+from potluck_app import words
+from potluck_app.link import DaemonLink
+from potluck_app.starting import Starter
+from potluck_app.windows import signals
+from potluck_app.windows.agent import PresenceAgent
+from potluck_app.windows.distribution import set_up
+from potluck_app.windows.places import PACKAGE, disk_folder
+from potluck_app.windows.wsl import Wsl, WslError
+
+
+class WslStarter(Starter):
+    """Sets up what is missing of the Linux and its daemon, in a thread: the first time takes minutes."""
+
+    def __init__(self, wsl: Wsl, package: Path = PACKAGE) -> None:
+        super().__init__()
+        self._wsl = wsl
+        self._package = package
+
+    def start(self) -> None:
+        threading.Thread(target=self._work, name="set-up", daemon=True).start()
+
+    def _work(self) -> None:
+        try:
+            if not self._package.exists():
+                raise WslError(f"{self._package} is missing", hint="install Potluck again")
+            set_up(self._wsl, self._package, version("potluck"), disk_folder(), self.progressed.emit)
+            failure = ""
+        except PotluckError as error:
+            failure = words.failure(error)
+        with suppress(RuntimeError):  # the app may end first
+            self.ended.emit(failure)
+
+
+def report_presence(link: DaemonLink, line: Line) -> PresenceAgent:
+    """While the daemon answers, what Windows knows of its user is told to it."""
+    agent = PresenceAgent(ControlClient(line), signals.look)
+    link.agreed.connect(lambda _: agent.is_connected.set())
+    link.went_away.connect(lambda _: agent.is_connected.clear())
+    agent.start()
+    return agent
