@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 from potluck.errors import PotluckError
 from potluck_daemon.control import schema
@@ -27,6 +25,8 @@ _ANSWER_S = 10.0  # of a daemon that is busy
 _QUESTIONS = 3  # without an answer, then it hangs
 _DRAIN_WITHIN = "10m"
 _UPDATING_UNIT = "potluck-update"
+_AFTERWARDS = f"ExecStopPost=systemctl --user start {UNIT}"  # also when the process that updates was killed
+_HELLO = schema.HelloParams("potluck update")
 _PASSED_ON = ("HOME", "PATH", "LANG", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY")
 
 
@@ -38,11 +38,14 @@ class LocalSuccessor:
         self._unit = unit
         self._process: subprocess.Popen[bytes] | None = None
         self._pid = 0  # of the daemon that answered
-        self._said: IO[bytes] | None = None
 
     def drain(self) -> bool:
-        if self._hello() is None:
-            return False
+        try:
+            self._client.call(schema.HELLO, _HELLO)
+        except DaemonAwayError as error:
+            if isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError):
+                return False
+            raise  # one that hangs is not ended in order, and not passed over either
         command = [sys.executable, "-m", "potluck_daemon.cli.main", "drain", "--within", _DRAIN_WITHIN]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
@@ -58,6 +61,7 @@ class LocalSuccessor:
                 self._keep_process(folder)
             if (hello := self._hello()) is not None:
                 self._pid = hello.pid
+                self._stop_listening()
                 return hello.version
             time.sleep(_POLL_S)
         raise PotluckError("the daemon does not answer")
@@ -76,6 +80,7 @@ class LocalSuccessor:
         elif self._process is not None:
             self._process.kill()
             self._process.wait()
+            self._stop_listening()
             self._process = None
 
     def _keep_process(self, folder: Path) -> None:
@@ -83,24 +88,33 @@ class LocalSuccessor:
         code = self._process.poll() if self._process is not None else EXIT_ALREADY_RUNNING
         if code is None:
             return
+        said = self._last_words()
         if code != EXIT_ALREADY_RUNNING:
-            assert self._said is not None
-            self._said.seek(0)
-            said = self._said.read().decode(errors="replace").strip().splitlines()
-            raise PotluckError(f"its daemon ended: {said[-1] if said else code}")
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the daemon runs)
+            raise PotluckError(f"its daemon ended: {said or code}")
         self._process = subprocess.Popen(
             [folder / "bin" / "potluckd"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=self._said,
+            stderr=subprocess.PIPE,
             start_new_session=True,
         )
+
+    def _last_words(self) -> str:
+        """Of the process that has ended, if there is one."""
+        if self._process is None or self._process.stderr is None:
+            return ""
+        said = self._process.stderr.read().decode(errors="replace").strip().splitlines()
+        self._stop_listening()
+        return said[-1] if said else ""
+
+    def _stop_listening(self) -> None:
+        if self._process is not None and self._process.stderr is not None:
+            self._process.stderr.close()
 
     def _hello(self) -> schema.Hello | None:
         """None: no daemon, or one that does not answer. One of another version of the API answers, and so it runs."""
         try:
-            return self._client.call(schema.HELLO, schema.HelloParams("potluck update"))
+            return self._client.call(schema.HELLO, _HELLO)
         except DaemonAwayError:
             return None
 
@@ -110,7 +124,8 @@ def start_outside(command: Sequence[str | Path], environment: Mapping[str, str])
     words = [str(word) for word in command]
     if _is_in_unit():
         given = [f"--setenv={name}={value}" for name, value in environment.items() if _is_passed_on(name)]
-        words = ["systemd-run", "--user", "--quiet", "--collect", f"--unit={_UPDATING_UNIT}", *given, "--", *words]
+        unit = [f"--unit={_UPDATING_UNIT}", f"--property={_AFTERWARDS}"]
+        words = ["systemd-run", "--user", "--quiet", "--collect", *unit, *given, "--", *words]
     else:
         words = ["setsid", "--fork", *words]
     try:
