@@ -40,11 +40,8 @@ class NotesFile:
         self._lock = places.state / "updates.lock"
 
     def read(self) -> Notes:
-        """A file that is not understood counts as none."""
-        try:
-            return from_json(Notes, loads(self._path.read_bytes()), "updates")
-        except (OSError, CodecError):
-            return Notes()
+        """A file that is not there, or not understood, counts as empty."""
+        return self._understood() or Notes()
 
     def write(self, notes: Notes) -> None:
         """By who holds the lock. Raises PotluckError."""
@@ -64,10 +61,9 @@ class NotesFile:
             os.close(handle)
             raise PotluckError("another update runs already", hint="wait for its end: potluck status") from None
         try:
-            notes = self.read()
-            if self._path.exists() and notes == Notes():
+            if self._path.exists() and self._understood() is None:
                 keep_aside(self._path)  # what was seen is lost with it, so somebody may want to look
-            yield notes
+            yield self.read()
         finally:
             os.close(handle)
 
@@ -84,3 +80,9 @@ class NotesFile:
         finally:
             os.close(handle)
         return False
+
+    def _understood(self) -> Notes | None:
+        try:
+            return from_json(Notes, loads(self._path.read_bytes()), "updates")
+        except (OSError, CodecError):
+            return None
