@@ -17,10 +17,9 @@ from potluck_daemon.cli.connect import daemon, hello_or_none
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Style, Terminal
 from potluck_daemon.control import schema
-from potluck_daemon.settings.files import write_atomically
 from potluck_daemon.settings.places import find_places
 from potluck_daemon.settings.schema import SETTINGS_VERSION, Entry, entries
-from potluck_daemon.settings.store import Loaded, change, load, parse
+from potluck_daemon.settings.store import Loaded, change, load, parse, write
 from potluck_daemon.settings.values import entry_of, shown, value_of
 
 DESCRIPTION = """\
@@ -141,7 +140,7 @@ def _edit(_: argparse.Namespace, path: Path) -> list[Entry]:
                 raise UsageError(f"{path} is as it was", hint="nothing was changed because of the mistakes above")
         if loaded.data != data:
             try:
-                write_atomically(path, loaded.data)
+                write(path, loaded.data)
             except OSError as error:
                 raise PotluckError(f"cannot write {path}: {error.strerror}", hint=_write_hint(error)) from error
             _tell_daemon()

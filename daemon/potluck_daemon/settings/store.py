@@ -96,8 +96,18 @@ def change(path: Path, values: Mapping[str, object]) -> dict[str, Any]:
         before = {entry.key: _value_in(document, entry) for entry, _ in wanted}
         for entry, value in wanted:
             _put(document, entry, value)
-        write_atomically(path, document.as_string().encode())
+        write(path, document.as_string().encode())
     return before
+
+
+def write(path: Path, data: bytes) -> None:
+    """Replace the file; it is as readable as its folder, for the service has to read what root writes.
+
+    Raises:
+        OSError: the file cannot be written; it is as it was.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomically(path, data, mode=path.parent.stat().st_mode & 0o644)
 
 
 def _converted(entry: Entry, value: object) -> Any:

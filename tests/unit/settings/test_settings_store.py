@@ -154,6 +154,15 @@ def test_change_keeps_comments_and_can_be_read_back(path: Path) -> None:
     assert (loaded.problems, loaded.notices) == ((), ())
 
 
+@pytest.mark.parametrize(("folder", "file"), [(0o755, 0o644), (0o700, 0o600)])
+def test_settings_are_as_readable_as_their_folder(tmp_path: Path, folder: int, file: int) -> None:
+    """The service reads what root changes in /etc/potluck; nobody reads a user's."""
+    path = tmp_path / "potluck" / "settings.toml"
+    path.parent.mkdir(mode=folder)
+    change(path, {"serve.threads": 2})
+    assert path.stat().st_mode & 0o777 == file
+
+
 def test_a_setting_that_is_taken_out_has_its_default_again(path: Path) -> None:
     change(path, {"serve.num_blocks": "7"})
     change(path, {"serve.num_blocks": None})
