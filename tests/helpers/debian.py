@@ -67,12 +67,12 @@ class Debian:
 
     Args:
         binds: folders of this machine, by where they are seen inside; read only.
-        has_network: this machine's; else there is loopback alone.
+        has_apt: apt sees this machine's network. For everything else there is loopback alone.
     """
 
     suite: str = "bookworm"
     is_booted: bool = True
-    has_network: bool = False
+    has_apt: bool = False
     binds: Mapping[str, Path] = field(default_factory=dict)
 
     def __enter__(self) -> Debian:
@@ -102,8 +102,9 @@ class Debian:
         self, *command: str | Path, user: str | None = None, environment: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run a command inside, as root or as a user in the home folder, with a user manager if it is booted."""
-        words = self._inside(*(() if user is None else self._become(user)), *map(str, command))
-        with self._apt_alone() if command[0] == "apt-get" else contextlib.nullcontext():
+        is_apt = command[0] == "apt-get"
+        words = self._inside(*(() if user is None else self._become(user)), *map(str, command), has_network=is_apt)
+        with self._apt_alone() if is_apt else contextlib.nullcontext():
             return subprocess.run(
                 words,
                 capture_output=True,
@@ -147,7 +148,7 @@ class Debian:
         return [
             *("systemd-nspawn", "--quiet", f"--directory={root}"),
             *("--register=no", "--keep-unit", "--console=pipe", "--volatile=overlay", f"--machine={self.name}"),
-            *(self._network() if self.has_network else ("--private-network",)),
+            *("--private-network", *(self._apt() if self.has_apt else ())),
             *binds,
             *start,
         ]
@@ -164,7 +165,7 @@ class Debian:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _network(self) -> list[str]:
+    def _apt(self) -> list[str]:
         options = ["--resolv-conf=replace-host"]
         for name, there in (("lists", "/var/lib/apt/lists"), ("archives", "/var/cache/apt/archives")):
             here = self._fetched / name
@@ -172,8 +173,9 @@ class Debian:
             options.append(f"--bind={here}:{there}")
         return options
 
-    def _inside(self, *command: str) -> list[str]:
-        return ["nsenter", "-t", str(self._leader.pid), "-a", *command]
+    def _inside(self, *command: str, has_network: bool = False) -> list[str]:
+        spaces = ("--mount", "--uts", "--ipc", "--pid", "--cgroup", *(() if has_network else ("--net",)))
+        return ["nsenter", "-t", str(self._leader.pid), *spaces, "--root", "--wd", *command]
 
     def _become(self, user: str) -> list[str]:
         words = ["runuser", "-u", user, "--", "env", "-C", f"/home/{user}", f"HOME=/home/{user}"]

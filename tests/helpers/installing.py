@@ -61,9 +61,9 @@ def engine_wheels() -> Path:
 
 
 def fresh_debian(packages: Path, suite: str = "bookworm", *, is_booted: bool = True) -> Debian:
-    """With this machine's network, the folder of packages, the engine's wheels, and a Python 3.11 of nobody's."""
+    """Debian's own packages, the folder of ours, the engine's wheels, and a Python 3.11 of nobody's."""
     binds = {"/packages": packages, "/wheels": engine_wheels(), str(_PYTHON): Path(sys.base_prefix)}
-    return Debian(suite, is_booted, has_network=True, binds=binds)
+    return Debian(suite, is_booted, has_apt=True, binds=binds)
 
 
 def get_ready(machine: Debian, *, needs_xz: bool = False) -> None:
