@@ -43,6 +43,9 @@ class TrafficMeter:
     def look(self, pids: set[int]) -> Traffic:
         """What these processes sent and received since the look before; nothing where the kernel does not tell."""
         inodes = {inode for pid in pids for inode in _socket_inodes(pid)}
+        if not inodes:  # nothing to count, or another system than Linux
+            self._last = {}
+            return Traffic()
         now: dict[int, Traffic] = {}
         with contextlib.suppress(OSError):
             for family in (socket.AF_INET, socket.AF_INET6):

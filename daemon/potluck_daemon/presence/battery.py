@@ -1,4 +1,4 @@
-"""On battery: told by UPower when it runs, otherwise read from /sys.
+"""On battery: told by UPower when it runs, otherwise read from /sys; on a Mac asked of psutil.
 
 A laptop with a battery and a mains adapter that is not online runs on battery; a desktop with a UPS behind USB does not
 count, because UPower's OnBattery is about the machine's own supply.
@@ -7,8 +7,10 @@ count, because UPower's OnBattery is about the machine's own supply.
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
+import psutil
 from jeepney import DBusAddress
 
 from potluck_daemon.presence.bus import Bus, bus, owner_rule, properties_rule
@@ -46,7 +48,8 @@ class BatteryProbe:
     async def _look(self, report: Report) -> None:
         folder = self._surroundings.sys / "class/power_supply"
         while True:
-            report(_SEEN if is_on_battery(folder) else ())
+            is_seen = is_mac_on_battery() if sys.platform == "darwin" else is_on_battery(folder)
+            report(_SEEN if is_seen else ())
             await asyncio.sleep(INTERVAL_S)
 
 
@@ -62,6 +65,14 @@ def is_on_battery(folder: Path) -> bool:
     if adapters:
         return not any(_text(adapter / "online") == "1" for adapter in adapters)
     return any(_text(battery / "status") == "Discharging" for battery in kinds["Battery"])
+
+
+def is_mac_on_battery() -> bool:
+    """Raises ProbeUnavailableError without a battery."""
+    battery = psutil.sensors_battery()
+    if battery is None:
+        raise ProbeUnavailableError("no battery")
+    return not battery.power_plugged
 
 
 def _text(path: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.battery import BatteryProbe
 from potluck_daemon.presence.drm import DrmUseProbe
@@ -12,6 +14,7 @@ from potluck_daemon.presence.heat import HeatProbe, PowerProbe
 from potluck_daemon.presence.idle_gnome import GnomeIdleProbe
 from potluck_daemon.presence.idle_kde import KdeIdleProbe
 from potluck_daemon.presence.idle_logind import LogindIdleProbe
+from potluck_daemon.presence.idle_mac import MacIdleProbe
 from potluck_daemon.presence.idle_wayland import WaylandIdleProbe
 from potluck_daemon.presence.idle_x11 import X11IdleProbe
 from potluck_daemon.presence.listed import ListedProgramsProbe
@@ -59,7 +62,9 @@ def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[
 def _of_people(settings: Settings, at: Surroundings) -> list[tuple[Probe, bool]]:
     after_s = settings.when.idle_after_s
     has_use = settings.when.only_when_idle or settings.when.active_percent < 100
+    on_a_mac: list[tuple[Probe, bool]] = [(MacIdleProbe(idle_after_s=after_s), has_use)]
     return [
+        *(on_a_mac if sys.platform == "darwin" else ()),
         (SessionSwitchProbe(at), settings.yield_.other_users),
         (OtherUsersProbe(at), has_use),
         (X11IdleProbe(at, idle_after_s=after_s), has_use),

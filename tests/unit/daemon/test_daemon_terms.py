@@ -110,6 +110,11 @@ def test_traffic_of_a_real_connection_is_counted_once(tmp_path: Path) -> None:
             assert TrafficMeter(count_local=True).look({1 << 30}) == Traffic()
 
 
+def test_where_no_kernel_tells_of_connections_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "AF_NETLINK")  # as on a Mac, which has no /proc either
+    assert TrafficMeter().look({1 << 30}) == Traffic()
+
+
 def test_energy_follows_the_processor_time_of_the_engine() -> None:
     meter = UseMeter(processor=ProcessorMeter(Path("/nowhere")))
     first = meter.sample(DayUse(), os.getpid(), TODAY, limits=LIMITS, gpu_w=0)
