@@ -168,7 +168,8 @@ def described(device: Device, *, is_taken: bool) -> str:
     if device.memory_gb_s:
         parts.append(tr("{number} GB/s").format(number=words.number(device.memory_gb_s)))
     if device.compute_tflops:
-        number = words.number(device.compute_tflops, 1 if device.compute_tflops < 10 else 0)
+        digits = 0 if device.compute_tflops >= 10 else 1 if device.compute_tflops >= 1 else 2
+        number = words.number(device.compute_tflops, digits)
         parts.append(tr("{number} TFLOPS in {dtype}").format(number=number, dtype=device.dtype))
     if is_taken:
         parts.append(tr("chosen by itself"))
