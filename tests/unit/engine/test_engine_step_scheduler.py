@@ -189,6 +189,29 @@ def test_a_step_waits_for_rows_that_are_expected_back_within_what_they_save():
     assert set(counts(queue.next(now, COST))) == {"a", "b", "c"}
 
 
+def test_nobody_need_look_again_before_all_are_back_that_a_step_waits_for():
+    queue = scheduler()
+    now = 0.0
+    for _ in range(3):
+        now = decode_together(queue, ["a", "b", "c", "d"], now)
+    ready(queue, job("a"), now=now - 0.001)
+    assert isinstance(queue.next(now - 0.001, COST), Hold)
+    assert [queue.add(job(name), now, COST) for name in ("b", "c", "d")] == [False, False, True]
+
+
+def test_who_is_not_awaited_is_looked_at_at_once():
+    queue = scheduler()
+    now = 0.0
+    for _ in range(3):
+        now = decode_together(queue, ["a", "b", "c"], now)
+    ready(queue, job("a"), now=now - 0.001)
+    assert isinstance(queue.next(now - 0.001, COST), Hold)
+    assert queue.add(job("new"), now, COST)
+    assert queue.add(job("b", tokens=5), now, COST)
+    assert counts(queue.next(now + 1.0, COST))
+    assert queue.add(job("c"), now + 1.0, COST)
+
+
 def test_a_hold_ends_when_the_others_do_not_come():
     queue = scheduler()
     now = 0.0

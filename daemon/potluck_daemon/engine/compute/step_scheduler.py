@@ -98,15 +98,18 @@ class StepScheduler:
         self._is_turn_of_alone = False
         self._is_turn_of_decode = False  # prefill had a step of its own in their pause
         self._paces: dict[Hashable, _Pace] = {}
+        self._awaited: set[Hashable] = set()  # sessions for which the rest was held
         self._ended_at = 0.0  # the last step
         self.queued_tokens = 0
 
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def add(self, job: StepJob, now: float, cost: StepCost) -> None:
+    def add(self, job: StepJob, now: float, cost: StepCost) -> bool:
         """Take a step in; always if none waits.
 
+        Returns: whether `next` may say something else now. It does not while others are still awaited with this one,
+            and asking costs about what a row does.
         Raises:
             RemoteError: BUSY, with when to come back.
         """
@@ -120,6 +123,9 @@ class StepScheduler:
         pace = self._paces.get(job.session)
         if pace is not None and pace.is_away:
             pace.came_back(now)
+        was_awaited = job.is_decode and job.session in self._awaited
+        self._awaited.discard(job.session)
+        return not (was_awaited and self._awaited)
 
     def retry_after_s(self, cost: StepCost) -> float:
         """When what waits now is likely to be done."""
@@ -141,14 +147,15 @@ class StepScheduler:
 
     def next(self, now: float, cost: StepCost) -> Action | None:
         """What to do now; None: nothing is ready."""
+        self._awaited.clear()
         if self._ready_alone and (self._is_turn_of_alone or not self._ready):
             self._is_turn_of_alone = False
             return Alone(self._piece_alone())
         if not self._ready:
             return None
-        until = self._worth_waiting_until(now, cost)
-        if until > now:
-            return Hold(until)
+        hold = self._worth_waiting_for(now, cost)
+        if hold is not None:
+            return hold
         self._is_turn_of_alone = True
         return Batch(tuple(self._form(now, cost)))
 
@@ -204,16 +211,18 @@ class StepScheduler:
         self._ready_alone.append(job)
         return Part(job, min(job.left, max(self._max_step_tokens // job.rows, 1)))
 
-    def _worth_waiting_until(self, now: float, cost: StepCost) -> float:
-        """`now` if not at all. Nothing is held longer than one step less saves, or the smallest piece takes."""
-        away = [pace for pace in self._paces.values() if pace.is_away and pace.is_known]
+    def _worth_waiting_for(self, now: float, cost: StepCost) -> Hold | None:
+        """And note for whom. Nothing is held longer than one step less saves, or the smallest piece takes."""
+        away = {session: pace for session, pace in self._paces.items() if pace.is_away and pace.is_known}
         if not away:
-            return now
+            return None
         jobs = [job for jobs in self._ready.values() for job in jobs]
         rows = sum(job.rows for job in jobs if job.is_decode)
-        worth_s = cost.saved(rows, sum(pace.rows for pace in away)) if rows else cost.of(MIN_PIECE_TOKENS)
+        worth_s = cost.saved(rows, sum(pace.rows for pace in away.values())) if rows else cost.of(MIN_PIECE_TOKENS)
         horizon = max(min(job.submitted_at for job in jobs), self._ended_at) + worth_s
-        return max((min(pace.latest_at, horizon) for pace in away if pace.likely_at <= horizon), default=now)
+        ends = {session: min(pace.latest_at, horizon) for session, pace in away.items() if pace.likely_at <= horizon}
+        self._awaited |= {session for session, end in ends.items() if end > now}
+        return Hold(max(ends.values())) if self._awaited else None
 
     def _form(self, now: float, cost: StepCost) -> list[Part]:
         """At least one part."""

@@ -158,8 +158,9 @@ class ComputeThread:
         with self._lock:
             if self._stopping:
                 raise _LEAVING
-            self._scheduler.add(step, step.submitted_at, self._cost)
-        self._wake.put(None)
+            is_news = self._scheduler.add(step, step.submitted_at, self._cost)
+        if is_news:
+            self._wake.put(None)
 
     def close(self, memory: SessionMemory, step: SessionStep | None) -> None:
         """Free what a session holds, and give up the step that it waits for."""

@@ -70,7 +70,7 @@ class Alone:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Start nothing before this time, unless another step arrives: rows are expected back that it pays to wait for."""
+    """Start nothing before this time, unless a step comes that changes that: it pays to wait for rows that are due."""
 
     until: float
 
