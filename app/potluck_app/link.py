@@ -17,6 +17,7 @@ from typing import TypeVar
 from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import Agreement, agree
 from potluck_daemon.control.client import ControlClient, DaemonAwayError, Line
+from potluck_daemon.control.methods.setup import SetupState
 from potluck_daemon.control.methods.updates import UpdatesState
 from potluck_daemon.control.schema import Method, Status, Transition
 from PySide6.QtCore import QObject, Signal, SignalInstance
@@ -31,18 +32,19 @@ CLIENT_NAME = "potluck-app"
 _CALM_S = 10.0  # the tray's tooltip tells a speed, which may be this old
 _NEWS = ("state", "reason", "text", "until", "ends", "app", "duty", "sessions", "notices")  # fields of a status
 _RETRY_S = 1.0  # a daemon that was started is seen within a second; asking costs one connect
-_RELAY_RETRY_S = 5.0  # where it costs starting a command
+_PIPED_RETRY_S = 5.0  # where it costs starting a command
 
 
 class DaemonLink(QObject):
     """Signals: `status_changed(Status)`, `transitioned(Transition)`, `agreed(Agreement)` at each connection,
-    `updates_changed(UpdatesState)`, `went_away(str)` with the reason, `disagreed(str)` if a daemon answers that this
+    `setup_changed(SetupState)`, `updates_changed(UpdatesState)`, `went_away(str)` with the reason, `disagreed(str)` if a daemon answers that this
     app cannot speak to.
     """
 
     status_changed = Signal(object)
     transitioned = Signal(object)
     agreed = Signal(object)
+    setup_changed = Signal(object)
     updates_changed = Signal(object)
     went_away = Signal(str)
     disagreed = Signal(str)
@@ -99,7 +101,7 @@ class DaemonLink(QObject):
             except _DisagreementError as error:
                 gone, reason = self.disagreed, str(error)
             self._tell(gone, reason)
-            self._stopped.wait(_RETRY_S if isinstance(self._place, Path) else _RELAY_RETRY_S)
+            self._stopped.wait(_RETRY_S if isinstance(self._place, Path) else _PIPED_RETRY_S)
 
     def _follow(self) -> str:
         """Tell of everything until the daemon ends; returns what happened to it."""
@@ -117,8 +119,10 @@ class DaemonLink(QObject):
 
     def _is_wanted(self, told: object) -> bool:
         """While nobody looks, numbers are news only now and then; everything else is at once."""
-        if not isinstance(told, dict) or not self.is_calm or "state" not in told:
+        if not isinstance(told, dict) or not self.is_calm:
             return True
+        if "state" not in told:
+            return "ready" not in told  # how far a set-up is, matters to those who look
         news, now = tuple(str(told.get(name)) for name in _NEWS), time.monotonic()
         if news == self._last_news and now - self._last_at < _CALM_S:
             return False
@@ -130,6 +134,8 @@ class DaemonLink(QObject):
             self._tell(self.status_changed, event)
         elif isinstance(event, Transition):
             self._tell(self.transitioned, event)
+        elif isinstance(event, SetupState):
+            self._tell(self.setup_changed, event)
         elif isinstance(event, UpdatesState):
             self._tell(self.updates_changed, event)
 

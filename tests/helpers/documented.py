@@ -17,6 +17,7 @@ CONTAINER_PAGES = ("headless",)  # by tests/system/test_documented_server.py, un
 OTHERS: dict[str, str] = {  # pages about other systems, and the test that names each
     "containers": "tests/unit/test_container_image.py",
     "macos": "tests/unit/installer/test_installer_macos.py",
+    "windows": "tests/unit/app/test_app_wsl.py",
     "releasing": "tests/unit/installer/test_installer_release.py",  # the publisher's own page
 }
 

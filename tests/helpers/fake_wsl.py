@@ -3,7 +3,7 @@
     python fake_wsl.py FOLDER ARGUMENTS...
 
 FOLDER/world.json says what there is; FOLDER/calls.jsonl gets every call. Words after `--exec` are known by what is
-typical of them; `potluck relay` is the real one. Messages are those of WSL 2.4 to 2.6, as its users report them.
+typical of them; `potluck control` is the real one. Messages are those of WSL 2.4 to 2.6, as its users report them.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from potluck_daemon.control.relayed import RelayedLine
+from potluck_daemon.control.piped import PipedLine
 
 from potluck.errors import PotluckError
 
@@ -37,7 +37,7 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
     (
         r"WSL_E_DISTRO_NOT_FOUND",
         "Potluck's Linux system is not set up on this computer",
-        "the button sets it up; it fetches about 150 MB",
+        "the button sets it up; it fetches Debian from Microsoft first",
     ),
     (
         r"WSL_E_\w*DISABLED|ERROR_ACCESS_DISABLED_BY_POLICY|0x800704ec",
@@ -85,9 +85,9 @@ class Wsl:
         """What a command prints that root runs in our distribution."""
         return self.ask(*_in_linux("root", command), stdin=stdin, limit_s=limit_s)
 
-    def line(self) -> RelayedLine:
+    def line(self) -> PipedLine:
         """The way to the daemon in our distribution."""
-        return RelayedLine((*self._program, *_in_linux("potluck", ("/usr/bin/potluck", "relay"))), explain)
+        return PipedLine((*self._program, *_in_linux("potluck", ("/usr/bin/potluck", "control"))), explain)
 
     def _run(
         self, arguments: Sequence[str], stdin: bytes | Path | None, limit_s: float

@@ -54,7 +54,7 @@ COMMANDS = {
     "bootstrap": "run a meeting point that a swarm is found by",
     "convert": "turn an old .bin checkpoint into safetensors",
     "demo": "a private swarm on this machine, start to end",
-    "relay": "join input and output with the daemon, for an app in another system",
+    "control": "join input and output with the daemon, for an app in another system",
     "completions": "let your shell complete the words of commands",
 }
 

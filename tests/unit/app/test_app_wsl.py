@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from importlib.metadata import version
@@ -16,12 +17,16 @@ from potluck_app.windows.distribution import Found, Step, check, look, next_step
 from potluck_app.windows.host import WslStarter
 from potluck_app.windows.places import disk_folder
 from potluck_app.windows.wsl import Wsl, WslError, decode, explain
+from potluck_daemon.cli.main import load, parser_of
 from potluck_daemon.control import schema
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
 from potluck_daemon.control.methods.machine import LoginParams, LoginStart
 from PySide6.QtCore import QEventLoop, QTimer
 
 from tests.helpers import fake_wsl
+from tests.helpers.documents import commands
+
+SOURCE = Path(__file__).parents[3]
 
 READY = Found(2, True, "systemd", "1.2.3", True)
 
@@ -198,6 +203,21 @@ for module in pkgutil.walk_packages(potluck_app.__path__, "potluck_app."):
         importlib.import_module(module.name)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_the_page_for_users_names_commands_that_there_are() -> None:
+    """docs/windows.md; Windows' own commands are those that the stand-in's messages and our hints name."""
+    setup = (SOURCE / "installer" / "windows" / "setup.nsi").read_text()
+    for command in commands("windows"):
+        program, *words = shlex.split(command)
+        if program in ("uninstall.exe", "potluck-VERSION-windows.exe"):
+            assert all(word == "/S" or word.replace("=", '=" $1').split(" ")[0] in setup for word in words), command
+        elif words[-2:-1] == ["potluck"] or "potluck" in words:
+            name, *arguments = words[words.index("potluck", words.index("--exec")) + 1 :]
+            parser_of(name, load(name)).parse_args(arguments)
+        else:
+            assert program in ("wsl", "cmd"), command
+            assert words[0] in ("--install", "--update", "--unregister", "--distribution", "/c"), command
 
 
 def test_every_state_leads_to_its_step() -> None:

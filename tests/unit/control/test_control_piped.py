@@ -1,4 +1,4 @@
-"""Calls through the real `potluck relay`, to the real server in this process."""
+"""Calls through the real `potluck control`, to the real server in this process."""
 
 import asyncio
 import os
@@ -13,14 +13,14 @@ from potluck_daemon.control import schema
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
 from potluck_daemon.control.events import Broadcast
 from potluck_daemon.control.peers import AccessRule
-from potluck_daemon.control.relayed import RelayedLine
+from potluck_daemon.control.piped import PipedLine
 from potluck_daemon.control.server import ControlServer
 from potluck_daemon.states import Reason, State
 
 from potluck.errors import PotluckError
 
 SERVING = schema.Status(State.SERVING, Reason.NONE, "serving", 1.0, "test")
-RELAY = (sys.executable, "-m", "potluck_daemon.cli.main", "relay", "--wait=0")
+COMMAND = (sys.executable, "-m", "potluck_daemon.cli.main", "control", "--wait=0")
 
 
 async def answer(_: object) -> object:
@@ -44,27 +44,27 @@ async def broadcast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
 
 
 @pytest_asyncio.fixture()
-async def line() -> AsyncIterator[RelayedLine]:
-    made = RelayedLine(RELAY, lambda said: PotluckError(said.decode().strip(), hint="explained"))
+async def line() -> AsyncIterator[PipedLine]:
+    made = PipedLine(COMMAND, lambda said: PotluckError(said.decode().strip(), hint="explained"))
     yield made
     await asyncio.to_thread(made.close)
 
 
-def relays() -> list[psutil.Process]:
-    return [item for item in psutil.Process().children() if "relay" in item.cmdline()]
+def running() -> list[psutil.Process]:
+    return [item for item in psutil.Process().children() if "control" in item.cmdline()]
 
 
-async def test_calls_share_one_relay_one_after_the_other(broadcast: Broadcast, line: RelayedLine) -> None:
+async def test_calls_share_one_command_one_after_the_other(broadcast: Broadcast, line: PipedLine) -> None:
     client = ControlClient(line)
     assert await asyncio.to_thread(client.call, schema.STATUS) == SERVING
-    (relay,) = relays()
+    (process,) = running()
     assert await asyncio.to_thread(client.call, schema.STATUS) == SERVING
-    assert relays() == [relay]
+    assert running() == [process]
     await asyncio.to_thread(line.close)
-    assert not relays()
+    assert not running()
 
 
-async def test_events_come_through_and_end_with_their_reader(broadcast: Broadcast, line: RelayedLine) -> None:
+async def test_events_come_through_and_end_with_their_reader(broadcast: Broadcast, line: PipedLine) -> None:
     transition = schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, "paused by you")
     events = ControlClient(line).events()
     assert await asyncio.to_thread(next, events) == SERVING
@@ -73,18 +73,18 @@ async def test_events_come_through_and_end_with_their_reader(broadcast: Broadcas
     assert await asyncio.to_thread(ControlClient(line).call, schema.STATUS) == SERVING  # beside it
     await asyncio.to_thread(events.close)
     await asyncio.to_thread(line.close)
-    assert not relays()
+    assert not running()
 
 
-async def test_a_daemon_that_is_silent_is_away_and_its_relay_ended(broadcast: Broadcast, line: RelayedLine) -> None:
+async def test_a_daemon_that_is_silent_is_away_and_its_command_ended(broadcast: Broadcast, line: PipedLine) -> None:
     client = ControlClient(line, timeout_s=2.0)
     with pytest.raises(DaemonAwayError, match="no answer in time"):
         await asyncio.to_thread(client.call, schema.RESUME)
-    assert not relays()
+    assert not running()
 
 
 async def test_what_the_command_said_in_failing_is_explained(
-    line: RelayedLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: PipedLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with pytest.raises(DaemonAwayError, match="the daemon is not running") as away:
@@ -94,13 +94,13 @@ async def test_what_the_command_said_in_failing_is_explained(
 
 def test_a_command_that_is_not_there_is_a_daemon_that_is_away() -> None:
     with pytest.raises(DaemonAwayError, match="nothing-like-this"):
-        ControlClient(RelayedLine(("/nothing-like-this",), lambda _: PotluckError(""))).call(schema.STATUS)
+        ControlClient(PipedLine(("/nothing-like-this",), lambda _: PotluckError(""))).call(schema.STATUS)
 
 
-async def test_a_relay_that_died_in_between_is_replaced(broadcast: Broadcast, line: RelayedLine) -> None:
+async def test_a_command_that_died_in_between_is_replaced(broadcast: Broadcast, line: PipedLine) -> None:
     client = ControlClient(line)
     await asyncio.to_thread(client.call, schema.STATUS)
-    (relay,) = relays()
-    relay.kill()
-    psutil.wait_procs([relay])
+    (process,) = running()
+    process.kill()
+    psutil.wait_procs([process])
     assert await asyncio.to_thread(client.call, schema.STATUS) == SERVING

@@ -1,8 +1,8 @@
 """The way to a daemon in another system on this machine: a connection is the input and output of a command.
 
-A daemon in WSL2 listens on a Unix socket that Windows cannot reach. `wsl.exe ... potluck relay` joins its own input and
-output with that socket, as `docker system dial-stdio` does: no port is open, no token lies in a file, and who may start
-the command is Windows' own rule. Starting one takes a tenth of a second or more, so relays are kept for the next call.
+A daemon in WSL2 listens on a Unix socket that Windows cannot reach. `wsl.exe ... potluck control` joins its own input
+and output with that socket, as `docker system dial-stdio` does: no port is open, no token lies in a file, and who may
+start the command is Windows' own rule. Starting one takes a tenth of a second or more, so it is kept for the next call.
 The one that carries the events also keeps WSL2 from ending a system that nobody uses.
 """
 
@@ -26,33 +26,33 @@ _END_S = 5.0
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open a console for each
 
 
-class RelayedLine:
+class PipedLine:
     """Connections by `command`; `explain` makes an error for people of what it said when it failed."""
 
     def __init__(self, command: Sequence[str], explain: Callable[[bytes], PotluckError]) -> None:
         self._command = tuple(command)
         self._explain = explain
-        self._kept: list[tuple[float, _Relay]] = []
+        self._kept: list[tuple[float, _Command]] = []
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
     def connection(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
         """For one request. Raises DaemonAwayError if it is not answered."""
-        relay = None
+        running = None
         try:
-            relay = self._take() or _Relay(self._command)
-            connection = _RelayConnection(relay, timeout_s)
+            running = self._take() or _Command(self._command)
+            connection = _PipedConnection(running, timeout_s)
             yield connection
         except (OSError, http.client.HTTPException) as error:
-            raise self._away(relay, error) from error
+            raise self._away(running, error) from error
         else:
             if connection.sock is not None:  # http.client drops it when the daemon will not answer another request
                 with self._lock:
-                    self._kept.append((time.monotonic(), relay))
-                    relay = None
+                    self._kept.append((time.monotonic(), running))
+                    running = None
         finally:
-            if relay is not None:
-                relay.end()
+            if running is not None:
+                running.end()
 
     def close(self) -> None:
         """End what is kept."""
@@ -60,28 +60,28 @@ class RelayedLine:
             while self._kept:
                 self._kept.pop()[1].end()
 
-    def _take(self) -> _Relay | None:
+    def _take(self) -> _Command | None:
         with self._lock:
             while self._kept:
-                kept_at, relay = self._kept.pop()
-                if time.monotonic() - kept_at < KEPT_S and relay.is_alive:
-                    return relay
-                relay.end()
+                kept_at, running = self._kept.pop()
+                if time.monotonic() - kept_at < KEPT_S and running.is_alive:
+                    return running
+                running.end()
         return None
 
-    def _away(self, relay: _Relay | None, error: Exception) -> DaemonAwayError:
-        said = relay.complaint() if relay is not None else b""
+    def _away(self, running: _Command | None, error: Exception) -> DaemonAwayError:
+        said = running.complaint() if running is not None else b""
         if said:
             why = self._explain(said)
             return DaemonAwayError(why.message, hint=why.hint)
         return DaemonAwayError(f"the daemon does not answer: {error or type(error).__name__}")
 
 
-class _Relay:
+class _Command:
     """One running command."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        pipe = subprocess.PIPE  # that of errors is read at the end: a relay says a line before it fails, or nothing
+        pipe = subprocess.PIPE  # that of errors is read at the end: it says a line before it fails, or nothing
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=_NO_WINDOW)
         self._first = b""  # of its output: the begin of an answer, or a complaint, which wsl.exe prints there
 
@@ -138,43 +138,43 @@ class _Relay:
         self._process.__exit__(None, None, None)  # waits and closes the pipes
 
 
-class _RelayConnection(http.client.HTTPConnection):
-    """http.client over a relay; it offers no other way than to override `connect`."""
+class _PipedConnection(http.client.HTTPConnection):
+    """http.client over a command; it offers no other way than to override `connect`."""
 
-    def __init__(self, relay: _Relay, timeout_s: float) -> None:
+    def __init__(self, running: _Command, timeout_s: float) -> None:
         super().__init__(schema.HOST)
-        self._wire = _Wire(relay, timeout_s)
+        self._wire = _Wire(running, timeout_s)
 
     def connect(self) -> None:
         self.sock = self._wire
 
 
 class _Wire:
-    """What http.client wants of a socket. The relay outlives it."""
+    """What http.client wants of a socket. The command outlives it."""
 
-    def __init__(self, relay: _Relay, timeout_s: float) -> None:
-        self._relay = relay
+    def __init__(self, running: _Command, timeout_s: float) -> None:
+        self._running = running
         self._timeout_s = timeout_s
 
     def sendall(self, data: bytes) -> None:
-        self._relay.send(data)
+        self._running.send(data)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Answer(self._relay, self._timeout_s))
+        return io.BufferedReader(_Answer(self._running, self._timeout_s))
 
     def close(self) -> None:
         """The answer may still be read."""
 
 
 class _Answer(io.RawIOBase):
-    """The relay's output; nothing comes after the one answer that is asked for."""
+    """The command's output; nothing comes after the one answer that is asked for."""
 
-    def __init__(self, relay: _Relay, timeout_s: float) -> None:
-        self._relay = relay
+    def __init__(self, running: _Command, timeout_s: float) -> None:
+        self._running = running
         self._timeout_s = timeout_s
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        return self._relay.receive(buffer, self._timeout_s)
+        return self._running.receive(buffer, self._timeout_s)

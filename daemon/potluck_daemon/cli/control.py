@@ -1,4 +1,4 @@
-"""`potluck relay`: joins input and output with the daemon's socket, for an app in another system on this machine."""
+"""`potluck control`: joins input and output with the daemon's socket, for an app in another system on this machine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DESCRIPTION = """\
 Join standard input and output with the daemon's control socket. The app on Windows speaks so to the daemon in WSL2; it
 ends with its input. Whoever may start this command as the daemon's user may control the daemon, as with every other."""
 EXAMPLES = """\
-  wsl.exe -d Potluck --exec potluck relay     what the app on Windows does
-  ssh host potluck relay                      the same to another machine"""
+  wsl.exe -d Potluck --exec potluck control     what the app on Windows does
+  ssh host potluck control                      the same to another machine"""
 
 _WAIT_S = 20.0  # a system that this command has just woken up is still starting its daemon
 _LOOK_S = 0.2
