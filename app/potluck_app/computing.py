@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from potluck_daemon.control.methods import setup
-from potluck_daemon.control.methods.setup import BeginParams, Problem, Progress, SetupState, Step
+from potluck_daemon.control.methods.setup import BeginParams, Problem, SetupState
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -12,7 +12,6 @@ from potluck.errors import PotluckError
 from potluck_app import theme, words
 from potluck_app.button import Button
 from potluck_app.card import Sign, text
-from potluck_app.daemon_texts import translated
 from potluck_app.fetching import FetchBar
 from potluck_app.notice import Notice
 from potluck_app.page import Page
@@ -65,7 +64,7 @@ class Computing(QWidget):
         self._plan.show_state(state)
         self._running.setVisible(is_running)
         if state.progress is not None:
-            self._bar.say(_said(state.progress), state.progress.done, state.progress.total)
+            self._bar.say(words.progress(state.progress), state.progress.done, state.progress.total)
         self._show_error(state.error if not is_running else None, has_button=not is_planning)
         self._renew.setVisible(state.outdated)
         self._back.setVisible(state.can_roll_back)
@@ -167,10 +166,3 @@ class Computing(QWidget):
             column.addLayout(row)
         around.setLayout(column)
         return around
-
-
-def _said(progress: Progress) -> str:
-    """Which package is fetched, the daemon says; everything else is ours to say."""
-    if progress.step is Step.FETCH:
-        return words.fetching(translated(progress.text))
-    return words.step(progress.step)

@@ -6,6 +6,7 @@ import datetime
 
 from potluck_daemon.control import schema
 from potluck_daemon.control.methods import settings
+from potluck_daemon.control.methods.setup import Progress
 from potluck_daemon.control.methods.updates import Offered
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import Reason
@@ -51,15 +52,17 @@ class HomePage(Page):
         self._watching, self._notices = Button(glyph="next", style="link", is_trailing=True), text("error")
         self._can_resume, self._is_stopped, self._lacks_engine = False, False, False
         self._offer = Notice("info", "accent")
+        self._setup: Progress | None = None
+        self._status: Status | None = None
         self._build()
         self.setFocusProxy(self._button)
 
     def show_status(self, status: Status) -> None:
+        self._status = status
         self._pot.show_state(status.state)
         self._title.setText(words.title(status))
         self._reason.setText(translated(status.text))
-        self._ending.setText(words.ending(status))
-        self._ending.setVisible(bool(self._ending.text()))
+        self._show_ending(status)
         self._show_buttons(status)
         focused = self.focusWidget()
         self.never.show_status(status)
@@ -80,6 +83,19 @@ class HomePage(Page):
         """Back from the page that this button opens."""
         self._watching.setFocus()
 
+    def show_setup(self, progress: Progress | None) -> None:
+        """How far the engine's set-up is; None: none runs."""
+        self._setup = progress
+        if self._status is not None:
+            self._show_ending(self._status)
+            self._show_buttons(self._status)
+
+    def _show_ending(self, status: Status) -> None:
+        setup = self._setup if status.reason is Reason.NO_ENGINE else None
+        said = words.progress(setup) if setup is not None else words.ending(status)
+        self._ending.setText(said)
+        self._ending.setVisible(bool(said))
+
     def show_offer(self, offer: Offered | None) -> None:
         """A newer version of Potluck, if there is one."""
         said = self.tr("Version {version} of Potluck is offered.").format(version=offer.version) if offer else ""
@@ -89,7 +105,8 @@ class HomePage(Page):
         resume, pauses = words.resume(status), offered(status)
         self._can_resume, self._is_stopped = bool(resume), is_stopped(status)
         self._lacks_engine = status.reason is Reason.NO_ENGINE
-        said, glyph = (self.tr("Set up what computes"), "save") if self._lacks_engine else ("", "")
+        setting_up = self.tr("Set up what computes") if self._setup is None else self.tr("See how far it is")
+        said, glyph = (setting_up, "save") if self._lacks_engine else ("", "")
         self._button.setText(said or resume or Pause.HOUR.said())
         self._button.show_glyph(glyph or ("play" if resume else "pause"))
         self._button.setEnabled(self._lacks_engine or self._can_resume or bool(pauses))

@@ -37,8 +37,8 @@ _PIPED_RETRY_S = 5.0  # where it costs starting a command
 
 class DaemonLink(QObject):
     """Signals: `status_changed(Status)`, `transitioned(Transition)`, `agreed(Agreement)` at each connection,
-    `setup_changed(SetupState)`, `updates_changed(UpdatesState)`, `went_away(str)` with the reason, `disagreed(str)` if a daemon answers that this
-    app cannot speak to.
+    `setup_changed(SetupState)` while somebody looks, `updates_changed(UpdatesState)`, `went_away(str)` with the reason,
+    `disagreed(str)` if a daemon answers that this app cannot speak to.
     """
 
     status_changed = Signal(object)

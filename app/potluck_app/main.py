@@ -16,6 +16,7 @@ from potluck_daemon.control import schema
 from potluck_daemon.control.agreement import Agreement
 from potluck_daemon.control.client import Line
 from potluck_daemon.control.methods import earnings, settings, updates
+from potluck_daemon.control.methods.setup import SetupState
 from potluck_daemon.control.methods.updates import UpdatesState
 from potluck_daemon.control.schema import Method, Status
 from potluck_daemon.settings.places import find_socket
@@ -59,6 +60,7 @@ class App(QObject):
         self.link.went_away.connect(lambda reason: self._show_away(reason, is_running=False))
         self.link.disagreed.connect(lambda reason: self._show_away(reason, is_running=True))
         self.link.agreed.connect(self._show_agreement)
+        self.link.setup_changed.connect(self._show_setup)
         self.link.updates_changed.connect(self._show_updates)
         self._connect_tray()
         self._earnings = QTimer(self)
@@ -126,6 +128,10 @@ class App(QObject):
         self._look_at_earnings()
         if agreement.has(updates.STATE):
             self.link.call(updates.STATE, None, done=self._show_updates)
+
+    def _show_setup(self, state: SetupState) -> None:
+        if self._window is not None:
+            self._window.show_setup(state)
 
     def _show_updates(self, state: UpdatesState) -> None:
         self._updates = state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from potluck_daemon.control.agreement import Agreement
+from potluck_daemon.control.methods.setup import SetupState
 from potluck_daemon.control.methods.updates import UpdatesState
 from potluck_daemon.control.schema import Status
 from potluck_daemon.states import Reason
@@ -78,6 +79,12 @@ class MainWindow(QStackedWidget):
         """A daemon of another version is told of above every page."""
         parts = (agreement.text, agreement.advice)
         self._notice.say(" ".join(words.sentence(part) for part in parts if part))
+
+    def show_setup(self, state: SetupState) -> None:
+        """How far the engine's set-up is, told on Home."""
+        home = self._made.get("home")
+        if isinstance(home, HomePage):
+            home.show_setup(state.progress)
 
     def show_updates(self, state: UpdatesState) -> None:
         """A newer version of Potluck is told of on Home."""

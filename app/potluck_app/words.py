@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from potluck_daemon.control.methods.earnings import MICROCREDITS
-from potluck_daemon.control.methods.setup import Problem, Step
+from potluck_daemon.control.methods.setup import Problem, Progress, Step
 from potluck_daemon.control.schema import ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
 from potluck_daemon.states import Reason, State
 from PySide6.QtCore import QDateTime, QLocale
@@ -258,13 +258,11 @@ def memory(status: Status) -> str:
     return tr("{used} of {all}").format(used=used, all=size(limit)) if limit else used
 
 
-def step(of: Step) -> str:
-    """Of making the engine's environment; `fetching` says what is fetched."""
-    return f"{tr(_STEPS[of])}…"
-
-
-def fetching(what: str) -> str:
-    return tr("Fetching {what}").format(what=what)
+def progress(of: Progress) -> str:
+    """Of making the engine's environment: which package is fetched, the daemon says; everything else is ours to say."""
+    if of.step is Step.FETCH:
+        return tr("Fetching {what}").format(what=translated(of.text))
+    return f"{tr(_STEPS[of.step])}…"
 
 
 def fetched(done: int, total: int, bytes_per_s: float, left_s: float | None) -> str:

@@ -1680,6 +1680,10 @@
         <translation>Einrichten, was rechnet</translation>
     </message>
     <message>
+        <source>See how far it is</source>
+        <translation>Ansehen, wie weit es ist</translation>
+    </message>
+    <message>
         <source>No swarm joined</source>
         <translation>In keinem Schwarm</translation>
     </message>

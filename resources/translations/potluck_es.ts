@@ -1680,6 +1680,10 @@
         <translation>Instalar lo que calcula</translation>
     </message>
     <message>
+        <source>See how far it is</source>
+        <translation>Ver cómo va</translation>
+    </message>
+    <message>
         <source>No swarm joined</source>
         <translation>En ningún enjambre</translation>
     </message>

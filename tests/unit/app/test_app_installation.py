@@ -112,7 +112,7 @@ def test_progress_is_told_with_bytes_and_can_be_cancelled() -> None:
 @pytest.mark.parametrize("step", [step for step in Step if step is not Step.FETCH])
 def test_a_step_without_bytes_has_its_own_words(step: Step) -> None:
     page, _ = installation(replace(MISSING, progress=Progress(step, "whatever the daemon says")))
-    assert words.step(step) in shown(page)
+    assert words.progress(Progress(step, "")) in shown(page)
 
 
 def test_a_failure_is_one_sentence_with_advice_and_can_be_tried_again() -> None:
@@ -204,6 +204,10 @@ def test_home_says_that_the_engine_is_missing_and_leads_to_where_it_is_set_up() 
     window.show_status(MEMBER)
     assert isinstance(window.page, HomePage)
     assert "The engine is not set up yet" in shown(window.page)
+    window.show_setup(FETCHING)
+    assert {"Fetching torch (3 of 40)"} <= set(shown(window.page))
+    assert "See how far it is" in buttons(window.page)
+    window.show_setup(MISSING)
     button(window.page, "Set up what computes").click()
     assert isinstance(window.page, InstallationPage)
     assert window.page.findChild(SetUpPlan).isVisibleTo(window.page)
