@@ -42,19 +42,25 @@ _PLUGINS = {
 
 def make_files(folder: Path, *, wheels: Path | None = None) -> None:
     """Fill `folder`. `wheels`: take the dependencies from there, without a network."""
-    app, programs, linux = folder / "app", folder / "bin", folder / "linux"
-    for made in (app, programs, linux):
-        made.mkdir()
-    for name in ("base", "app"):
-        install_locked(name, app, PYTHON, wheels, _PLATFORM)
-    shutil.rmtree(app / "bin", ignore_errors=True)  # tools of the dependencies
-    _trim_qt(app)
-    add_potluck(app, has_app=True)
-    (app / "__main__.py").write_text(_MAIN)
+    make_app(folder / "app", wheels)
+    programs, linux = folder / "bin", folder / "linux"
+    programs.mkdir()
     with tempfile.TemporaryDirectory() as unpacked:
         install_locked("uv", Path(unpacked), PYTHON, wheels, _PLATFORM)
         shutil.copy(Path(unpacked) / "bin" / "uv.exe", programs)
+    linux.mkdir()
     build_deb(_HEADLESS, linux, wheels=wheels).rename(linux / f"{_HEADLESS.name}.deb")
+
+
+def make_app(folder: Path, wheels: Path | None) -> None:
+    """The app and its packages."""
+    folder.mkdir()
+    for name in ("base", "app"):
+        install_locked(name, folder, PYTHON, wheels, _PLATFORM)
+    shutil.rmtree(folder / "bin", ignore_errors=True)  # tools of the dependencies
+    _trim_qt(folder)
+    add_potluck(folder, has_app=True)
+    (folder / "__main__.py").write_text(_MAIN)
 
 
 def _trim_qt(app: Path) -> None:

@@ -6,6 +6,8 @@ uv.exe, Python and wsl.exe cannot run there; one stand-in plays all three and no
 from __future__ import annotations
 
 import functools
+import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -14,12 +16,20 @@ from pathlib import Path
 import pytest
 from potluck_app.windows.autostart import APPROVED, NAME, RUN, Autostart
 
+from installer.windows.files import make_app
 from installer.windows.setup import pack
 from tests.helpers import wine
 from tests.helpers.wine import Wine
 
 pytestmark = pytest.mark.skipif(wine.missing() is not None, reason=str(wine.missing()))
 
+WINDOWS = """
+    advapi32.dll authz.dll bcrypt.dll bcryptprimitives.dll comdlg32.dll crypt32.dll d3d11.dll d3d12.dll d3d9.dll
+    d3dcompiler_47.dll dnsapi.dll dwmapi.dll dwrite.dll dxgi.dll gdi32.dll icuuc.dll imm32.dll iphlpapi.dll kernel32.dll
+    mpr.dll ncrypt.dll netapi32.dll ntdll.dll ole32.dll oleaut32.dll pdh.dll powrprof.dll psapi.dll secur32.dll
+    setupapi.dll shell32.dll shlwapi.dll uiautomationcore.dll user32.dll userenv.dll uxtheme.dll version.dll winhttp.dll
+    winmm.dll ws2_32.dll wtsapi32.dll
+"""
 PLACE = r"C:\users\alice\AppData\Local\Programs\Potluck"
 DISTRIBUTION = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Lxss\{%s}"
 
@@ -226,6 +236,19 @@ def test_a_linux_whose_identity_cannot_be_copied_stays(computer: Computer) -> No
     computer.uninstall("/LINUX=remove")
     computer.switch("offline", False)
     assert not [line for line in computer.calls() if "--unregister" in line]
+
+
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="objdump is missing: apt-get install binutils")
+def test_every_library_that_is_left_finds_what_it_needs(tmp_path: Path) -> None:
+    """In the real app for Windows: among its own, in Python, or in Windows since version 10."""
+    make_app(tmp_path / "app", None)
+    libraries = [path for path in (tmp_path / "app").rglob("*") if path.suffix in (".dll", ".pyd")]
+    assert {"qwindows.dll", "Qt6Widgets.dll", "pyside6.abi3.dll"} <= {path.name for path in libraries}
+    there = {path.name.lower() for path in libraries} | {"python3.dll", "python312.dll"} | set(WINDOWS.split())
+    for library in libraries:
+        shown = subprocess.run(["objdump", "-p", library], capture_output=True, text=True, check=True).stdout
+        needs = {name.lower() for name in re.findall(r"DLL Name: (\S+)", shown)}
+        assert {name for name in needs if not name.startswith("api-ms-win-")} <= there, library.name
 
 
 def test_the_same_files_give_the_same_installer(computer: Computer) -> None:
