@@ -40,18 +40,15 @@ NOTE = '#!/bin/sh\necho "$(basename "$0") $*" >>"$HOME/mac.calls"\n'
 class Mac:
     """A home, the application unpacked, and programs of macOS that note what they are asked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, filled: Path) -> None:
         self.home, self.tools = folder / "Users" / "me", folder / "bin"
         self.application = folder / "Applications" / "Potluck.app"
         self.state = self.home / "Library" / "Application Support" / "potluck"
         self.home.mkdir(parents=True)
         self.tools.mkdir()
         for name in ("osascript", "launchctl"):
-            self._program(self.tools / name, NOTE)
-        self._program(folder / "uv", UV)
-        wheel = folder / "potluck-1.0-py3-none-any.whl"
-        wheel.write_bytes(b"wheel")
-        fill(self.application / "Contents", uv=folder / "uv", wheel=wheel)
+            _program(self.tools / name, NOTE)
+        shutil.copytree(filled, self.application)
 
     def run(self, name: str, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
         environment = {"HOME": str(self.home), "PATH": f"{self.tools}:/usr/bin:/bin"}
@@ -74,15 +71,26 @@ class Mac:
         for label in (DAEMON, APP):
             (agents / f"{label}.plist").write_bytes(agent(label, Path("/potluckd")))
 
-    @staticmethod
-    def _program(path: Path, text: str) -> None:
-        path.write_text(text)
-        path.chmod(0o755)
+
+def _program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The application."""
+    folder = tmp_path_factory.mktemp("filled")
+    _program(folder / "uv", UV)
+    wheel = folder / "potluck-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"wheel")
+    fill(folder / "Potluck.app" / "Contents", uv=folder / "uv", wheel=wheel)
+    return folder / "Potluck.app"
 
 
 @pytest.fixture
-def mac(tmp_path: Path) -> Mac:
-    return Mac(tmp_path)
+def mac(tmp_path: Path, filled: Path) -> Mac:
+    return Mac(tmp_path, filled)
 
 
 def files_below(folder: Path) -> set[str]:
