@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +16,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-import psutil
 from helpers.daemon_process import LOOPBACK, giving_up_after
 from potluck_daemon.control.client import ControlClient
 from potluck_daemon.control.schema import Status
@@ -37,10 +35,26 @@ for line in sys.stdin:
             error = traceback.format_exc()
     print(json.dumps([printed.getvalue(), error]), flush=True)
 """
+_TIDY_UP = """\
+import shutil, sys
+import psutil
+home = sys.argv[1]
+sys.stdin.read()
+left = []
+for process in psutil.process_iter():
+    try:
+        if process.environ().get("HOME") == home:
+            process.kill()
+            left.append(process)
+    except psutil.Error:
+        pass
+psutil.wait_procs(left, timeout=60)
+shutil.rmtree(home)
+"""
 
 
 class Reader:
-    """Use as a context manager: nothing is left of it.
+    """Use as a context manager: nothing is left of it, whatever ends the tests.
 
     Args:
         words: what stands for the capital words of a page.
@@ -65,18 +79,17 @@ class Reader:
         settings.parent.mkdir(parents=True)
         settings.write_text(LOOPBACK)
         (self.home / "run").mkdir(mode=0o700)
+        self._tidy = subprocess.Popen(
+            [sys.executable, "-c", _TIDY_UP, self.home], stdin=subprocess.PIPE, start_new_session=True
+        )
 
     def __enter__(self) -> Reader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        left = [process for process in psutil.process_iter() if _home_of(process) == str(self.home)]
-        for process in left:
-            process.kill()
-        psutil.wait_procs(left, timeout=60)
+        self._tidy.communicate()
         for child in (*self._lasting, *((self._python,) if self._python else ())):
             child.communicate()
-        shutil.rmtree(self.home)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -172,10 +185,3 @@ class Reader:
         for word, pattern in _PRINTED.items():
             if found := re.search(pattern, printed):
                 self.words[word] = found[0]
-
-
-def _home_of(process: psutil.Process) -> str | None:
-    try:
-        return process.environ().get("HOME")
-    except psutil.Error:
-        return None
