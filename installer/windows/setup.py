@@ -7,8 +7,10 @@ give the same bytes: they are named one by one in order, and their times are tha
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -57,6 +59,8 @@ def _commands(files: Path) -> str:
 
 def _compile(script: str, out: Path, defined: dict[str, object]) -> None:
     """Warnings are errors."""
+    if shutil.which("makensis") is None:
+        sys.exit("makensis is missing; install it with: apt-get install nsis")
     names = [f"-D{name}={value}" for name, value in {**defined, "OUT": out}.items()]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(build_epoch())}
     subprocess.run(["makensis", "-V2", "-WX", *names, str(_HERE / script)], check=True, env=environment)
