@@ -17,7 +17,7 @@ from potluck_daemon.settings.schema import entries
 from potluck.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
-WITHOUT_JSON = {"completions"}  # prints a script
+WITHOUT_JSON = {"completions", "control"}  # a script; bytes of the control API
 LEAVES = [command for command in potluck().walk() if not command.actions]
 
 
