@@ -6,18 +6,17 @@ systemd ends with a service whatever the service started, so this shows that the
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from installer.release import MANIFEST, load_key, new_key, release
 from installer.tree import product_version
 from tests.helpers import installing
 from tests.helpers.debian import Debian, missing_tool
 from tests.helpers.releases import CRASHES, retitled
-from tests.helpers.update_server import UpdateServer
 
 pytestmark = [
     pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
@@ -28,6 +27,7 @@ ROOT = "/home/alice/.local/lib/potluck"
 POTLUCK = "/home/alice/.local/bin/potluck"
 IDENTITY = "/home/alice/.local/state/potluck/identity.key"
 GOOD, BAD = "0.98.0", "0.99.0"
+HERE = ("127.0.0.1", "8000")
 CALL = """
 import sys
 from potluck_daemon.codec import dumps
@@ -38,21 +38,35 @@ print(dumps(ControlClient(find_socket()).call(schema.METHODS[sys.argv[1]])).deco
 """
 
 
+class Web:
+    """The publisher's server, inside the machine: there is no other way to one."""
+
+    def __init__(self, packages: Path, keys: Path) -> None:
+        self.folder = packages / "web"
+        self._key = keys / "publisher.key"
+        self.folder.mkdir(mode=0o755)
+        self.key = new_key(self._key)
+
+    def publish(self, version: str) -> None:
+        release(self.folder, version, ["faster"], load_key(self._key))
+
+
 @pytest.fixture(scope="module")
-def server(run_file: Path) -> Iterator[UpdateServer]:
-    with tempfile.TemporaryDirectory() as folder, UpdateServer(Path(folder)) as made:
-        retitled(run_file, GOOD, made.folder)
-        retitled(run_file, BAD, made.folder, CRASHES)
-        yield made
+def web(packages: Path, run_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Web:
+    made = Web(packages, tmp_path_factory.mktemp("keys"))
+    retitled(run_file, GOOD, made.folder)
+    retitled(run_file, BAD, made.folder, CRASHES)
+    return made
 
 
 @pytest.fixture
-def machine(packages: Path, run_file: Path, server: UpdateServer) -> Iterator[Debian]:
-    with installing.fresh_debian(packages) as made:  # with this machine's network, and so its loopback
+def machine(packages: Path, run_file: Path, web: Web) -> Iterator[Debian]:
+    with installing.fresh_debian(packages) as made:
         installing.get_ready(made, needs_xz=True)
+        made.output("systemd-run", "python3", "-m", "http.server", "--directory", "/packages/web", "--bind", *HERE)
         made.output("sh", installing.placed(run_file), user="alice")
-        made.output(POTLUCK, "config", "set", "updates.url", server.url, user="alice")
-        made.output(POTLUCK, "config", "set", "updates.key", server.key, user="alice")
+        made.output(POTLUCK, "config", "set", "updates.url", f"http://{HERE[0]}:{HERE[1]}/{MANIFEST}", user="alice")
+        made.output(POTLUCK, "config", "set", "updates.key", web.key, user="alice")
         made.output(POTLUCK, "service", "install", user="alice")
         yield made
 
@@ -71,8 +85,8 @@ def wait_updated(machine: Debian) -> None:
     machine.wait_until("systemctl", "--user", "is-active", "potluck-update", user="alice", says="inactive")
 
 
-def test_the_update_outlives_the_service_that_it_replaces(machine: Debian, server: UpdateServer) -> None:
-    server.publish(GOOD)
+def test_the_update_outlives_the_service_that_it_replaces(machine: Debian, web: Web) -> None:
+    web.publish(GOOD)
     identity = machine.output("sha256sum", IDENTITY)
     before = of_service(machine, "MainPID")
     assert call(machine, "updates.check")["offered"]["version"] == GOOD
@@ -84,7 +98,7 @@ def test_the_update_outlives_the_service_that_it_replaces(machine: Debian, serve
     assert of_service(machine, "MainPID") not in ("0", before)
     assert machine.output("sha256sum", IDENTITY) == identity
 
-    server.publish(BAD)
+    web.publish(BAD)
     call(machine, "updates.install")
     wait_updated(machine)
     state = call(machine, "updates.state")
