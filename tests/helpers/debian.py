@@ -26,7 +26,6 @@ CACHE = REPOSITORY / ".cache"
 PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}
 _PACKAGES = "systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps,python3,util-linux"
 _BOOT_TIMEOUT_S = 120.0
-_END_TIMEOUT_S = 30.0
 _READY = "/run/ready-for-tests"
 _GUARD = '"$@" </dev/null & read _; pkill -KILL -P $!; kill -KILL $! 2>/dev/null'
 _numbers = itertools.count(1)
@@ -92,10 +91,6 @@ class Debian:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.is_booted:
-            self.run("systemctl", "poweroff")
-            with contextlib.suppress(psutil.TimeoutExpired):
-                self._leader.wait(_END_TIMEOUT_S)
         self._kill()
 
     def run(
