@@ -37,6 +37,12 @@ class Plan:
     def requirements(self) -> Path:
         return requirements_of(self.choice.variant.name)
 
+    @property
+    def own_build(self) -> str:
+        """The variant's name if its list wants torch from that build's own index; empty: from the usual one."""
+        name = self.choice.variant.name
+        return name if f"\ntorch=={TORCH}+{name} " in self.requirements.read_text() else ""
+
     def findings(self) -> list[Finding]:
         """What stands in the way, and what does not; an error means that it cannot work."""
         return [*examine(self.machine, self.choice, self.site), self._packages()]

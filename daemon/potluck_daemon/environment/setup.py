@@ -153,7 +153,8 @@ def try_environment(folder: Path) -> tuple[str, ...]:
 
 
 def _make(plan: Plan, folder: Path, on_progress: OnProgress) -> Manifest:
-    uv, sources, requirements = find_uv(), Sources(plan.wheels, plan.index), plan.requirements
+    uv, requirements = find_uv(), plan.requirements
+    sources = Sources(plan.wheels, plan.index, plan.own_build)
     on_progress(Progress(Step.RESOLVE, "looking up the packages"))
     wheels = resolve(uv, requirements, Path(sys.executable), sources, cache=plan.store.cache)
     fetched = plan.store.wheels

@@ -17,18 +17,32 @@ from potluck_daemon.environment.failures import UvError, of_uv
 from potluck_daemon.environment.kin import die_with_us
 
 
+_NAMED_BY_USERS = ("UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_TORCH_BACKEND")
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where wheels come from. `folder`: only from there, no network. `index`: has the build of torch."""
+    """Where wheels come from.
+
+    Attributes:
+        folder: only from there, no network.
+        index: has the build of torch.
+        build: of torch, as uv names those whose indexes it knows; used where nobody named a source.
+    """
 
     folder: Path | None = None
     index: str = ""
+    build: str = ""
 
     @property
     def arguments(self) -> list[str]:
         if self.folder is not None:
             return ["--no-index", "--find-links", str(self.folder)]
-        return ["--index", self.index, "--index-strategy", "unsafe-best-match"] if self.index else []
+        if self.index:
+            return ["--index", self.index, "--index-strategy", "unsafe-best-match"]
+        if self.build and not any(os.environ.get(name) for name in _NAMED_BY_USERS):
+            return ["--torch-backend", self.build]
+        return []
 
 
 def find_uv() -> Path:
