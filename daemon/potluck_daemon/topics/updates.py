@@ -20,7 +20,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck_daemon.control.method import Empty
 from potluck_daemon.control.methods import updates
 from potluck_daemon.control.methods.setup import Problem
-from potluck_daemon.control.methods.updates import Offered, UpdatesState
+from potluck_daemon.control.methods.updates import Offered, UpdateProgress, UpdatesState
 from potluck_daemon.control.server import Handler
 from potluck_daemon.topics.topic import Topic
 from potluck_daemon.updates.manifest import is_newer
@@ -147,7 +147,7 @@ class UpdatesTopic(Topic):
         settings = self._daemon.loaded.settings.updates
         seen, is_busy = notes.seen, self._file.is_locked()
         is_known = seen.anchor == settings.key and is_newer(seen.version, self._running)
-        was_killed = notes.progress is not None and not is_busy
+        was_killed = notes.progress is not None and not is_busy and seen.version != self._running
         interrupted = Problem("the last try was interrupted", "nothing is lost: try again") if was_killed else None
         return UpdatesState(
             running=self._running,
@@ -156,7 +156,7 @@ class UpdatesTopic(Topic):
             can_install=self._versions is not None and _is_writable(self._versions.root),
             offered=Offered(seen.version, seen.changes, seen.issued_at) if is_known else None,
             checked_at=notes.checked_at,
-            progress=notes.progress if is_busy else None,
+            progress=(notes.progress or UpdateProgress("beginning")) if is_busy else None,
             error=notes.error or interrupted,
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -19,6 +20,9 @@ from potluck_daemon.control.methods.updates import UpdateProgress
 from potluck_daemon.settings.files import keep_aside, write_atomically
 from potluck_daemon.settings.places import Places
 from potluck_daemon.updates.freshness import Seen
+
+_TRIES = 5
+_PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,7 @@ class NotesFile:
         self._lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            raise PotluckError("another update runs already", hint="wait for its end: potluck status") from None
-        try:
+            _take(handle)
             if self._path.exists() and self._understood() is None:
                 keep_aside(self._path)  # what was seen is lost with it, so somebody may want to look
             yield self.read()
@@ -86,3 +86,13 @@ class NotesFile:
             return from_json(Notes, loads(self._path.read_bytes()), "updates")
         except (OSError, CodecError):
             return None
+
+
+def _take(handle: int) -> None:
+    """Raises PotluckError if another process keeps it; the daemon has it for a moment when it looks."""
+    for _ in range(_TRIES):
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE_S)
+    raise PotluckError("another update runs already", hint="wait for its end: potluck status")
