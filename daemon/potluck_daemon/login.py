@@ -36,7 +36,10 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
     """Raises PotluckError."""
     path, command = entry_path(environment), _app_command()
     if is_wanted and not command:
-        raise UsageError("the tray app is not installed beside this program", hint="install the package with the app, see docs/install.md")
+        raise UsageError(
+            "the tray app is not installed beside this program",
+            hint="install the package with the app, see docs/install.md",
+        )
     if launch_agents.is_mac():
         launch_agents.set_start_at_login(launch_agents.APP, Path(command) if is_wanted else None)
         return

@@ -16,7 +16,6 @@ from pathlib import Path
 from potluck_daemon.environment.failures import UvError, of_uv
 from potluck_daemon.environment.kin import die_with_us
 
-
 _NAMED_BY_USERS = ("UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_TORCH_BACKEND")
 
 
