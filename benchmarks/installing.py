@@ -47,7 +47,7 @@ def seconds(soak: bool) -> Measured:
             with _debian(package, "potluck-headless") as machine:
                 times.append(installing.walk(machine, installing.by_package(package, user=None)))
     times.sort()
-    return Measured(times[len(times) // 2], {"seconds": [round(time, 1) for time in times], "soak": soak})
+    return Measured(times[len(times) // 2], {"rounds_s": [round(time, 1) for time in times], "soak": soak})
 
 
 def leftovers(soak: bool) -> Measured:
