@@ -61,6 +61,7 @@ def test_after_joining_the_service_serves_as_its_own_user(machine: Debian, headl
     installing.walk(machine, installing.by_package(headless, user=None))
     assert show(machine, "ActiveState") == "active"
     assert machine.output("ps", "-o", "user=", "-p", show(machine, "MainPID")) == "potluck"
+    assert machine.output("find", "/var/lib/potluck", "-not", "-user", "potluck") == ""
     assert "serving" in machine.output("potluck", "status").lower()
     answer = machine.output("potluck", "generate", "--swarm", installing.INVITE, "Count from 7 to 18:")
     assert "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in answer

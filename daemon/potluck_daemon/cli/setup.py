@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import pwd
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -65,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
     if args.check:
         return _check(args, places, terminal)
     on_progress = _silent if args.json else Bar(terminal)
+    if (owner := _owner(places)) is not None:
+        _become(owner)
     if args.rollback:
         roll_back(Store(places.engines.resolve()), _BY, on_progress)
     else:
@@ -83,8 +88,29 @@ def lacks_engine(places: Places) -> bool:
 def make_engine(*, quiet: bool) -> None:
     """What `potluck setup` does without options. Raises PotluckError."""
     places = find_places()
+    if _owner(places) is not None:  # who can go on as root afterwards only if another process becomes the owner
+        command = [sys.executable, "-m", "potluck_daemon.cli.main", "setup"]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL if quiet else None, check=False)
+        if done.returncode != 0:
+            raise SystemExit(done.returncode)  # it said why
+        return
     index = load(places.settings_file).settings.setup.index
     _make(make_plan(places.engines, look(), "", None, index=index, by=_BY), Terminal(sys.stdout), quiet=quiet)
+
+
+def _owner(places: Places) -> pwd.struct_passwd | None:
+    """For root: whom the place of the environments belongs to, if somebody else, as the system service's user."""
+    place = next(path for path in (places.engines, *places.engines.parents) if path.exists())
+    owner = place.stat().st_uid
+    return pwd.getpwuid(owner) if os.geteuid() == 0 and owner != 0 else None
+
+
+def _become(owner: pwd.struct_passwd) -> None:
+    """Who looks after the environments makes them. There is no way back to root."""
+    os.initgroups(owner.pw_name, owner.pw_gid)
+    os.setgid(owner.pw_gid)
+    os.setuid(owner.pw_uid)
+    os.environ["HOME"] = owner.pw_dir
 
 
 def _make(plan: Plan, terminal: Terminal, *, quiet: bool) -> None:
