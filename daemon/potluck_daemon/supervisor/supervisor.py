@@ -117,8 +117,13 @@ class Supervisor:
     def obey(self, order: Order, launch: messages.Launch | None, python: str, environment: Mapping[str, str]) -> None:
         """Carry out an order of the policy; never waits. `launch` is needed to START only."""
         match order:
+            case Order.PREPARE if self._task is None:
+                self._start(None, python, environment)
             case Order.START if launch is not None and self._task is None:
                 self._start(launch, python, environment)
+            case Order.START if launch is not None and self._phase is Phase.PREPARING:
+                self._launch, self._phase = launch, Phase.STARTING
+                self._tell_launch()
             case Order.DRAIN:
                 self._enter(Phase.FINISHING, messages.Drain(), None, "")
             case Order.OFFLOAD:

@@ -1,20 +1,33 @@
-"""The interpreter of an engine is a part of what it was started for."""
+"""How the supervisor starts an engine: in which interpreter, and ahead of what it is to serve."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from pathlib import Path
 
 import pytest
 from potluck_daemon.policy import Order, Phase
 from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.schema import Settings
-from potluck_daemon.supervisor.messages import Launch
+from potluck_daemon.supervisor.messages import Launch, decode
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.wanted import _launch
 
 from potluck.protocol.invite import new_swarm
 from potluck.protocol.swarm import Swarm
+
+GREETS_AND_READS = """
+import os, socket, sys
+from pathlib import Path
+from potluck_daemon.supervisor.messages import Hello, encode
+(pipe,) = [socket.socket(fileno=int(word[7:])) for word in sys.argv if word.startswith("--pipe=")]
+pipe.sendall(encode(Hello(pid=os.getpid())))
+lines = pipe.makefile("rb")
+Path(sys.argv[1]).write_bytes(lines.readline())
+lines.read()
+"""
 
 
 def program(path: Path, text: str) -> str:
@@ -46,3 +59,25 @@ async def test_another_interpreter_ends_the_engine_and_does_not_wait_for_what_fa
             changed.clear()
     assert supervisor.view("m", launch, new).retry_at is not None
     assert supervisor.view("m", launch, old).retry_at is None
+
+
+async def test_a_prepared_engine_is_the_one_that_is_told_what_to_serve(tmp_path: Path, launch: Launch) -> None:
+    changed, told = asyncio.Event(), tmp_path / "told"
+    supervisor = Supervisor(changed.set, lambda message: None)
+    stand_in = tmp_path / "stand_in.py"
+    stand_in.write_text(GREETS_AND_READS)
+    python = program(tmp_path / "python", f"exec {sys.executable} {stand_in} {told} $*")
+    supervisor.obey(Order.PREPARE, None, python, dict(os.environ))
+    supervisor.obey(Order.PREPARE, None, python, dict(os.environ))
+    assert supervisor.view("m", None, python).phase is Phase.PREPARING
+    async with asyncio.timeout(60):
+        while supervisor.pid is None:  # noqa: ASYNC110 (another process)
+            await asyncio.sleep(0.01)
+        prepared = supervisor.pid
+        supervisor.obey(Order.START, launch, python, dict(os.environ))
+        assert supervisor.view("m", launch, python).phase is Phase.STARTING
+        while not told.exists() or not told.read_text().endswith("\n"):  # noqa: ASYNC110 (another process)
+            await asyncio.sleep(0.01)
+    assert decode(told.read_bytes()) == launch
+    assert supervisor.pid == prepared
+    await supervisor.close()
