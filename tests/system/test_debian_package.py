@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 PYTHON = "/opt/python3.11"
+PYTHON_LIBRARY = "/etc/ld.so.conf.d/python.conf"
 needs_3_11 = pytest.mark.skipif(
     sys.version_info[:2] != (3, 11), reason="there is a build of torch for Python 3.11 only"
 )
@@ -52,6 +53,7 @@ def test_a_server_s_package_serves_without_systemd_and_leaves_nothing(machine: D
     assert running.endswith(f"python{PYTHONS[machine.suite]}")
     machine.output("potluck", "stop", user="alice")
     installing.purge(machine, "potluck-headless")
+    machine.output("rm", "-f", PYTHON_LIBRARY)  # this test's own
     assert installing.left_behind(before, installing.snapshot(machine)) == []
 
 
@@ -66,7 +68,7 @@ def is_told_what_is_missing(machine: Debian) -> None:
 
 def set_up_with_another_python(machine: Debian) -> None:
     """The engine may have another Python than the daemon: the one that `potluck setup` was run with."""
-    machine.write("/etc/ld.so.conf.d/python.conf", f"{PYTHON}/lib\n")
+    machine.write(PYTHON_LIBRARY, f"{PYTHON}/lib\n")
     machine.output("ldconfig")
     packages = {"PYTHONPATH": "/usr/lib/potluck/lib/python3/site-packages", "POTLUCK_UV": "/usr/lib/potluck/bin/uv"}
     command = (f"{PYTHON}/bin/python3.11", "-m", "potluck_daemon.cli.main", "setup", "--wheels", "/wheels")
