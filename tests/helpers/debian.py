@@ -121,9 +121,11 @@ class Debian:
         subprocess.run(command, input=text, text=True, check=True)
 
     def add_user(self, name: str) -> None:
+        """Somebody with a home, and a user manager if there is systemd."""
         self.output("useradd", "--create-home", "--shell", "/bin/bash", name)
         if self.is_booted:
             self.output("loginctl", "enable-linger", name)
+            self.output("systemctl", "start", f"user@{self.output('id', '-u', name)}.service")  # wait until it is up
 
     def wait_until(self, *command: str | Path, user: str | None = None, says: str, timeout_s: float = 120.0) -> str:
         """Ask until the answer contains `says`; returns that answer."""

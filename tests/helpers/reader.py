@@ -36,8 +36,13 @@ for line in sys.stdin:
     print(json.dumps([printed.getvalue(), error]), flush=True)
 """
 _TIDY_UP = """\
-import shutil, sys
+import shutil, sys, time
 import psutil
+def lives(process):
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 home = sys.argv[1]
 sys.stdin.read()
 left = []
@@ -48,7 +53,8 @@ for process in psutil.process_iter():
             left.append(process)
     except psutil.Error:
         pass
-psutil.wait_procs(left, timeout=60)
+while any(map(lives, left)):
+    time.sleep(0.01)
 shutil.rmtree(home)
 """
 

@@ -44,8 +44,7 @@ for is_wanted in (True, True, False, False):
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Container]:
     with Container() as made:
-        made.output("useradd", "--create-home", "donor")
-        made.output("loginctl", "enable-linger", "donor")
+        made.add_user("donor")
         yield made
 
 
