@@ -37,8 +37,7 @@ def machine() -> Iterator[Container]:
         made.write("/usr/local/bin/editor", EDITOR)
         made.output("chmod", "755", "/usr/local/bin/sudo", "/usr/local/bin/editor")
         made.write("/etc/potluck/settings.toml", SETTINGS)
-        made.output("useradd", "--create-home", "donor")
-        made.output("loginctl", "enable-linger", "donor")  # as logged in
+        made.add_user("donor")
         yield made
 
 
