@@ -10,7 +10,7 @@ STORIES = {
         *("troubleshooting", "uninstall"),
     ),
 }
-"""In the order in which `tests/integration/test_documented_pages.py` does them, each story in homes of its own."""
+"""In the order in which `tests/system/test_documented_pages.py` does them, each story in homes of its own."""
 
 CONTAINER_PAGES = ("headless",)  # by tests/system/test_documented_server.py, under a real systemd as root
 
