@@ -15,19 +15,20 @@ import shutil
 import signal
 import site
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from helpers.debian import CACHE, mirror
 
-BASE = "docker.io/library/python:3.11-slim-bookworm"
+BASE = "localhost/python:3.11-slim-bookworm"
 IMAGE = "localhost/potluck:test"
 _ROOT = CACHE / "container-root"
 _PACKAGES = "ca-certificates,passwd,python3,python3-pip,util-linux"
 _BOUND, _SEEN = "/opt/all-packages", "/opt/site-packages"  # all but Potluck's own, which the image has to bring
 _CERTIFICATES = "/etc/ssl/certs"
-_PIP = ("/etc/pip.conf", "/root/.config/pip", "/opt/wheels")  # how this machine's pip is set up, where it is
+_PIP = ("/etc/pip.conf", "/root/.config/pip")  # how this machine's pip is set up, where it is
 
 
 def missing_tool() -> str | None:
@@ -51,6 +52,12 @@ def make_root() -> Path:
         fresh.chmod(0o755)
         fresh.rename(_ROOT)
     return _ROOT
+
+
+def _pip_folders() -> list[str]:
+    """Folders on this machine that pip is told to look in."""
+    command = [sys.executable, "-m", "pip", "config", "get", "global.find-links"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
 
 
 class Builder:
@@ -96,7 +103,8 @@ class Builder:
         self("commit", "--quiet", container, BASE)
 
     def build(self, containerfile: Path, context: Path) -> None:
-        binds = [f"--volume={path}:{path}:ro" for path in (*_PIP, _CERTIFICATES) if Path(path).exists()]
+        paths = (*_PIP, *_pip_folders(), _CERTIFICATES)
+        binds = [f"--volume={path}:{path}:ro" for path in paths if Path(path).exists()]
         self(
             *(
                 "bud",

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 from collections.abc import Callable
 from importlib.metadata import distribution
@@ -130,15 +131,16 @@ def try_environment(folder: Path) -> tuple[str, ...]:
     """
     command = [str(interpreter(folder)), "-m", "potluck_daemon.engine.self_test"]
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=_TRIAL_TIMEOUT_S,
-            env=_clean(),
-            check=False,
-            preexec_fn=die_with_us(),
-        )
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:  # torch leaves a folder where temporary files go
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=_TRIAL_TIMEOUT_S,
+                env=_clean() | {"TMPDIR": scratch},
+                check=False,
+                preexec_fn=die_with_us(),
+            )
     except subprocess.TimeoutExpired:
         raise PotluckError("the engine does not answer", hint="try again when the computer has less to do") from None
     except OSError as error:
