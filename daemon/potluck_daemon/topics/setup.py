@@ -55,14 +55,14 @@ class SetupTopic(Topic):
 
     async def _begin(self, params: BeginParams) -> SetupState:
         """What nobody could make is refused here; what this machine cannot run is found by the one that looks."""
-        self._refuse_second()
+        await self._refuse_second()
         await self._look(params)
         index = self._daemon.loaded.settings.setup.index
         wanted = {"--variant": params.variant, "--folder": params.folder, "--index": index}
         return await self._start([f"{name}={value}" for name, value in wanted.items() if value], params)
 
     async def _roll_back(self, _: Empty) -> SetupState:
-        self._refuse_second()
+        await self._refuse_second()
         if not (await self._look(BeginParams())).can_roll_back:
             raise UsageError("there is no earlier environment to go back to")
         return await self._start(["--roll-back"], BeginParams())
@@ -71,12 +71,14 @@ class SetupTopic(Topic):
         await self._stop()
         return await self._get(Empty())
 
-    def _refuse_second(self) -> None:
-        if self._task is not None and not self._task.done():
+    async def _refuse_second(self) -> None:
+        if self._making.progress is not None:
             raise UsageError("the engine is being set up already", hint="wait until that is done, or cancel it")
+        if self._task is not None:
+            await asyncio.wait({self._task})  # its process has ended, and what it made is being looked at
 
     async def _start(self, arguments: Sequence[str], asked: BeginParams) -> SetupState:
-        self._refuse_second()  # somebody may have begun while the machine was looked at
+        await self._refuse_second()  # somebody may have begun while the machine was looked at
         self._asked = asked
         self._task = asyncio.create_task(self._make(arguments))
         return self._with_progress(await self._look(asked))

@@ -62,8 +62,10 @@ async def test_what_fits_this_machine_is_told_before_anything_is_made(ask: Ask, 
     assert not places.engines.exists()
 
 
-async def test_progress_is_told_to_all_who_listen_and_the_end_as_well(ask: Ask, places: Places, script: Write) -> None:
-    script(FETCHING)
+async def test_progress_is_told_to_all_who_listen_and_the_end_as_well(
+    ask: Ask, places: Places, tmp_path: Path, script: Write
+) -> None:
+    script(FETCHING, after=f"while [ ! -e {tmp_path}/seen ]; do sleep 0.01; done")
     heard: list[SetupState] = []
     connected = threading.Event()
 
@@ -79,6 +81,7 @@ async def test_progress_is_told_to_all_who_listen_and_the_end_as_well(ask: Ask, 
     await asyncio.to_thread(connected.wait, 60)
     begun = await ask(setup.BEGIN)
     assert begun.progress is not None
+    (tmp_path / "seen").touch()
     async with asyncio.timeout(60):
         await listening
     assert heard[-1].error is None
