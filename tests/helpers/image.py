@@ -28,7 +28,7 @@ _ROOT = CACHE / "container-root"
 _PACKAGES = "ca-certificates,passwd,python3,python3-pip,util-linux"
 _BOUND, _SEEN = "/opt/all-packages", "/opt/site-packages"  # all but Potluck's own, which the image has to bring
 _CERTIFICATES = "/etc/ssl/certs"
-_PIP = ("/etc/pip.conf", "/root/.config/pip")  # how this machine's pip is set up, where it is
+_PIP = (Path("/etc/pip.conf"), Path.home() / ".config" / "pip")  # how pip is set up here; root builds, as inside
 
 
 def missing_tool() -> str | None:

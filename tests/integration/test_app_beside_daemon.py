@@ -11,13 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before Qt is imported
-
+from helpers.application import application  # before anything else imports Qt
 from helpers.own_daemon import own_daemon
 from helpers.update_server import UpdateServer
 from helpers.wheel_server import lock, make_wheel
-from potluck_app import language, theme
 from potluck_app.home import HomePage
 from potluck_app.link import DaemonLink
 from potluck_app.window import MainWindow
@@ -27,10 +24,11 @@ from potluck_daemon.control.methods import settings
 from potluck_daemon.control.methods.settings import Change, SetParams
 from potluck_daemon.environment import interpreter, making
 from potluck_daemon.settings.places import Places
-from PySide6.QtCore import QDeadlineTimer, QLocale
+from PySide6.QtCore import QDeadlineTimer
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
+__all__ = ["application"]
 PATIENCE_MS = 120_000
 SET_UP = """\
 import functools, pathlib, sys
@@ -39,15 +37,6 @@ plan.requirements_of = lambda variant: pathlib.Path({requirements!r})
 program.make_plan = functools.partial(plan.make_plan, wheels=pathlib.Path({wheels!r}))
 sys.exit(program.main())
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def application() -> QApplication:
-    made = QApplication.instance() or QApplication([])
-    assert isinstance(made, QApplication)
-    language.install(made, QLocale("en_GB"))
-    theme.choose("light")
-    return made
 
 
 @pytest.fixture

@@ -22,11 +22,11 @@ from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.settings.store import load
 from potluck_daemon.units import installed
 from potluck_daemon.updates.freshness import seen_of
-from potluck_daemon.updates.manifest import Offer, is_newer
+from potluck_daemon.updates.manifest import Offer, is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.succession import LocalSuccessor
 from potluck_daemon.updates.update import look, stage, switch
-from potluck_daemon.updates.versions import Versions, own_versions
+from potluck_daemon.updates.versions import Versions, not_ours, own_versions
 
 DESCRIPTION = """\
 Look for a newer version where the setting updates.url points, show what changes, and change over to it: it is fetched
@@ -125,10 +125,7 @@ class _Update:
 
     def run(self, *, check_only: bool) -> Updated:
         settings = load(self.places.settings_file).settings.updates
-        if not settings.url or not settings.key:
-            raise UsageError(
-                "where updates come from is not said", hint="set updates.url and updates.key, as published"
-            )
+        require_publisher(settings)
         running = version("potluck")
         offer = self._look(settings)
         newer = is_newer(offer.version, running)
@@ -139,7 +136,7 @@ class _Update:
         if check_only or not newer:
             return Updated(running, offer.version, newer, offer.changes)
         if self.versions is None:
-            raise UsageError("this installation is updated by what installed it", hint="apt, pip, ... as the docs say")
+            raise not_ours()
         stage(offer, settings.url, self.versions, self.told)
         switch(offer.version, self.versions, _successor(self.places), self.told)
         return Updated(offer.version, offer.version, False, offer.changes)

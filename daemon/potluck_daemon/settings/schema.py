@@ -210,6 +210,10 @@ class UpdateSettings:
     url: str = _setting("", "address of the publisher's description of the newest version; empty: none is asked for")
     key: str = _setting("", "the publisher's public key, Ed25519 in base64")
 
+    @property
+    def names_publisher(self) -> bool:
+        return bool(self.url and self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class SetupSettings:

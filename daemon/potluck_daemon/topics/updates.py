@@ -23,9 +23,9 @@ from potluck_daemon.control.methods.setup import Problem
 from potluck_daemon.control.methods.updates import Offered, UpdateProgress, UpdatesState
 from potluck_daemon.control.server import Handler
 from potluck_daemon.topics.topic import Topic
-from potluck_daemon.updates.manifest import is_newer
+from potluck_daemon.updates.manifest import is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile
-from potluck_daemon.updates.versions import own_versions
+from potluck_daemon.updates.versions import not_ours, own_versions
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
@@ -55,7 +55,7 @@ class UpdatesTopic(Topic):
     def tick(self, now: float) -> None:
         settings = self._daemon.loaded.settings.updates
         notes = self._file.read()
-        is_allowed = settings.check and settings.url and settings.key
+        is_allowed = settings.check and settings.names_publisher
         if is_allowed and is_due(now, notes.asked_at, self._daemon.started_at, self._jitter_s):
             self._begin_check()
         if self._file.is_locked():
@@ -71,17 +71,17 @@ class UpdatesTopic(Topic):
         return self._show(self._file.read())
 
     async def _check(self, _: Empty) -> UpdatesState:
-        self._require_configured()
+        require_publisher(self._daemon.loaded.settings.updates)
         await asyncio.shield(self._begin_check())
         return self._show(self._file.read())
 
     async def _install(self, _: Empty) -> UpdatesState:
         from potluck_daemon.updates.succession import start_outside
 
-        self._require_configured()
+        require_publisher(self._daemon.loaded.settings.updates)
         state = self._show(self._file.read())
         if self._versions is None or not state.can_install:
-            raise UsageError("this installation is updated by what installed it", hint="apt, pip, ... as the docs say")
+            raise not_ours()
         if self._checking is not None:
             await asyncio.shield(self._checking)
         if self._file.is_locked():
@@ -152,20 +152,13 @@ class UpdatesTopic(Topic):
         return UpdatesState(
             running=self._running,
             is_allowed=settings.check,
-            is_configured=bool(settings.url and settings.key),
+            is_configured=settings.names_publisher,
             can_install=self._versions is not None and _is_writable(self._versions.root),
             offered=Offered(seen.version, seen.changes, seen.issued_at) if is_known else None,
             checked_at=notes.checked_at,
             progress=(notes.progress or UpdateProgress("beginning")) if is_busy else None,
             error=notes.error or interrupted,
         )
-
-    def _require_configured(self) -> None:
-        settings = self._daemon.loaded.settings.updates
-        if not settings.url or not settings.key:
-            raise UsageError(
-                "where updates come from is not said", hint="set updates.url and updates.key, as published"
-            )
 
     async def close(self) -> None:
         tasks = [task for task in (self._showing, self._checking) if task is not None]

@@ -17,6 +17,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from potluck.errors import PotluckError, UsageError
+from potluck_daemon.settings.schema import UpdateSettings
 
 MAX_BYTES = 1 << 16
 PRODUCT = "potluck"
@@ -51,6 +52,12 @@ class Offer:
     next_key: str
     changes: tuple[str, ...]
     files: dict[str, OfferedFile]
+
+
+def require_publisher(settings: UpdateSettings) -> None:
+    """Raises UsageError if there is nobody to ask."""
+    if not settings.names_publisher:
+        raise UsageError("where updates come from is not said", hint="set updates.url and updates.key, as published")
 
 
 def parse_key(text: str) -> Ed25519PublicKey:

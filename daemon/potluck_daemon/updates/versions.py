@@ -18,7 +18,7 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
 from potluck_daemon.settings.files import sync_folder
 
 PROVED_S = 30.0  # a new version whose daemon ran so long has proved itself
@@ -127,6 +127,11 @@ class Versions:
         new.symlink_to(f"versions/{version}")
         new.replace(self.root / name)
         sync_folder(self.root)  # the steps reach the disk in their order
+
+
+def not_ours() -> UsageError:
+    """For who wants to change an installation that another tool looks after."""
+    return UsageError("this installation is updated by what installed it", hint="apt, pip, ... as the docs say")
 
 
 def own_versions(prefix: str = sys.prefix) -> Versions | None:

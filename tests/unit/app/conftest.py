@@ -2,21 +2,6 @@
 
 from __future__ import annotations
 
-import os
+from helpers.application import application
 
-import pytest
-
-os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before Qt is imported by a test
-
-from potluck_app import language, theme
-from PySide6.QtCore import QLocale
-from PySide6.QtWidgets import QApplication
-
-
-@pytest.fixture(scope="session", autouse=True)
-def application() -> QApplication:
-    made = QApplication.instance() or QApplication([])
-    assert isinstance(made, QApplication)
-    language.install(made, QLocale("en_GB"))
-    theme.choose("light")
-    return made
+__all__ = ["application"]
