@@ -31,11 +31,9 @@ def test_what_the_publisher_did_not_sign_last_is_never_installed(old: tuple[Inst
     assert error.hint
 
 
-def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own(old: tuple[Installation, Path]) -> None:
-    """The last one here: after it the new version runs."""
-    installation, releases = old
-    places = installation.places
-    with world_of(installation, releases) as world:
+def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> None:
+    with installation_of_old() as (installation, releases), world_of(installation, releases) as world:
+        places = installation.places
         world.offer(world.good())
         installation.client.call(schema.RELOAD)
         settings, identity = places.settings_file.read_bytes(), places.identity_file.read_bytes()
@@ -45,14 +43,16 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own(old: tup
         assert state.offered is not None
         assert (state.offered.version, state.offered.changes) == (NEW, ("faster",))
         assert any(NEW in notice for notice in installation.client.call(schema.STATUS).notices)
+        events = installation.client.events()
+        next(events)  # from here on nothing is missed, however fast the update is
         assert installation.client.call(updates.INSTALL).progress is not None
-        told = [event for event in installation.client.events() if isinstance(event, UpdatesState)]  # until it ends
+        told = [event for event in events if isinstance(event, UpdatesState)]  # until the daemon ends
         assert any(event.progress is not None for event in told)
         installation.wait_updated()
-    assert (installation.running(), installation.in_use()) == (NEW, NEW)
-    assert (places.settings_file.read_bytes(), places.identity_file.read_bytes()) == (settings, identity)
-    assert installation.state()["port"] == port
-    after = installation.client.call(updates.STATE)
-    assert (after.running, after.offered, after.progress, after.error) == (NEW, None, None, None)
-    assert installation.command("update", "--rollback").returncode == 0
-    assert (installation.running(), installation.in_use()) == (OLD, OLD)
+        assert (installation.running(), installation.in_use()) == (NEW, NEW)
+        assert (places.settings_file.read_bytes(), places.identity_file.read_bytes()) == (settings, identity)
+        assert installation.state()["port"] == port
+        after = installation.client.call(updates.STATE)
+        assert (after.running, after.offered, after.progress, after.error) == (NEW, None, None, None)
+        assert installation.command("update", "--rollback").returncode == 0
+        assert (installation.running(), installation.in_use()) == (OLD, OLD)

@@ -56,7 +56,7 @@ def get(url: str, max_bytes: int) -> bytes:
 
 
 def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) -> None:
-    """Have `path` be that file; half a file beside it is continued.
+    """Have `path` be that file; half a file beside it is continued, and fetched anew if it was half of another one.
 
     Raises:
         NetworkError: it cannot be fetched now.
@@ -65,8 +65,12 @@ def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) 
     check_address(url)
     part = path.with_name(f"{path.name}.part")
     try:
+        was_begun = part.exists()
         _fetch(url, part, num_bytes, on_bytes)
-        if part.stat().st_size != num_bytes or _sha256(part) != sha256:
+        if was_begun and not _is_signed(part, num_bytes, sha256):
+            part.unlink()
+            _fetch(url, part, num_bytes, on_bytes)
+        if not _is_signed(part, num_bytes, sha256):
             part.unlink()
             raise PotluckError("the update is not the file that was signed; nothing was changed", hint="try again")
         part.replace(path)
@@ -201,6 +205,6 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _sha256(path: Path) -> str:
+def _is_signed(path: Path, num_bytes: int, sha256: str) -> bool:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return path.stat().st_size == num_bytes and hashlib.file_digest(file, "sha256").hexdigest() == sha256

@@ -73,6 +73,12 @@ def test_half_a_file_of_an_earlier_try_is_continued(server: UpdateServer, tmp_pa
     assert fetched(server, tmp_path) == CONTENT
 
 
+@pytest.mark.parametrize("num_bytes", [5000, len(CONTENT)])
+def test_half_of_another_file_is_fetched_anew(server: UpdateServer, tmp_path: Path, num_bytes: int) -> None:
+    (tmp_path / "file.part").write_bytes(bytes(num_bytes))
+    assert fetched(server, tmp_path) == CONTENT
+
+
 @pytest.mark.parametrize("answer", [update_server.changed, update_server.larger])
 def test_what_was_not_signed_is_thrown_away(server: UpdateServer, tmp_path: Path, answer: update_server.Answer) -> None:
     server.answers["file"] = answer
