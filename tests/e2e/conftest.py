@@ -1,4 +1,4 @@
-"""One screen and one daemon that serves, for all tests of the app beside it: starting costs more than most tests."""
+"""One screen and one daemon that serves, for all tests of a file: starting costs more than most tests."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from potluck_daemon.control.schema import Status
 from potluck_daemon.states import State
 
 
-@pytest.fixture(scope="session")
-def full_screen() -> Iterator[Desktop]:
+@pytest.fixture(scope="module")
+def screen() -> Iterator[Desktop]:
     """With a window manager."""
     with desktop(window_manager=True) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
-def daemon(full_screen: Desktop) -> Iterator[DaemonProcess]:
+@pytest.fixture(scope="module")
+def daemon(screen: Desktop) -> Iterator[DaemonProcess]:
     """One that serves the demo model in a swarm of its own; each test leaves it serving."""
-    with DaemonProcess(AT_FULL_SPEED, environment=full_screen.environment | SETTINGS) as made:
+    with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as made:
         made.client.call(schema.CREATE)
         made.wait_for(_serves_everything)
         yield made

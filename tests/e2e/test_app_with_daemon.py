@@ -32,11 +32,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def screen(full_screen: Desktop) -> Desktop:
-    return full_screen
-
-
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def tray(screen: Desktop, daemon: DaemonProcess) -> AsyncIterator[TrayItem]:
     """The icon of an app beside `daemon`."""
