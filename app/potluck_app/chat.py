@@ -52,6 +52,10 @@ class ChatPage(Page):
         self._build()
         self._show_state()
 
+    @property
+    def is_unsaved(self) -> bool:
+        return bool(self._bubbles or self._field.toPlainText())
+
     def show_status(self, status: Status) -> None:
         before, self._swarm = self._swarm, status.swarm
         if before is None or (before.name if before else "") != (self._swarm.name if self._swarm else ""):

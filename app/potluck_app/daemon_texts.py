@@ -132,6 +132,11 @@ _UPDATE = (
     QT_TRANSLATE_NOOP("", "the last try was interrupted"),
     QT_TRANSLATE_NOOP("", "nothing is lost: try again"),
 )
+_AGREEMENT = (
+    QT_TRANSLATE_NOOP("", "The daemon runs version {theirs}, this program is {ours}"),
+    QT_TRANSLATE_NOOP("", "start this program again"),
+    QT_TRANSLATE_NOOP("", "restart the daemon: potluck drain, then potluck start"),
+)
 _PLACE = re.compile(r"\\\{(\w+)\\\}")
 
 
@@ -146,5 +151,5 @@ def translated(said: str) -> str:
 
 @functools.cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    templates = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE)
+    templates = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE, *_AGREEMENT)
     return tuple((re.compile(_PLACE.sub(r"(?P<\1>.+)", re.escape(text))), text) for text in templates)

@@ -60,6 +60,11 @@ class FirstRunPage(Page):
         self._build()
         self._go(_WELCOME)
 
+    @property
+    def is_unsaved(self) -> bool:
+        """Half-way through it one would have to begin anew."""
+        return self.is_open or self._joining.is_begun
+
     def show_status(self, status: Status) -> None:
         before, self._status = self._status, status
         if before is None or (before.swarm is None) != (status.swarm is None):

@@ -36,6 +36,11 @@ class Joining(QWidget):
         self.setFocusProxy(self._invite)
         self._set_busy(False)
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether something was written."""
+        return bool(self._text() or self._model.text())
+
     def _clear(self, _joined: schema.Joined) -> None:
         """The invite holds a key and does not stay on the screen."""
         self._invite.clear()

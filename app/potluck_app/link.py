@@ -53,6 +53,7 @@ class DaemonLink(QObject):
     def __init__(self, place: Path | Line) -> None:
         super().__init__()
         self._place = place
+        self._version = version("potluck")  # that runs, whatever is installed later
         self._stopped = threading.Event()
         self.is_calm = False  # nobody looks at a window
         self._last_news: tuple[str, ...] = ()
@@ -105,11 +106,11 @@ class DaemonLink(QObject):
 
     def _follow(self) -> str:
         """Tell of everything until the daemon ends; returns what happened to it."""
-        client, ours = ControlClient(self._place), version("potluck")
+        client, ours = ControlClient(self._place), self._version
         hello = client.call(schema.HELLO, schema.HelloParams(CLIENT_NAME, version=ours))
         agreement: Agreement = agree(hello, ours)
         if not agreement.is_usable:
-            raise _DisagreementError(" ".join(map(words.sentence, (agreement.text, agreement.advice))))
+            raise _DisagreementError(words.difference(agreement))
         self._tell(self.agreed, agreement)
         for event in client.events(self._is_wanted):
             if self._stopped.is_set():

@@ -24,12 +24,13 @@ from potluck_daemon.states import State
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
-from potluck_app import icons, language, theme
+from potluck_app import icons, language, renewal, theme
 from potluck_app.instance import SingleInstance
 from potluck_app.link import DaemonLink
 from potluck_app.notifier import Message, Notifier
 from potluck_app.pauses import donating
 from potluck_app.preferences import Preferences
+from potluck_app.renewal import Renewal
 from potluck_app.starting import CommandStarter, Starter
 from potluck_app.tray import Tray
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 R = TypeVar("R")
 
-_EARNINGS_MS = 15 * 60_000  # milestones can wait
+_NOW_AND_THEN_MS = 15 * 60_000  # milestones can wait, and so can a new version that nobody told of
 
 
 class App(QObject):
@@ -47,7 +48,9 @@ class App(QObject):
 
     def __init__(self, place: Path | Line, preferences: Preferences, starter: Starter) -> None:
         super().__init__()
+        self._renewal = Renewal()
         self.link, self.tray = DaemonLink(place), Tray()
+        self.restart: bool | None = None  # None: not wanted; otherwise whether the next one starts hidden
         self._preferences, self._notifier, self._starter = preferences, Notifier(), starter
         starter.progressed.connect(lambda text: self.window().away.show_progress(text))
         starter.ended.connect(lambda failure: self.window().away.show_failure(failure))
@@ -58,19 +61,20 @@ class App(QObject):
         self._updates: UpdatesState | None = None
         self.link.status_changed.connect(self._show_status)
         self.link.went_away.connect(lambda reason: self._show_away(reason, is_running=False))
-        self.link.disagreed.connect(lambda reason: self._show_away(reason, is_running=True))
+        self.link.disagreed.connect(self._show_disagreement)
         self.link.agreed.connect(self._show_agreement)
         self.link.setup_changed.connect(self._show_setup)
         self.link.updates_changed.connect(self._show_updates)
         self._connect_tray()
-        self._earnings = QTimer(self)
-        self._earnings.setInterval(_EARNINGS_MS)
-        self._earnings.timeout.connect(self._look_at_earnings)
+        self._now_and_then = QTimer(self)
+        self._now_and_then.setInterval(_NOW_AND_THEN_MS)
+        self._now_and_then.timeout.connect(self._look_at_earnings)
+        self._now_and_then.timeout.connect(self._look_at_version)
 
     def start(self, *, hidden: bool) -> None:
         self.tray.start()
         self.tray.show_messages(self._preferences.notifications)
-        self._earnings.start()
+        self._now_and_then.start()
         self.link.is_calm = True  # until a window is seen
         self.link.start()
         if not hidden or not self.tray.has_host:
@@ -86,6 +90,7 @@ class App(QObject):
             self._window = window = MainWindow(self.link)
             window.has_tray = self.tray.has_host
             window.seen_changed.connect(self._calm_down)
+            window.restart_wanted.connect(lambda: self._restart(hidden=False))
             window.closed_without_tray.connect(QApplication.quit)
             window.away.start_wanted.connect(self._starter.start)
             window.restoreGeometry(self._preferences.geometry)
@@ -106,6 +111,8 @@ class App(QObject):
 
     def _calm_down(self, is_seen: bool) -> None:
         self.link.is_calm = not is_seen
+        if is_seen:
+            self.window().show_renewal(self._renewal.running, self._renewal.installed())
 
     def _show_status(self, status: Status) -> None:
         self._latest, self._away = status, None
@@ -120,11 +127,18 @@ class App(QObject):
         if self._window is not None:
             self._window.show_away(reason, is_running=is_running)
 
+    def _show_disagreement(self, reason: str) -> None:
+        self._show_away(reason, is_running=True)
+        self._look_at_version(is_usable=False)
+
     def _show_agreement(self, agreement: Agreement) -> None:
         self._agreement = agreement
         if self._window is not None:
             self._window.show_agreement(agreement)
-        self._tell(self._notifier.agreement(agreement))
+        self._look_at_version()
+        message = self._notifier.agreement(agreement)
+        if self.restart is None:  # otherwise the next one has nothing to tell
+            self._tell(message)
         self._look_at_earnings()
         if agreement.has(updates.STATE):
             self.link.call(updates.STATE, None, done=self._show_updates)
@@ -138,6 +152,23 @@ class App(QObject):
         self.tray.show_offer(state.offered.version if state.offered is not None else "")
         if self._window is not None:
             self._window.show_updates(state)
+
+    def _look_at_version(self, *, is_usable: bool = True) -> None:
+        """After an update the app goes on with the old program, part of which may be gone: start as the new one.
+
+        By itself where nothing is lost and nobody sees it, or it is of no use any more; otherwise it is offered.
+        """
+        new, window = self._renewal.installed(), self._window
+        is_seen = window is not None and window.isVisible()
+        may_end = (window is None or not window.is_unsaved) and not (is_seen and is_usable)
+        if new != self._renewal.running and may_end:
+            self._restart(hidden=not is_seen)
+        elif window is not None:
+            window.show_renewal(self._renewal.running, new)
+
+    def _restart(self, *, hidden: bool) -> None:
+        self.restart = hidden
+        QApplication.quit()
 
     def _look_at_earnings(self) -> None:
         """For milestones; an older daemon that keeps no ledger has none."""
@@ -211,8 +242,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     app.start(hidden=options.hidden)
     with _quit_on_signals():
         status = application.exec()
+    restart = app.restart
     app.end()
     instance.release()
+    if restart is not None:
+        renewal.start_again(hidden=restart)
     return status
 
 

@@ -63,6 +63,10 @@ class ModelsPage(Page):
             self.column.addWidget(frame)
         self.column.insertWidget(0, self._looking)
 
+    @property
+    def is_unsaved(self) -> bool:
+        return self._swarms.is_unsaved
+
     def show_status(self, status: Status) -> None:
         swarm = status.swarm
         if swarm is not None:

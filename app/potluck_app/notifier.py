@@ -85,8 +85,7 @@ def _failed(status: Status) -> Message:
 
 
 def _updated(agreement: Agreement) -> Message:
-    said = " ".join(words.sentence(part) for part in (agreement.text, agreement.advice) if part)
-    return Message(tr("Potluck was updated"), said)
+    return Message(tr("Potluck was updated"), words.difference(agreement))
 
 
 def _milestone(amount: int) -> Message:

@@ -85,6 +85,11 @@ class Page(QScrollArea):
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.refresh)
 
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether something of the user's is nowhere but here."""
+        return False
+
     def show_status(self, status: Status) -> None:
         """Called with the latest status when the page comes to the front, and with each one while it is there."""
 

@@ -41,6 +41,10 @@ class Swarms(QWidget):
         column.addWidget(frame)
         column.addWidget(self._joining)
 
+    @property
+    def is_unsaved(self) -> bool:
+        return self._joining.is_begun
+
     def refresh(self) -> None:
         self._page.ask(swarms.LIST, None, self._show)
 

@@ -29,10 +29,11 @@ _SIZE, _SMALLEST = (960, 720), (680, 480)
 class MainWindow(QStackedWidget):
     """Closing hides it while there is a tray icon, and quits otherwise.
 
-    Signals: `closed_without_tray()`, `seen_changed(bool)`: whether anybody can see it.
+    Signals: `closed_without_tray()`, `seen_changed(bool)`: whether anybody can see it, `restart_wanted()`.
     """
 
     closed_without_tray = Signal()
+    restart_wanted = Signal()
     seen_changed = Signal(bool)
 
     def __init__(self, link: Link) -> None:
@@ -53,6 +54,8 @@ class MainWindow(QStackedWidget):
         self.has_tray, self._is_hidden = False, False
         self._front: QWidget | None = None
         self._key = pages.SIDEBAR[0].key
+        self._agreement = ""
+        self._notice.pressed.connect(self.restart_wanted)
         self._status: Status | None = None
         self._away: tuple[str, bool] = (self.tr("Looking for the daemon."), False)
         self._updates: UpdatesState | None = None
@@ -67,6 +70,11 @@ class MainWindow(QStackedWidget):
         """The one in front; None while the daemon is away."""
         return self._front if isinstance(self._front, Page) else None
 
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether something would be lost with it."""
+        return any(page.is_unsaved for page in self._made.values())
+
     def show_status(self, status: Status) -> None:
         self._status = status
         self._refresh()
@@ -77,8 +85,19 @@ class MainWindow(QStackedWidget):
 
     def show_agreement(self, agreement: Agreement) -> None:
         """A daemon of another version is told of above every page."""
-        parts = (agreement.text, agreement.advice)
-        self._notice.say(" ".join(words.sentence(part) for part in parts if part))
+        self._agreement = words.difference(agreement)
+        self._notice.say(self._agreement)
+
+    def show_renewal(self, running: str, installed: str) -> None:
+        """An update exchanged the app under its window, if the two differ: said above every page, with a way out."""
+        if installed == running:
+            self._notice.say(self._agreement)
+            return
+        said = self.tr(
+            "Version {installed} of Potluck is installed, and this window is still of version {running}. Starting "
+            "again takes a moment and stops nothing; only a conversation on the page Chat ends with the window."
+        )
+        self._notice.say(said.format(installed=installed, running=running), self.tr("Restart"))
 
     def show_setup(self, state: SetupState) -> None:
         """How far the engine's set-up is, told on Home."""

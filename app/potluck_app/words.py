@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from potluck_daemon.control.agreement import Agreement
 from potluck_daemon.control.methods.earnings import MICROCREDITS
 from potluck_daemon.control.methods.setup import Problem, Progress, Step
 from potluck_daemon.control.schema import ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
@@ -398,12 +399,21 @@ def gaps_of(counts: Sequence[int]) -> list[tuple[int, int]]:
 
 def failure(error: PotluckError) -> str:
     """What went wrong, and what to do about it, as sentences."""
-    return " ".join(sentence(part) for part in (error.message, error.hint) if part)
+    return _sentences(error.message, error.hint or "")
 
 
 def problem(told: Problem | None) -> str:
     """How something that the daemon did by itself ended, as `failure`; empty: well."""
-    return " ".join(sentence(translated(part)) for part in (told.text, told.hint) if part) if told is not None else ""
+    return _sentences(told.text, told.hint) if told is not None else ""
+
+
+def difference(agreement: Agreement) -> str:
+    """Between the versions of daemon and app, and what to do about it; empty without one."""
+    return _sentences(agreement.text, agreement.advice)
+
+
+def _sentences(*parts: str) -> str:
+    return " ".join(sentence(translated(part)) for part in parts if part)
 
 
 def sentence(part: str) -> str:

@@ -632,6 +632,18 @@
         <translation>nichts ist verloren: versuche es noch einmal</translation>
     </message>
     <message>
+        <source>The daemon runs version {theirs}, this program is {ours}</source>
+        <translation>Der Dienst läuft in Version {theirs}, dieses Programm ist {ours}</translation>
+    </message>
+    <message>
+        <source>start this program again</source>
+        <translation>starte dieses Programm neu</translation>
+    </message>
+    <message>
+        <source>restart the daemon: potluck drain, then potluck start</source>
+        <translation>starte den Dienst neu: potluck drain, dann potluck start</translation>
+    </message>
+    <message>
         <source>Joining the swarm</source>
         <translation>Tritt dem Schwarm bei</translation>
     </message>
@@ -1976,6 +1988,14 @@
     <message>
         <source>Looking for the daemon.</source>
         <translation>Sucht den Dienst.</translation>
+    </message>
+    <message>
+        <source>Version {installed} of Potluck is installed, and this window is still of version {running}. Starting again takes a moment and stops nothing; only a conversation on the page Chat ends with the window.</source>
+        <translation>Version {installed} von Potluck ist installiert, und dieses Fenster ist noch von Version {running}. Ein Neustart dauert einen Augenblick und hält nichts an; nur ein Gespräch auf der Seite Chat endet mit dem Fenster.</translation>
+    </message>
+    <message>
+        <source>Restart</source>
+        <translation>Neu starten</translation>
     </message>
 </context>
 <context>

@@ -632,6 +632,18 @@
         <translation>no se ha perdido nada: inténtalo de nuevo</translation>
     </message>
     <message>
+        <source>The daemon runs version {theirs}, this program is {ours}</source>
+        <translation>El servicio es de la versión {theirs} y este programa de la {ours}</translation>
+    </message>
+    <message>
+        <source>start this program again</source>
+        <translation>vuelve a iniciar este programa</translation>
+    </message>
+    <message>
+        <source>restart the daemon: potluck drain, then potluck start</source>
+        <translation>reinicia el servicio: potluck drain y después potluck start</translation>
+    </message>
+    <message>
         <source>Joining the swarm</source>
         <translation>Uniéndose al enjambre</translation>
     </message>
@@ -1976,6 +1988,14 @@
     <message>
         <source>Looking for the daemon.</source>
         <translation>Buscando el servicio.</translation>
+    </message>
+    <message>
+        <source>Version {installed} of Potluck is installed, and this window is still of version {running}. Starting again takes a moment and stops nothing; only a conversation on the page Chat ends with the window.</source>
+        <translation>La versión {installed} de Potluck está instalada y esta ventana es todavía de la versión {running}. Reiniciarla lleva un momento y no detiene nada; solo una conversación de la página Chat acaba con la ventana.</translation>
+    </message>
+    <message>
+        <source>Restart</source>
+        <translation>Reiniciar</translation>
     </message>
 </context>
 <context>

@@ -77,6 +77,11 @@ class TrayHost:
         await self._bus.wait_for_disconnect()
         self._bus = None
 
+    @property
+    def num_items(self) -> int:
+        """How many icons were ever registered."""
+        return len(self._watcher.items)
+
     async def item(self) -> TrayItem:
         """The newest icon that was registered; waits for one."""
         await eventually(lambda: bool(self._watcher.items))

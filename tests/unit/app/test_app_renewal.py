@@ -1,0 +1,129 @@
+"""An update exchanges the app's files while it is open: what it does then, with a daemon that never answers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.fake_link import FakeLink
+from potluck_app.chat import ChatPage
+from potluck_app.main import App
+from potluck_app.preferences import Preferences
+from potluck_app.renewal import Renewal, command
+from potluck_app.starting import CommandStarter
+from potluck_daemon.control.agreement import Agreement, Difference
+from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton
+
+AGREED = Agreement(Difference.NONE, methods=("hello",))
+NEWER = Agreement(Difference.NEWER_DAEMON, "The daemon runs version 2", "start this program again", methods=("hello",))
+
+
+def install(folder: Path, version: str) -> None:
+    """What an update leaves."""
+    for old in folder.iterdir():
+        (old / "METADATA").unlink()
+        old.rmdir()
+    info = folder / f"potluck-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: potluck\nVersion: {version}\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the app is installed, as version 1."""
+    made = tmp_path / "packages"
+    made.mkdir()
+    install(made, "1")
+    monkeypatch.syspath_prepend(made)
+    return made
+
+
+@pytest.fixture
+def app(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    monkeypatch.setattr(QApplication, "quit", lambda: None)
+    made = App(tmp_path / "no.sock", Preferences(str(tmp_path / "app.ini")), CommandStarter())
+    yield made
+    if made.window().isVisible():
+        made.window().close()
+
+
+def pressed(app: App, text: str) -> None:
+    (found,) = [item for item in app.window().findChildren(QPushButton) if item.text() == text]
+    found.click()
+
+
+def said(app: App) -> str:
+    return "\n".join(item.text() for item in app.window().findChildren(QLabel) if item.isVisibleTo(app.window()))
+
+
+def test_what_a_start_would_bring_is_known_also_while_files_are_exchanged(folder: Path) -> None:
+    renewal = Renewal()
+    assert (renewal.running, renewal.installed()) == ("1", "1")
+    install(folder, "2")
+    assert (renewal.running, renewal.installed()) == ("1", "2")
+
+
+def test_the_next_one_is_started_as_this_one_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "orig_argv", ["python3", "/opt/current/bin/potluck-app", "--hidden", "--theme", "dark"])
+    ours = [sys.executable, "/opt/current/bin/potluck-app", "--theme", "dark"]
+    assert command(hidden=False) == ours
+    assert command(hidden=True) == [*ours, "--hidden"]
+
+
+def test_an_app_in_the_tray_starts_again_by_itself(app: App, folder: Path) -> None:
+    app.link.agreed.emit(AGREED)
+    assert app.restart is None
+    install(folder, "2")
+    app.link.agreed.emit(AGREED)
+    assert app.restart is True  # hidden again
+
+
+def test_a_window_that_is_closed_with_a_conversation_in_it_is_kept(app: App, folder: Path) -> None:
+    app.window().open("chat")
+    page = app.window()._made["chat"] = ChatPage(FakeLink())
+    page.findChild(QPlainTextEdit).setPlainText("half a question")
+    install(folder, "2")
+    app.link.agreed.emit(AGREED)
+    assert app.restart is None
+    page.findChild(QPlainTextEdit).clear()
+    app.link.agreed.emit(AGREED)
+    assert app.restart is True
+
+
+def test_an_open_window_offers_to_start_again_instead_of_telling_to(app: App, folder: Path) -> None:
+    app.window().show()
+    install(folder, "2")
+    app.link.agreed.emit(NEWER)
+    assert app.restart is None
+    app.window().setCurrentWidget(app.window()._frame)
+    assert "Version 2 of Potluck is installed, and this window is still of version 1." in said(app)
+    assert "start this program again" not in said(app).lower()
+    pressed(app, "Restart")
+    assert app.restart is False
+
+
+def test_a_window_that_the_new_daemon_does_not_understand_is_replaced_at_once(app: App, folder: Path) -> None:
+    app.window().show()
+    app.link.disagreed.emit("The daemon runs version 2.")
+    assert app.restart is None  # a start would bring the same
+    install(folder, "2")
+    app.link.disagreed.emit("The daemon runs version 2.")
+    assert app.restart is False
+
+
+def test_a_window_that_is_opened_later_offers_it_too_and_a_roll_back_takes_it_back(app: App, folder: Path) -> None:
+    install(folder, "2")
+    app.window().setCurrentWidget(app.window()._frame)
+    app.window().show()
+    assert "Version 2 of Potluck is installed" in said(app)
+    assert app.restart is None
+    install(folder, "1")
+    app.link.agreed.emit(AGREED)
+    assert "is installed" not in said(app)
+
+
+def test_the_daemon_is_told_the_version_that_runs_not_the_one_that_lies_there(app: App, folder: Path) -> None:
+    install(folder, "2")
+    assert app.link._version == "1"
