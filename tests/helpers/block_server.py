@@ -114,7 +114,7 @@ class BlockServer:
 
     async def wait_idle(self) -> None:
         """Until no session is open any more, and there was one."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self.is_idle.wait()
 
     @property

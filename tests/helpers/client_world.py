@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,15 @@ from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.swarm import Swarm
 
-QUICK = ClientConfig(
-    request_timeout_s=5.0,
-    no_route_timeout_s=0.5,
+QUICK = ClientConfig(  # to see that a server is silent; what else it waits for only ends a hang
+    connect_timeout_s=60.0,
+    request_timeout_s=60.0,
+    no_route_timeout_s=60.0,
     refresh_period_s=60.0,
     silence_before_ping_s=0.05,
     ping_timeout_s=0.05,
 )
+HASTY = replace(QUICK, no_route_timeout_s=0.5)  # for blocks that nobody will serve
 
 
 class World:

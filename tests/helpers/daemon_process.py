@@ -153,7 +153,7 @@ class DaemonProcess:
 
     def wait_all_gone(self) -> list[psutil.Process]:
         """Processes that are still there although everything should end."""
-        return psutil.wait_procs(self.processes(), timeout=20)[1]
+        return psutil.wait_procs(self.processes(), timeout=60)[1]
 
     def log(self) -> str:
         path = self.state_folder / "potluckd.log"

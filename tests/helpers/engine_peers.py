@@ -87,7 +87,7 @@ class Client:
 
     @classmethod
     async def open(cls, host: FakeHost, server: Server) -> Client:
-        stream = await host.open_stream(server.host.peer_id, wire.INFERENCE, timeout_s=5, max_frame_bytes=1 << 26)
+        stream = await host.open_stream(server.host.peer_id, wire.INFERENCE, timeout_s=60, max_frame_bytes=1 << 26)
         return cls(stream)
 
     async def send(self, request: StepRequest) -> None:

@@ -20,7 +20,7 @@ from potluck.protocol.codes import Code, RemoteError
 
 T = TypeVar("T")
 LIMIT = 4 * 1024 * 1024
-WAIT_S = 20.0  # how long a test waits for what must come; never a measure of speed
+WAIT_S = 60.0  # how long a test waits for what must come; never a measure of speed
 _numbers = itertools.count()
 
 

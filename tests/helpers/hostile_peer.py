@@ -24,7 +24,7 @@ from potluck.wire.packing import pack
 from potluck.wire.tensors import EMPTY_FLOATS, EMPTY_INTS, to_raw
 
 HIDDEN = 64  # of the checkpoint that the tests serve
-WAIT_S = 30.0  # nothing takes this long unless it hangs
+WAIT_S = 60.0  # nothing takes this long unless it hangs
 MAX_FRAME_BYTES = 1 << 26
 
 

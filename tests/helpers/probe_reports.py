@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from potluck_daemon.presence.probe import Probe, Sighting, Situation
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 class Reports:

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.helpers.desktop import ended
 
 HAS_SWAY = all(shutil.which(name) for name in ("sway", "wtype"))
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 _NOBODY = 65534
 
 

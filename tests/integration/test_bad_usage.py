@@ -66,7 +66,7 @@ def potluck(folder: Path) -> Iterator[CommandLine]:
     """After each test, nothing of it runs any more."""
     command_line = CommandLine(folder)
     yield command_line
-    _, alive = psutil.wait_procs(command_line.processes(), timeout=10)
+    _, alive = psutil.wait_procs(command_line.processes(), timeout=60)
     assert alive == []
     assert not list(folder.rglob("*.sock"))
 

@@ -56,7 +56,7 @@ def test_metrics_are_counted_shown_and_scraped_once_a_port_is_set(daemon: Daemon
     daemon.settings_file.write_text(f"{SETTINGS}[metrics]\nport = {_free_port()}\n")
     daemon.client.call(schema.RELOAD)
     page = _page_of(daemon)
-    with urllib.request.urlopen(page, timeout=10) as answer:
+    with urllib.request.urlopen(page, timeout=60) as answer:
         families = {family.name: family for family in text_string_to_metric_families(answer.read().decode())}
     tokens = {sample.labels["kind"]: sample.value for sample in families["potluck_tokens"].samples}
     assert tokens["decode"] == NUM_TOKENS - 1

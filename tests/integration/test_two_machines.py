@@ -84,4 +84,4 @@ def test_two_friends_serve_half_a_model_each_and_one_generates(machines: tuple[M
 
     for one in machines:
         one.run("stop")
-        assert psutil.wait_procs(one.processes(), timeout=20)[1] == []
+        assert psutil.wait_procs(one.processes(), timeout=60)[1] == []

@@ -82,7 +82,7 @@ def test_stopping_wakes_those_who_wait(loop: LoopThread) -> None:
     waiter.start()
     began.wait()
     loop.stop()
-    waiter.join(10)
+    waiter.join(60)
     assert not waiter.is_alive()
     assert len(errors) == 1
 

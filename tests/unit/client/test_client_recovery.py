@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import torch
 from helpers.block_server import BlockServer
-from helpers.client_world import QUICK, World, prompt, world
+from helpers.client_world import HASTY, QUICK, World, prompt, world
 from transformers import PreTrainedModel
 
 from potluck.errors import SwarmError
@@ -170,20 +169,19 @@ def test_two_servers_that_call_the_request_wrong_are_believed_and_so_is_the_only
 
 
 def test_blocks_that_nobody_serves_are_named_within_the_time_limit() -> None:
-    with world("0:1", "2:3") as there, pytest.raises(SwarmError, match=r"1:2.*3:4"):
+    with world("0:1", "2:3", config=HASTY) as there, pytest.raises(SwarmError, match=r"1:2.*3:4"):
         there.model.generate(prompt(), **GREEDY)
 
 
 def test_the_last_server_of_a_span_is_missed_by_name() -> None:
-    with world("0:2", "2:4") as there:
+    with world("0:2", "2:4", config=HASTY) as there:
         disturb(there, "2:4", 3, MISDEEDS["killed"])
         with pytest.raises(SwarmError, match="2:4"):
             there.model.generate(prompt(), **GREEDY)
 
 
 def test_a_server_that_comes_while_one_waits_is_used(local: PreTrainedModel) -> None:
-    config = replace(QUICK, no_route_timeout_s=20.0)
-    with world("0:2", "2:4", config=config) as there:
+    with world("0:2", "2:4") as there:
 
         def vanish_and_be_replaced(server: BlockServer, request: StepRequest) -> None:
             server.host.kill()
@@ -198,7 +196,7 @@ def test_a_server_that_comes_while_one_waits_is_used(local: PreTrainedModel) -> 
 
 
 def test_a_server_with_other_weights_never_replaces_one() -> None:
-    with world("0:2", "2:4", "2:4") as there:
+    with world("0:2", "2:4", "2:4", config=HASTY) as there:
         there.servers[2].digests = ("f" * 16,) * 2
         there.client.run(there.servers[2].announce())
         there.client.run(there.client.servers.refresh())

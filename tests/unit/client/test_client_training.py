@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from helpers.block_server import BlockServer
-from helpers.client_world import QUICK, World, local_model, prompt, world
+from helpers.client_world import HASTY, QUICK, World, local_model, prompt, world
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -98,7 +98,7 @@ def test_a_server_lost_in_either_pass_is_replaced(
 
 
 def test_a_backward_that_nobody_can_do_ends_with_an_error() -> None:
-    with world("0:2", "2:4") as there:
+    with world("0:2", "2:4", config=HASTY) as there:
         there.servers[1].on_call = lambda server, request: (
             server.host.kill() if isinstance(request, BackwardRequest) else None
         )

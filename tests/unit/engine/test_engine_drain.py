@@ -33,7 +33,7 @@ async def start_engine(there: World, folder: Path, span: Span) -> Engine:
 
 async def until_idle(engine: Engine) -> None:
     assert engine.serving is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(engine.serving.sessions):  # noqa: ASYNC110 (the engine has no event for it, and needs none)
             await asyncio.sleep(0.01)
 

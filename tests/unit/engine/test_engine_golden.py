@@ -87,7 +87,7 @@ class Replay:
                 self.asked[line["stream"]] = body_of(line)
             elif line["kind"] == "open":
                 self.streams[line["stream"]] = await self.client.open_stream(
-                    peer, line["rpc"], timeout_s=5, max_frame_bytes=1 << 26
+                    peer, line["rpc"], timeout_s=60, max_frame_bytes=1 << 26
                 )
             elif line["kind"] == "end_of_input":
                 await self.streams[line["stream"]].end()

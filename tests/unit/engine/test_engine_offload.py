@@ -43,7 +43,7 @@ class Machine:
     async def connect(self, client: FakeHost | None = None) -> Client:
         peer = self.host.peer_id
         return Client(
-            await (client or self.client).open_stream(peer, wire.INFERENCE, timeout_s=5, max_frame_bytes=1 << 26)
+            await (client or self.client).open_stream(peer, wire.INFERENCE, timeout_s=60, max_frame_bytes=1 << 26)
         )
 
     async def begin(self, session_id: str | None = "s", tokens: int = 8, *, exact: bool = False) -> Client:
@@ -85,7 +85,7 @@ async def refusal(call: asyncio.Future[object]) -> Code:
 async def test_a_session_goes_on_after_restore_and_nothing_is_computed_again(machine: Machine, exact: bool) -> None:
     client = await machine.begin(exact=exact)
     await machine.engine.offload()
-    assert await refusal(client.stream.receive(timeout_s=5)) is Code.DRAINING
+    assert await refusal(client.stream.receive(timeout_s=60)) is Code.DRAINING
     await machine.engine.restore()
     output = await machine.resume(slice(8, 12), exact=exact)
     torch.testing.assert_close(output, expected(slice(8, 12)), rtol=1e-5, atol=1e-5)

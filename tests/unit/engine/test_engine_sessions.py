@@ -286,7 +286,7 @@ async def test_pushed_step_is_answered_on_the_sessions_stream_and_the_clients_co
         client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening(session_id="one")))
         pushed = StepRequest(hidden_states(1, 1, seed=1), step_id="s", session_id="one")
         body = wire.encode_push(pushed, prefix="golden", span=Span(0, 2))
-        await pusher.call(server.host.peer_id, wire.PUSH, body, timeout_s=5)
+        await pusher.call(server.host.peer_id, wire.PUSH, body, timeout_s=60)
         await client.answer((1, 1, 64))
         await client.send(replace(pushed, session_id=None))
         await client.step(StepRequest(hidden_states(1, 1, seed=2)))
@@ -304,7 +304,7 @@ async def test_bad_push_cannot_end_somebodys_session(network, blocks):
             StepRequest(hidden_states(1, 1), step_id="x", session_id="nobody"),
         ):
             body = wire.encode_push(bad, prefix="golden", span=Span(0, 2))
-            assert await pusher.call(server.host.peer_id, wire.PUSH, body, timeout_s=5) == wire.EMPTY_REPLY
+            assert await pusher.call(server.host.peer_id, wire.PUSH, body, timeout_s=60) == wire.EMPTY_REPLY
         await client.step(StepRequest(hidden_states(1, 1)))
         assert server.serving.metrics().decode_tokens == 1
 

@@ -188,7 +188,7 @@ async def _page() -> AsyncIterator[tuple[MetricsPage, int]]:
 
 
 async def _get(port: int, request_line: str, host: str = "localhost") -> tuple[str, bytes]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(f"{request_line}\r\nHost: {host}\r\n\r\n".encode())
         answer = await reader.read()

@@ -61,7 +61,7 @@ async def test_latency_delays_frames_but_not_their_sender(network: FakeStarter, 
     for _ in range(3):
         await stream.receive()
     assert loop.time() - started >= 0.1
-    assert await near.ping(far.peer_id, timeout_s=1) == 0.1
+    assert await near.ping(far.peer_id, timeout_s=60) == 0.1
 
 
 async def test_a_frozen_node_answers_nothing_until_it_thaws(near: FakeHost, far: FakeHost) -> None:

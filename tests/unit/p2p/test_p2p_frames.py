@@ -60,7 +60,7 @@ async def received(stream: FrameStream) -> list[bytes | Code | None]:
     frames: list[bytes | Code | None] = []
     while True:
         try:
-            frames.append(await stream.receive(timeout_s=5))
+            frames.append(await stream.receive(timeout_s=60))
         except RemoteError as error:
             return [*frames, error.code]
         if frames[-1] is None:

@@ -60,7 +60,7 @@ class Watched:
         self.watch = Watch(probes, self.changed.set, likely_interval_s=1.0, never=never, clock=self.clock)
 
     async def until(self, wanted: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not wanted():
                 self.changed.clear()
                 await self.changed.wait()
