@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import os
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from potluck_daemon.child import Child, started
 from potluck_daemon.codec import CodecError, from_json, loads
 from potluck_daemon.control.methods.setup import Problem, Progress, Step
 
@@ -33,7 +31,7 @@ class Making:
 
     def __init__(self, on_progress: Callable[[], None]) -> None:
         self._on_progress = on_progress
-        self._process: asyncio.subprocess.Process | None = None
+        self._child: Child | None = None
         self._is_ending = False
         self.progress: Progress | None = None
         self.problem: Problem | None = None
@@ -46,59 +44,39 @@ class Making:
         except OSError as error:
             self.problem = Problem(f"the set-up cannot be started: {error.strerror}", "is there enough memory?")
         finally:
-            self.progress = self._process = None
+            self.progress = self._child = None
         if self.problem is not None:
             log.warning("the engine was not set up: %s", self.problem.text)
 
     async def end(self) -> None:
         """Have it end in order, so that the next one can go on; `run` returns after that."""
-        self._is_ending, process = True, self._process
-        if process is None:
+        self._is_ending, child = True, self._child
+        if child is None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        child.ask_to_end()
         try:
             async with asyncio.timeout(END_TIMEOUT_S):
-                await process.wait()
+                await child.wait()
         except TimeoutError:
             log.warning("the set-up does not end; killing it")
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            child.kill()
 
     async def _follow(self, command: Sequence[str], environment: Mapping[str, str]) -> Problem | None:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,  # its end tells the process that nobody waits any more
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=dict(environment),
-            start_new_session=True,  # so that what it starts ends with it
-        )
-        assert process.stdin is not None
-        assert process.stderr is not None
-        self._process = process
-        errors = asyncio.create_task(process.stderr.read())
-        try:
+        async with started(command, environment) as child:
+            self._child = child
             if self._is_ending:
-                process.terminate()
-            problem = await self._hear(process)
-            code = await process.wait()
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.stdin.close()
-            await asyncio.shield(asyncio.gather(process.wait(), errors))
+                child.ask_to_end()
+            problem = await self._hear(child)
+            code = await child.wait()
         if self._is_ending or code == 0:
             return None
-        said = errors.result().decode(errors="replace").strip().splitlines()
-        why = said[-1] if said else f"without a word, {code}"
+        why = await child.last_words() or f"without a word, {code}"
         return problem or Problem(f"the set-up ended: {why}", "try again; it goes on where it stopped")
 
-    async def _hear(self, process: asyncio.subprocess.Process) -> Problem | None:
+    async def _hear(self, child: Child) -> Problem | None:
         """Until it ends; returns why it failed, if it says so."""
         problem = None
-        assert process.stdout is not None
-        async for line in process.stdout:
+        while line := await child.line():
             try:
                 told = from_json(Told, loads(line))
             except CodecError:

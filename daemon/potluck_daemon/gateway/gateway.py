@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import os
-import signal
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 
 from potluck.protocol.invite import decode_invite
+from potluck_daemon.child import Child, started
 from potluck_daemon.codec import CodecError, dumps, from_json, loads
 from potluck_daemon.control.methods.gateway import GatewayState, GatewayStatus
 from potluck_daemon.gateway.messages import Open, Told
@@ -66,39 +64,20 @@ class Gateway:
 
     async def _run(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: Open) -> str:
         """Returns why it failed; empty if it ended because nobody asked."""
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=dict(environment),
-            start_new_session=True,  # so that what it starts ends with it
-        )
-        assert process.stdin is not None
-        assert process.stderr is not None
-        errors = asyncio.create_task(process.stderr.read())
-        try:
-            process.stdin.write(dumps(wanted) + b"\n")
-            with contextlib.suppress(ConnectionError):  # it ended at once; its last words say why
-                await process.stdin.drain()
-            if await self._follow(process, wanted.token):
-                return ""
-            said = (await errors).decode(errors="replace").strip().splitlines()
-            return self._status.problem or f"it ended: {said[-1] if said else 'without a reason'}"
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.stdin.close()
-            await asyncio.shield(asyncio.gather(process.wait(), errors))
+        async with started(command, environment) as child:
+            await child.say(dumps(wanted) + b"\n")
+            was_idle = await self._follow(child, wanted.token)
+        if was_idle:
+            return ""
+        return self._status.problem or f"it ended: {await child.last_words() or 'without a reason'}"
 
-    async def _follow(self, process: asyncio.subprocess.Process, token: str) -> bool:
+    async def _follow(self, child: Child, token: str) -> bool:
         """Until nobody asked for long (True), or the process ended."""
-        assert process.stdout is not None
         wait_s = START_TIMEOUT_S
         while True:
             try:
                 async with asyncio.timeout(wait_s):
-                    line = await process.stdout.readline()
+                    line = await child.line()
             except TimeoutError:
                 is_ready = self._status.state is GatewayState.READY
                 if not is_ready:
