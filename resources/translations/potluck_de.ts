@@ -632,6 +632,130 @@
         <translation>nichts ist verloren: versuche es noch einmal</translation>
     </message>
     <message>
+        <source>the publisher did not answer within {time} s</source>
+        <translation>der Herausgeber hat nicht innerhalb von {time} s geantwortet</translation>
+    </message>
+    <message>
+        <source>try again later; see that this computer has a network, and the setting updates.url</source>
+        <translation>versuche es später noch einmal; sieh nach, ob dieser Computer Netz hat, und nach der Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>the look for updates cannot be started: {why}</source>
+        <translation>die Suche nach Updates lässt sich nicht starten: {why}</translation>
+    </message>
+    <message>
+        <source>is there enough memory?</source>
+        <translation>ist genug Speicher frei?</translation>
+    </message>
+    <message>
+        <source>the look for updates ended without a word, {why}</source>
+        <translation>die Suche nach Updates endete wortlos, {why}</translation>
+    </message>
+    <message>
+        <source>the look for updates ended: {why}</source>
+        <translation>die Suche nach Updates endete: {why}</translation>
+    </message>
+    <message>
+        <source>to see more, in a terminal: potluck update --check</source>
+        <translation>mehr zeigt im Terminal: potluck update --check</translation>
+    </message>
+    <message>
+        <source>asking the publisher</source>
+        <translation>der Herausgeber wird gefragt</translation>
+    </message>
+    <message>
+        <source>beginning</source>
+        <translation>es geht los</translation>
+    </message>
+    <message>
+        <source>updates cannot be had from {host}: {why}</source>
+        <translation>von {host} sind keine Updates zu bekommen: {why}</translation>
+    </message>
+    <message>
+        <source>see that this computer has a network, and the setting updates.url</source>
+        <translation>sieh nach, ob dieser Computer Netz hat, und nach der Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>the connection ended before the update was here</source>
+        <translation>die Verbindung endete, bevor das Update da war</translation>
+    </message>
+    <message>
+        <source>try again later; it goes on where it stopped</source>
+        <translation>versuche es später noch einmal; es geht da weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>the server only trickles</source>
+        <translation>der Server liefert nur tröpfchenweise</translation>
+    </message>
+    <message>
+        <source>the update is not the file that was signed; nothing was changed</source>
+        <translation>das Update ist nicht die Datei, die signiert wurde; nichts wurde geändert</translation>
+    </message>
+    <message>
+        <source>the update cannot be stored: {why}</source>
+        <translation>das Update lässt sich nicht speichern: {why}</translation>
+    </message>
+    <message>
+        <source>make room on the disk</source>
+        <translation>schaffe Platz auf der Festplatte</translation>
+    </message>
+    <message>
+        <source>the update is not signed by the publisher you trust; nothing was changed</source>
+        <translation>das Update ist nicht von dem Herausgeber signiert, dem du vertraust; nichts wurde geändert</translation>
+    </message>
+    <message>
+        <source>compare the setting updates.key with the publisher&apos;s page</source>
+        <translation>vergleiche die Einstellung updates.key mit der Seite des Herausgebers</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
+        <translation>die Beschreibung des Updates ist abgelaufen: den Herausgeber gibt es nicht mehr, oder jemand hält neuere zurück</translation>
+    </message>
+    <message>
+        <source>version {offered} is offered, but {number} was before: somebody shows an old description</source>
+        <translation>Version {offered} wird angeboten, vorher war es {number}: jemand zeigt eine alte Beschreibung</translation>
+    </message>
+    <message>
+        <source>see the publisher&apos;s page</source>
+        <translation>sieh auf der Seite des Herausgebers nach</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description is from the future</source>
+        <translation>die Beschreibung des Updates ist aus der Zukunft</translation>
+    </message>
+    <message>
+        <source>set this computer&apos;s clock</source>
+        <translation>stelle die Uhr dieses Computers</translation>
+    </message>
+    <message>
+        <source>version {offered} did not come up ({why}); {number} is in use again</source>
+        <translation>Version {offered} kam nicht hoch ({why}); {number} ist wieder in Gebrauch</translation>
+    </message>
+    <message>
+        <source>where updates come from is not said</source>
+        <translation>es ist nicht gesagt, woher Updates kommen</translation>
+    </message>
+    <message>
+        <source>set updates.url and updates.key, as published</source>
+        <translation>setze updates.url und updates.key, wie veröffentlicht</translation>
+    </message>
+    <message>
+        <source>another update runs already</source>
+        <translation>ein anderes Update läuft schon</translation>
+    </message>
+    <message>
+        <source>an update runs already</source>
+        <translation>ein Update läuft schon</translation>
+    </message>
+    <message>
+        <source>try again later</source>
+        <translation>versuche es später noch einmal</translation>
+    </message>
+    <message>
+        <source>try again</source>
+        <translation>versuche es noch einmal</translation>
+    </message>
+    <message>
         <source>The daemon runs version {theirs}, this program is {ours}</source>
         <translation>Der Dienst läuft in Version {theirs}, dieses Programm ist {ours}</translation>
     </message>

@@ -632,6 +632,130 @@
         <translation>no se ha perdido nada: inténtalo de nuevo</translation>
     </message>
     <message>
+        <source>the publisher did not answer within {time} s</source>
+        <translation>el editor no ha respondido en {time} s</translation>
+    </message>
+    <message>
+        <source>try again later; see that this computer has a network, and the setting updates.url</source>
+        <translation>inténtalo más tarde; comprueba que este equipo tiene red y el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>the look for updates cannot be started: {why}</source>
+        <translation>no se puede iniciar la búsqueda de actualizaciones: {why}</translation>
+    </message>
+    <message>
+        <source>is there enough memory?</source>
+        <translation>¿hay memoria suficiente?</translation>
+    </message>
+    <message>
+        <source>the look for updates ended without a word, {why}</source>
+        <translation>la búsqueda de actualizaciones ha terminado sin decir nada, {why}</translation>
+    </message>
+    <message>
+        <source>the look for updates ended: {why}</source>
+        <translation>la búsqueda de actualizaciones ha terminado: {why}</translation>
+    </message>
+    <message>
+        <source>to see more, in a terminal: potluck update --check</source>
+        <translation>para ver más, en una terminal: potluck update --check</translation>
+    </message>
+    <message>
+        <source>asking the publisher</source>
+        <translation>preguntando al editor</translation>
+    </message>
+    <message>
+        <source>beginning</source>
+        <translation>empezando</translation>
+    </message>
+    <message>
+        <source>updates cannot be had from {host}: {why}</source>
+        <translation>no se pueden obtener actualizaciones de {host}: {why}</translation>
+    </message>
+    <message>
+        <source>see that this computer has a network, and the setting updates.url</source>
+        <translation>comprueba que este equipo tiene red y el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>the connection ended before the update was here</source>
+        <translation>la conexión se ha cortado antes de que llegara la actualización</translation>
+    </message>
+    <message>
+        <source>try again later; it goes on where it stopped</source>
+        <translation>inténtalo más tarde; continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>the server only trickles</source>
+        <translation>el servidor solo envía con cuentagotas</translation>
+    </message>
+    <message>
+        <source>the update is not the file that was signed; nothing was changed</source>
+        <translation>la actualización no es el archivo firmado; no se ha cambiado nada</translation>
+    </message>
+    <message>
+        <source>the update cannot be stored: {why}</source>
+        <translation>no se puede guardar la actualización: {why}</translation>
+    </message>
+    <message>
+        <source>make room on the disk</source>
+        <translation>libera espacio en el disco</translation>
+    </message>
+    <message>
+        <source>the update is not signed by the publisher you trust; nothing was changed</source>
+        <translation>la actualización no está firmada por el editor en el que confías; no se ha cambiado nada</translation>
+    </message>
+    <message>
+        <source>compare the setting updates.key with the publisher&apos;s page</source>
+        <translation>compara el ajuste updates.key con la página del editor</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
+        <translation>la descripción de la actualización ha caducado: el editor ya no está o alguien oculta las más nuevas</translation>
+    </message>
+    <message>
+        <source>version {offered} is offered, but {number} was before: somebody shows an old description</source>
+        <translation>se ofrece la versión {offered}, pero antes era la {number}: alguien muestra una descripción antigua</translation>
+    </message>
+    <message>
+        <source>see the publisher&apos;s page</source>
+        <translation>consulta la página del editor</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description is from the future</source>
+        <translation>la descripción de la actualización es del futuro</translation>
+    </message>
+    <message>
+        <source>set this computer&apos;s clock</source>
+        <translation>ajusta el reloj de este equipo</translation>
+    </message>
+    <message>
+        <source>version {offered} did not come up ({why}); {number} is in use again</source>
+        <translation>la versión {offered} no ha arrancado ({why}); vuelve a usarse la {number}</translation>
+    </message>
+    <message>
+        <source>where updates come from is not said</source>
+        <translation>no se ha dicho de dónde vienen las actualizaciones</translation>
+    </message>
+    <message>
+        <source>set updates.url and updates.key, as published</source>
+        <translation>define updates.url y updates.key, tal como se publicaron</translation>
+    </message>
+    <message>
+        <source>another update runs already</source>
+        <translation>ya hay otra actualización en marcha</translation>
+    </message>
+    <message>
+        <source>an update runs already</source>
+        <translation>ya hay una actualización en marcha</translation>
+    </message>
+    <message>
+        <source>try again later</source>
+        <translation>inténtalo más tarde</translation>
+    </message>
+    <message>
+        <source>try again</source>
+        <translation>inténtalo de nuevo</translation>
+    </message>
+    <message>
         <source>The daemon runs version {theirs}, this program is {ours}</source>
         <translation>El servicio es de la versión {theirs} y este programa de la {ours}</translation>
     </message>

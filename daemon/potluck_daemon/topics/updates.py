@@ -12,11 +12,13 @@ import os
 import random
 import sys
 import time
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from potluck.errors import PotluckError, UsageError
+from potluck_daemon.child import started
 from potluck_daemon.control.method import Empty
 from potluck_daemon.control.methods import updates
 from potluck_daemon.control.methods.setup import Problem
@@ -35,6 +37,7 @@ _JITTER_S = 3 * 3600.0  # so that not all machines ask in the same minute
 _CHECK_S = 25.0  # below the control API's own limit
 _BEGIN_S = 20.0  # until a process that was started has taken the lock
 _LOOK_S = 0.3
+_TRY_LATER = "try again later; see that this computer has a network, and the setting updates.url"
 _COMMAND = ("-m", "potluck_daemon.cli.main", "update", "--json")
 
 
@@ -108,22 +111,34 @@ class UpdatesTopic(Topic):
         return self._checking
 
     async def _ask_publisher(self) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, *_COMMAND, "--check"),
-            env=self._daemon.engine_environment(),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_CHECK_S):
-                    await process.wait()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+        before = self._file.read()
+        problem = await self._run_check()
+        after = self._file.read()
+        has_said_so = after != before and after.error is not None
+        if problem is not None and not has_said_so:
+            await asyncio.to_thread(self._note, problem)
         self._show(self._file.read())
+
+    async def _run_check(self) -> Problem | None:
+        """Why it came to no good end."""
+        try:
+            async with started((sys.executable, *_COMMAND, "--check"), self._daemon.engine_environment()) as child:
+                async with asyncio.timeout(_CHECK_S):
+                    code = await child.wait()
+        except TimeoutError:
+            return Problem(f"the publisher did not answer within {_CHECK_S:.0f} s", _TRY_LATER)
+        except OSError as error:
+            return Problem(f"the look for updates cannot be started: {error.strerror}", "is there enough memory?")
+        if code == 0:
+            return None
+        said = await child.last_words()
+        text = f"the look for updates ended: {said}" if said else f"the look for updates ended without a word, {code}"
+        return Problem(text, "to see more, in a terminal: potluck update --check")
+
+    def _note(self, problem: Problem) -> None:
+        """For a process that could not; not while another one writes."""
+        with contextlib.suppress(PotluckError), self._file.lock() as notes:
+            self._file.write(replace(notes, progress=None, error=problem))
 
     def _show_while_locked(self) -> None:
         if self._showing is None or self._showing.done():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +20,17 @@ from potluck.errors import PotluckError
 
 def _status(state: State, text: str, **more: object) -> Status:
     return Status(state, Reason.NONE, text, since=0.0, version="1", **more)  # type: ignore[arg-type]
+
+
+@contextmanager
+def in_german() -> Iterator[None]:
+    translator = QTranslator()
+    assert translator.load("potluck_de", str(Path(__file__).parents[3] / "resources" / "translations"))
+    QCoreApplication.installTranslator(translator)
+    try:
+        yield
+    finally:
+        QCoreApplication.removeTranslator(translator)
 
 
 def test_every_state_has_a_title() -> None:
@@ -148,18 +161,20 @@ def test_failures_read_as_sentences_with_the_hint() -> None:
         ("Giving way to Hades II, which fills the screen", "Macht Platz für Hades II im Vollbild"),
         ("15 s after Hades II has ended", "15 s nach dem Ende von Hades II"),
         ("Serving blocks 0:4 of demo", "Stellt die Blöcke 0:4 von demo bereit"),
+        ("the publisher did not answer within 25 s", "der Herausgeber hat nicht innerhalb von 25 s geantwortet"),
         ("cannot read /x: no such file", "cannot read /x: no such file"),
     ],
 )
 def test_what_the_daemon_says_is_translated_if_it_follows_a_pattern(said: str, german: str) -> None:
-    translator = QTranslator()
-    assert translator.load("potluck_de", str(Path(__file__).parents[3] / "resources" / "translations"))
     assert translated(said) == said
-    QCoreApplication.installTranslator(translator)
-    try:
+    with in_german():
         assert translated(said) == german
-    finally:
-        QCoreApplication.removeTranslator(translator)
+
+
+def test_what_failed_is_translated_with_its_hint() -> None:
+    error = PotluckError("another update runs already", hint="try again later")
+    with in_german():
+        assert words.failure(error) == "Ein anderes Update läuft schon. Versuche es später noch einmal."
 
 
 def test_every_reason_of_the_policy_follows_a_pattern() -> None:

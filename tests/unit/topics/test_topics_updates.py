@@ -92,6 +92,62 @@ async def test_a_click_is_a_permission_for_once(
     assert "Potluck 99.0 is offered" in daemon.status().notices[-1]
 
 
+@pytest.mark.parametrize(
+    ("does", "text"),
+    [
+        ("exec sleep 600", "the publisher did not answer within"),
+        ("exit 1", "the look for updates ended without a word"),
+        ("echo 'No module named x' >&2; exit 1", "the look for updates ended: No module named x"),
+    ],
+)
+async def test_a_check_that_comes_to_no_end_or_ends_without_a_word_is_an_error_with_a_hint(
+    places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch, does: str, text: str
+) -> None:
+    python = places.state / "python"
+    python.write_text(f"#!/bin/sh\n{does}\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(topic, "_CHECK_S", 0.2 if "sleep" in does else 60.0)
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    with file.lock():
+        file.write(Notes(progress=UpdateProgress("asking the publisher")))  # as one leaves them that is killed
+    state = await ask(updates.CHECK)
+    assert state.error is not None
+    assert text in state.error.text
+    assert state.error.hint
+    assert state.progress is None
+    assert (await ask(updates.STATE)).error == state.error
+
+
+async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
+    places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = Problem("updates cannot be had from example.org: no route", "is there a network?")
+    again = dumps(Notes(asked_at=2.0, error=said)).decode()
+    python = places.state / "python"
+    python.write_text(f"#!/bin/sh\necho '{again}' >{places.state / 'updates.json'}\necho no route >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    with file.lock():
+        file.write(Notes(asked_at=1.0, error=said))
+    assert (await ask(updates.CHECK)).error == said
+
+
+async def test_a_check_that_cannot_be_started_is_an_error_with_a_hint(
+    places: Places, ask: Ask, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    error = (await ask(updates.CHECK)).error
+    assert error is not None
+    assert "cannot be started" in error.text
+    assert error.hint
+
+
 @pytest.mark.parametrize("is_allowed", [False, True])
 async def test_the_daemon_asks_by_itself_only_if_it_may(
     places: Places, daemon: Daemon, calls: Callable[[], list[str]], is_allowed: bool
