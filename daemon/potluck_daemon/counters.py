@@ -35,5 +35,5 @@ def count(before: TokenCounts, total: int, now: float, day: str) -> TokenCounts:
 
 
 def stopped(before: TokenCounts) -> TokenCounts:
-    """The counts while no engine runs."""
-    return TokenCounts(before.day, before.today, served=before.served)
+    """The counts while no engine runs: the next one begins from 0, and what this one told is not counted again."""
+    return TokenCounts(before.day, before.today, last_at=before.last_at, served=before.served)

@@ -426,10 +426,10 @@ class Daemon:
 
     def _count_tokens(self) -> None:
         facts = self._supervisor.facts
+        if facts.reported_at > self._counts.last_at:
+            self._counts = count(self._counts, facts.report.total_tokens, facts.reported_at, _today())
         if self._supervisor.pid is None:
             self._counts = stopped(self._counts)
-        elif facts.reported_at > self._counts.last_at:
-            self._counts = count(self._counts, facts.report.total_tokens, facts.reported_at, _today())
 
     def count_given(self) -> None:
         """Up to now, under the state that is shown."""
