@@ -63,22 +63,35 @@ def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
     )
 
 
-def completion(model: str, text: str, reason: str, counts: tuple[int, int]) -> bytes:
+@dataclass(frozen=True, slots=True)
+class AnswerHead:
+    """What all parts of one answer have in common."""
+
+    id: str
+    created: int  # Unix seconds
+    model: str
+
+
+def answer_head(model: str) -> AnswerHead:
+    return AnswerHead(f"chatcmpl-{time.monotonic_ns():x}", int(time.time()), model)
+
+
+def completion(head: AnswerHead, text: str, reason: str, counts: tuple[int, int]) -> bytes:
     """A whole answer. `counts`: tokens of the prompt and of the answer."""
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": reason}
-    return _dumps({**_head(model, "chat.completion"), "choices": [choice], "usage": _usage(counts)})
+    return _dumps({**_fields(head, "chat.completion"), "choices": [choice], "usage": _usage(counts)})
 
 
-def chunk(model: str, text: str | None, reason: str | None = None) -> bytes:
+def chunk(head: AnswerHead, text: str | None, reason: str | None = None) -> bytes:
     """One event of a streamed answer; `text` None: the first, which says who speaks."""
     delta = {"role": "assistant", "content": ""} if text is None else {"content": text}
     choice = {"index": 0, "delta": delta if reason is None else {}, "finish_reason": reason}
-    return _event({**_head(model, "chat.completion.chunk"), "choices": [choice]})
+    return _event({**_fields(head, "chat.completion.chunk"), "choices": [choice]})
 
 
-def usage_chunk(model: str, counts: tuple[int, int]) -> bytes:
-    return _event({**_head(model, "chat.completion.chunk"), "choices": [], "usage": _usage(counts)})
+def usage_chunk(head: AnswerHead, counts: tuple[int, int]) -> bytes:
+    return _event({**_fields(head, "chat.completion.chunk"), "choices": [], "usage": _usage(counts)})
 
 
 def error_body(text: str, status: int) -> bytes:
@@ -136,8 +149,8 @@ def _number(value: object, name: str, low: float, high: float) -> float:
     return value
 
 
-def _head(model: str, kind: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{time.monotonic_ns():x}", "object": kind, "created": int(time.time()), "model": model}
+def _fields(head: AnswerHead, kind: str) -> dict[str, Any]:
+    return {"id": head.id, "object": kind, "created": head.created, "model": head.model}
 
 
 def _usage(counts: tuple[int, int]) -> dict[str, int]:

@@ -131,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
         except PotluckError as error:
             self._send(503, requests.error_body(_sentence(error), 503))
         else:
-            self._send(200, requests.completion(self.server.model.name, text, reason, counts))
+            self._send(200, requests.completion(requests.answer_head(self.server.model.name), text, reason, counts))
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
@@ -142,22 +142,22 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def _stream(self, request: ChatRequest) -> None:
-        name = self.server.model.name
+        head = requests.answer_head(self.server.model.name)
         self.close_connection = True
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")
         self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(requests.chunk(name, None))
+        self.wfile.write(requests.chunk(head, None))
         try:
-            _, reason, counts = self.server.model.answer(request, lambda part: self._write(requests.chunk(name, part)))
+            _, reason, counts = self.server.model.answer(request, lambda part: self._write(requests.chunk(head, part)))
         except PotluckError as error:
             self._write(requests.error_event(_sentence(error)))
             return
-        self._write(requests.chunk(name, "", reason))
+        self._write(requests.chunk(head, "", reason))
         if request.with_usage:
-            self._write(requests.usage_chunk(name, counts))
+            self._write(requests.usage_chunk(head, counts))
         self._write(requests.DONE)
 
     def _write(self, data: bytes) -> None:

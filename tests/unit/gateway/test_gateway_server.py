@@ -76,6 +76,17 @@ def send(server: GatewayServer, body: object, *, path: str = "/v1/chat/completio
         connection.close()
 
 
+def _streamed(server: GatewayServer) -> list[dict[str, Any]]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    try:
+        body = HELLO | {"stream": True, "stream_options": {"include_usage": True}}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})
+        events = connection.getresponse().read().decode().split("\n\n")
+        return [json.loads(event[6:]) for event in events if event.startswith("data: {")]
+    finally:
+        connection.close()
+
+
 def ready(server: GatewayServer, token: str = TOKEN) -> GatewayStatus:
     return GatewayStatus(GatewayState.READY, server.url, token)
 
@@ -92,6 +103,13 @@ def test_a_conversation_is_answered_with_counts(server: GatewayServer, model: Wo
 
 def test_an_answer_is_streamed_part_by_part(server: GatewayServer) -> None:
     assert list(ask(ready(server), [Message("user", "Hello")]))[1:4] == ["Guten ", "Tag ", "ä"]
+
+
+def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: GatewayServer) -> None:
+    first, second = (_streamed(server) for _ in range(2))
+    assert len(first) == 6  # who speaks, three words, the end, the counts
+    assert len({(part["id"], part["created"]) for part in first}) == 1
+    assert first[0]["id"] != second[0]["id"]
 
 
 def test_models_are_listed(server: GatewayServer) -> None:
