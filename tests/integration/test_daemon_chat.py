@@ -48,6 +48,13 @@ def test_chat_answers_and_is_counted(daemon: DaemonProcess) -> None:
     assert (served.device, served.streamed_blocks) == ("cpu", 0)
 
 
+def test_a_demo_is_started_once_however_often_it_is_asked_for(daemon: DaemonProcess) -> None:
+    done = daemon.command("start", "--demo", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["swarm"] == "home"
+    assert [swarm.name for swarm in daemon.client.call(swarms.LIST).swarms] == ["home"]
+
+
 def test_nothing_of_it_is_in_the_log(daemon: DaemonProcess) -> None:
     status = daemon.client.call(gateway.STATUS)
     log = daemon.log()

@@ -10,6 +10,8 @@ from potluck_daemon.cli.connect import daemon, hello_or_none, start_daemon
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
+from potluck_daemon.control.methods import swarms
+from potluck_daemon.resources import DEMO_MODEL
 from potluck_daemon.units import installed, start_service
 
 DESCRIPTION = """\
@@ -23,10 +25,17 @@ EXAMPLES = """\
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The daemon that runs now; `swarm`: the one that --demo made."""
+    """The daemon that runs now; `swarm`: the one of --demo."""
 
     pid: int
     swarm: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _DemoSwarm:
+    name: str
+    is_new: bool
+    is_served: bool
 
 
 RESULT = Started
@@ -36,24 +45,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--demo",
         action="store_true",
-        help="also start a private swarm with the small model that comes with Potluck, and serve it",
+        help="also serve a private swarm of the small model that comes with Potluck; it is made if there is none",
     )
-    add_json(parser, "the process, and the name of a swarm that was made")
+    add_json(parser, "the process, and the name of the swarm of --demo")
 
 
 def run(args: argparse.Namespace) -> int:
     words = ensure_started()
-    made = daemon().call(schema.CREATE) if args.demo else None
+    demo = _demo_swarm() if args.demo else None
     if args.json:
-        print_json(Started(daemon().hello("potluck start").pid, made.name if made is not None else None))
+        print_json(Started(daemon().hello("potluck start").pid, demo.name if demo is not None else None))
         return 0
     terminal = Terminal(sys.stdout)
     terminal.line(words)
-    if made is not None:
-        terminal.line(
-            f"Started the swarm {made.name}. See: potluck status; invite others: potluck swarm invite {made.name}"
-        )
+    if demo is not None:
+        terminal.line(_words(demo))
     return 0
+
+
+def _demo_swarm() -> _DemoSwarm:
+    """The one that was made before, so that the command may be typed twice; else a new one."""
+    known = [swarm for swarm in daemon().call(swarms.LIST).swarms if swarm.model == DEMO_MODEL and not swarm.is_open]
+    if known:
+        return _DemoSwarm(known[-1].name, False, known[-1].is_served)
+    return _DemoSwarm(daemon().call(schema.CREATE).name, True, True)
+
+
+def _words(demo: _DemoSwarm) -> str:
+    if not demo.is_served:
+        return f"The swarm {demo.name} is there; to serve it again: potluck config set serve.swarm {demo.name}"
+    verb = "Started the swarm" if demo.is_new else "It serves the swarm"
+    return f"{verb} {demo.name}. See: potluck status; invite others: potluck swarm invite {demo.name}"
 
 
 def ensure_started() -> str:
