@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from potluck_daemon.control.method import Empty
 from potluck_daemon.control.methods import swarms
@@ -11,9 +10,6 @@ from potluck_daemon.control.server import Handler
 from potluck_daemon.joined import JoinedSwarms
 from potluck_daemon.topics.settings import change_settings
 from potluck_daemon.topics.topic import Topic
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 
