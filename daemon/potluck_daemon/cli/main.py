@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -91,6 +92,7 @@ def program() -> NoReturn:
     A thread that still reads a checkpoint may be inside torch, and the interpreter's own way out would abort there.
     Everything that has to be closed is closed by then.
     """
+    _replace_closed_streams()
     code = main()
     if threading.active_count() > 1:
         with contextlib.suppress(OSError):
@@ -98,6 +100,13 @@ def program() -> NoReturn:
             sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _replace_closed_streams() -> None:
+    """What is written to a closed one (`>&-`) goes nowhere, and not into the file or socket that is opened next."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, open as long as the process
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -129,6 +138,8 @@ def describe(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         remedy = "potluck setup fetches it"
         return f"potluck: this needs {error.name}, which is not installed ({remedy})"
+    if _is_full(error):
+        return "potluck: there is no room left to write to (make room on the disk, or choose another place)"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 
@@ -142,7 +153,11 @@ def exit_code(error: BaseException) -> int:
         case PotluckError() | ModuleNotFoundError():
             return EXIT_FAILED
         case _:
-            return EXIT_INTERNAL
+            return EXIT_FAILED if _is_full(error) else EXIT_INTERNAL
+
+
+def _is_full(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _go_on_in_the_engines_environment(arguments: list[str]) -> None:

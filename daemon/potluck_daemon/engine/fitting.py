@@ -16,6 +16,7 @@ from potluck.blocks.formats import block_nbytes
 from potluck.blocks.residency import Room
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
+from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck_daemon.engine.config import EngineConfig, Limits
 from potluck_daemon.engine.ranks.devices import num_memories, numbered
@@ -49,13 +50,24 @@ def choose_threads(wanted: int) -> int:
     return wanted or max(1, (os.cpu_count() or 2) // 2)
 
 
+def find_device(name: str) -> torch.device:
+    """Raises UsageError: this machine, or this build of torch, has no such device."""
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch raises all three
+        raise UsageError(f"there is no device {name!r} here", hint="potluck machine lists those that are") from error
+    return device
+
+
 def memory_total_bytes(device: str) -> int:
-    return memory_of(torch.device(device)).total
+    """Raises UsageError."""
+    return memory_of(find_device(device)).total
 
 
 def memory_limit_bytes(device: str) -> int:
-    """What the engine may use for weights, sessions and activations if nobody says."""
-    memory = memory_of(torch.device(device))
+    """What the engine may use for weights, sessions and activations if nobody says. Raises UsageError."""
+    memory = memory_of(find_device(device))
     if memory.is_own:
         return max(int(memory.free * _GPU_SHARE) - _GPU_CONTEXT_BYTES, 0)
     return int(memory.free * _CPU_SHARE)

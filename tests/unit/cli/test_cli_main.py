@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from potluck_daemon.cli import main as cli
 
@@ -87,6 +90,13 @@ def test_an_internal_error_is_one_line_without_a_traceback() -> None:
 def test_a_missing_package_is_named() -> None:
     text = cli.describe(ModuleNotFoundError("No module named 'torch'", name="torch"))
     assert text == "potluck: this needs torch, which is not installed (potluck setup fetches it)"
+
+
+@pytest.mark.parametrize(("where", "code", "said"), [("&-", 0, ""), ("/dev/full", 1, "potluck: there is no room left")])
+def test_an_output_that_takes_nothing_is_no_internal_error(where: str, code: int, said: str) -> None:
+    line = f'exec "{sys.executable}" -m potluck_daemon.cli.main config list >{where} <&-'
+    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
 
 
 def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:

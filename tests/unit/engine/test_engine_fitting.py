@@ -8,10 +8,11 @@ import pytest
 import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM, load
 from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.fitting import cache_tokens, choose_dtype, num_blocks_that_fit
+from potluck_daemon.engine.fitting import cache_tokens, choose_dtype, memory_limit_bytes, num_blocks_that_fit
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint, open_checkpoint
+from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
 MIB = 1 << 20
@@ -34,6 +35,13 @@ def test_more_blocks_fit_when_weights_take_fewer_bits(checkpoint: Checkpoint) ->
         for quantization in ("none", "int8", "int4")
     }
     assert fits == {"none": 7, "int8": 14, "int4": 23}
+
+
+@pytest.mark.parametrize("name", ["cuda:99", "mps:9", "quark", ""])
+def test_a_device_that_is_not_there_is_named_with_what_to_do(name: str) -> None:
+    with pytest.raises(UsageError, match=f"no device '{name}'") as refused:
+        memory_limit_bytes(name)
+    assert "potluck machine" in refused.value.hint
 
 
 def test_at_least_one_block_and_at_most_all(checkpoint: Checkpoint) -> None:
