@@ -91,7 +91,7 @@ class App(QObject):
             window.has_tray = self.tray.has_host
             window.seen_changed.connect(self._calm_down)
             window.restart_wanted.connect(lambda: self._restart(hidden=False))
-            window.closed_without_tray.connect(QApplication.quit)
+            window.closed_without_tray.connect(self.quit)
             window.away.start_wanted.connect(self._starter.start)
             window.restoreGeometry(self._preferences.geometry)
             if self._agreement is not None:
@@ -103,6 +103,10 @@ class App(QObject):
             elif self._away is not None:
                 window.show_away(self._away[0], is_running=self._away[1])
         return self._window
+
+    def quit(self) -> None:
+        """As somebody asked for; a log-out ends the app at once."""
+        self._starter.leave(self.link, QApplication.quit)
 
     def end(self) -> None:
         self.link.stop()
@@ -186,7 +190,7 @@ class App(QObject):
         tray.host_changed.connect(self._tray_host_changed)
         tray.open_wanted.connect(self.raise_window)
         tray.update_wanted.connect(lambda: self.window().show_installation())
-        tray.quit_wanted.connect(QApplication.quit)
+        tray.quit_wanted.connect(self.quit)
         tray.pause_wanted.connect(lambda params: self._send(schema.PAUSE, params))
         tray.resume_wanted.connect(lambda: self._send(schema.RESUME, None))
         tray.free_wanted.connect(lambda: self._send(schema.OFFLOAD, schema.OffloadParams()))

@@ -1,10 +1,13 @@
-"""Starts the daemon when somebody presses the button for it."""
+"""Starts the daemon when somebody presses the button for it; and what becomes of it when the app is quit."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QProcess, Signal
+
+from potluck_app.link import DaemonLink
 
 
 class Starter(QObject):
@@ -16,6 +19,10 @@ class Starter(QObject):
     def start(self) -> None:
         """Returns at once."""
         raise NotImplementedError
+
+    def leave(self, link: DaemonLink, done: Callable[[], None]) -> None:
+        """Somebody quits the app; `done` ends it, now or later. The daemon goes on by itself."""
+        done()
 
 
 class CommandStarter(Starter):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,7 @@ from potluck_app.starting import Starter
 from potluck_app.windows import signals
 from potluck_app.windows.agent import PresenceAgent
 from potluck_app.windows.distribution import set_up
+from potluck_app.windows.leaving import Leaving
 from potluck_app.windows.places import PACKAGE, disk_folder
 from potluck_app.windows.wsl import Wsl, WslError
 
@@ -27,9 +29,15 @@ class WslStarter(Starter):
         super().__init__()
         self._wsl = wsl
         self._package = package
+        self._leaving: Leaving | None = None
 
     def start(self) -> None:
         threading.Thread(target=self._work, name="set-up", daemon=True).start()
+
+    def leave(self, link: DaemonLink, done: Callable[[], None]) -> None:
+        if self._leaving is None:
+            self._leaving = Leaving(link, self._wsl, done)
+        self._leaving.press()
 
     def _work(self) -> None:
         try:

@@ -10,7 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from helpers.fake_link import FakeLink
 from potluck_app import login
+from potluck_app.link import DaemonLink
 from potluck_app.starting import Starter
 from potluck_app.windows import distribution
 from potluck_app.windows.distribution import Found, Step, check, look, next_step, set_up
@@ -21,6 +23,8 @@ from potluck_daemon.cli.main import load, parser_of
 from potluck_daemon.control import schema
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
 from potluck_daemon.control.methods.machine import LoginParams, LoginStart
+from potluck_daemon.control.schema import DrainParams, Status
+from potluck_daemon.states import Reason, State
 from PySide6.QtCore import QEventLoop, QTimer
 
 from tests.helpers import fake_wsl
@@ -28,6 +32,7 @@ from tests.helpers.documents import commands
 
 SOURCE = Path(__file__).parents[3]
 
+SERVING = Status(State.SERVING, Reason.NONE, "Serving blocks 0:4 of demo", 1.0, "1")
 READY = Found(2, True, "systemd", "1.2.3", True)
 
 
@@ -147,6 +152,64 @@ def test_the_button_sets_it_up_and_says_what_it_does_or_what_is_in_the_way(
     assert (failure, told[0]) == ("", Step.INSTALL.value)
     assert world.linux["place"] == str(disk_folder())
     assert "is missing" in pressed(WslStarter(world.wsl, tmp_path / "nothing.deb"))[0]
+
+
+class Quitting:
+    """An app of Windows whose menu is used; its daemon speaks when the test does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.world = World(folder, distributions={"Potluck": {"version": 2}})
+        self.fake = FakeLink()
+        self.link = DaemonLink(folder / "no.sock")
+        self.link.call = self.fake.call  # type: ignore[method-assign]
+        self.ends = QEventLoop()
+        self.is_done = False
+        self._starter = WslStarter(self.world.wsl)
+
+    def press(self) -> None:
+        self._starter.leave(self.link, self.done)
+
+    def done(self) -> None:
+        self.is_done = True
+        self.ends.quit()
+
+
+FINISHING = Status(State.DRAINING, Reason.SHUTDOWN, "Finishing the open sessions, then shutting down", 1.0, "1")
+
+
+def test_quitting_on_windows_drains_as_the_command_does_and_then_ends_the_linux(tmp_path: Path) -> None:
+    app = Quitting(tmp_path)
+    app.press()
+    assert app.fake.named("drain") == [DrainParams()]
+    app.fake.answer("drain", FINISHING)
+    app.link.status_changed.emit(FINISHING)
+    assert not app.is_done
+    QTimer.singleShot(0, lambda: app.link.went_away.emit("The daemon has ended."))
+    app.ends.exec()
+    assert app.is_done
+    assert app.world.calls == [["--terminate", "Potluck"]]
+    assert app.link._stopped.is_set()  # to ask again would start the Linux again
+
+
+def test_quitting_twice_does_not_wait_and_serving_on_takes_it_back(tmp_path: Path) -> None:
+    app = Quitting(tmp_path)
+    app.press()
+    app.link.status_changed.emit(SERVING)  # said before the daemon heard of it
+    app.link.status_changed.emit(FINISHING)
+    app.link.status_changed.emit(SERVING)  # "Keep serving"
+    app.link.went_away.emit("The daemon has ended.")  # for another reason
+    assert not app.is_done
+    app.press()
+    assert app.fake.named("drain") == [DrainParams()] * 2
+    app.press()
+    assert app.is_done
+
+
+def test_an_app_whose_daemon_is_away_quits_at_once(tmp_path: Path) -> None:
+    app = Quitting(tmp_path)
+    app.press()
+    app.fake.fail("drain", DaemonAwayError("the daemon is not running"))
+    assert app.is_done
 
 
 def pressed(starter: Starter) -> list[str]:
