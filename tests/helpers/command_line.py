@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-_TIMEOUT_S = 100.0  # far above what any of these commands takes
+_TIMEOUT_S = 250.0  # far above what any of these commands takes
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class DaemonProcess:
         self._python = python
         self._process: subprocess.Popen[bytes] | None = None
         self.settings_file.parent.mkdir(parents=True)
-        self.settings_file.write_text(settings)
+        self.write_settings(settings)
         (self.folder / "run").mkdir(mode=0o700)
 
     def __enter__(self) -> DaemonProcess:
@@ -48,10 +48,15 @@ class DaemonProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-        for process in self.processes():
-            process.kill()
-        shutil.rmtree(self.folder)
+        try:
+            self.stop()
+        finally:
+            left = self.processes()
+            for process in left:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(left)  # who still writes would put a file into a folder that is being removed
+            shutil.rmtree(self.folder)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -110,6 +115,12 @@ class DaemonProcess:
         self._process = None
         return code
 
+    def write_settings(self, text: str) -> None:
+        """All at once, as editors do: the daemon never reads a half."""
+        fresh = self.settings_file.with_suffix(".new")
+        fresh.write_text(text)
+        fresh.replace(self.settings_file)
+
     def kill(self) -> None:
         """kill -9."""
         assert self._process is not None
@@ -130,11 +141,18 @@ class DaemonProcess:
     def status(self) -> Status:
         return self.client.call(schema.STATUS)
 
-    def wait_for(self, wanted: Callable[[Status], bool]) -> Status:
-        """The first status that is as wanted; fails with the log if none comes."""
+    def wait_for(self, wanted: Callable[[Status], bool], *, after: Callable[[], object] | None = None) -> Status:
+        """The first status that is as wanted, of those that follow `after()`; fails with the log if none comes.
+
+        Whatever does not last has to be brought about by `after`: nobody could be sure to look in time otherwise.
+        """
         assert self._process is not None
         with giving_up_after(WAIT_S, self._process):
-            for event in self.client.events():
+            events = self.client.events()
+            if after is not None:
+                next(events)  # the present one: from here on nothing is missed
+                after()
+            for event in events:
                 if isinstance(event, Status) and wanted(event):
                     return event
         raise AssertionError(f"the daemon ended\n{self.log()}")

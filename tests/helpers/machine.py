@@ -78,6 +78,15 @@ class Machine:
         path = self.folder / "potluck" / "potluckd.log"
         return path.read_text() if path.exists() else "(no log)"
 
+    def end(self) -> None:
+        """Nothing runs there after it, or writes into `folder`."""
+        self.try_to_run("stop")
+        left = self.processes()
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(left)
+
     def processes(self) -> list[psutil.Process]:
         """Daemon, engine, p2pd: whatever still runs there."""
         found = []

@@ -174,7 +174,9 @@ class Installation:
 
     def set(self, settings: str) -> None:
         """Write the settings; a daemon that runs finds them by itself."""
-        self.places.settings_file.write_text(settings)
+        fresh = self.places.settings_file.with_suffix(".new")
+        fresh.write_text(settings)
+        fresh.replace(self.places.settings_file)  # it never reads a half
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`potluck ARGUMENTS` of the version in use."""

@@ -47,9 +47,7 @@ def a_machine(world: NatWorld, name: str) -> Iterator[Machine]:
         try:
             yield made
         finally:
-            made.try_to_run("stop")
-            for process in made.processes():
-                process.kill()
+            made.end()
 
 
 @contextlib.contextmanager

@@ -299,14 +299,14 @@ def test_an_edited_file_is_obeyed_without_a_restart_and_a_mistake_in_it_is_not()
         def is_off(status: schema.Status) -> bool:
             return any(item.name == "Full-screen windows" and item.state == "off" for item in status.probes)
 
-        daemon.settings_file.write_text("[yield]\nfull_screen = false\n")
+        daemon.write_settings("[yield]\nfull_screen = false\n")
         daemon.wait_for(is_off)
-        daemon.settings_file.write_text("[yield]\nfull_screen = 7\n")
+        daemon.write_settings("[yield]\nfull_screen = 7\n")
         told = daemon.wait_for(lambda status: bool(status.notices))
         assert "settings.toml line 2: yield.full_screen" in told.notices[0]
         assert is_off(told)
         assert "settings.toml line 2: yield.full_screen" in daemon.log()
-        daemon.settings_file.write_text("[yield]\nfull_screen = true\n")
+        daemon.write_settings("[yield]\nfull_screen = true\n")
         daemon.wait_for(lambda status: not status.notices and not is_off(status))
 
 

@@ -53,7 +53,7 @@ def test_metrics_are_counted_shown_and_scraped_once_a_port_is_set(daemon: Daemon
     assert engine.prefill_tokens == 7
     assert sum(engine.step_times) == engine.steps >= NUM_TOKENS
 
-    daemon.settings_file.write_text(f"{SETTINGS}[metrics]\nport = {_free_port()}\n")
+    daemon.write_settings(f"{SETTINGS}[metrics]\nport = {_free_port()}\n")
     daemon.client.call(schema.RELOAD)
     page = _page_of(daemon)
     with urllib.request.urlopen(page, timeout=60) as answer:

@@ -49,8 +49,10 @@ def tell(daemon: DaemonProcess, reason: Reason, lifetime_s: float = 120.0, **mor
 
 
 def test_a_game_that_an_agent_reports_gets_the_device_until_the_report_expires(serving: DaemonProcess) -> None:
-    tell(serving, Reason.GAME, lifetime_s=3, app="forza.exe")
-    status = serving.wait_state(State.YIELDED)
+    status = serving.wait_for(
+        lambda status: status.state is State.YIELDED,
+        after=lambda: tell(serving, Reason.GAME, lifetime_s=3, app="forza.exe"),
+    )
     assert (status.reason, status.app) == (Reason.GAME, "forza.exe")
     assert "Forza" in status.text
     assert "Forza has ended" in status.ends

@@ -47,9 +47,7 @@ def machine(name: str) -> Iterator[Machine]:
             ip("-n", made.name, "link", "set", "lo", "up")
             yield made
         finally:
-            made.try_to_run("stop")
-            for process in made.processes():
-                process.kill()
+            made.end()
             ip("netns", "delete", made.name)
 
 
