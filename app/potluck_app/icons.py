@@ -30,7 +30,6 @@ _NAMES = {
     State.ERROR: "error",
     State.UNKNOWN: "idle",
 }
-NAMES = ("serving", "idle", "paused", "yielded", "error")
 
 
 def name_of(state: State | None) -> str:

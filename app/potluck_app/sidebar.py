@@ -88,12 +88,6 @@ class Sidebar(QFrame):
             self._items.button(place).setChecked(known == key)
         self._items.setExclusive(True)
 
-    def focus_page(self) -> None:
-        """The keyboard to the item of the page that is open."""
-        item = self._items.checkedButton()
-        if item is not None:
-            item.setFocus()
-
     def _build_state(self) -> QHBoxLayout:
         row, texts = QHBoxLayout(), QVBoxLayout()
         texts.setSpacing(0)

@@ -11,7 +11,6 @@ import hmac
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.swarm import Swarm
 
-PROOF_BYTES = 32
 RECORD_PROOF_BYTES = 16  # each record carries one, and a reader of ten thousand servers pays for each byte
 
 

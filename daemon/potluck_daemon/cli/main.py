@@ -61,7 +61,6 @@ COMMANDS = {
 
 _GOES_ON = "POTLUCK_GOES_ON"  # in the environment of a command that was started again with another interpreter
 
-EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_NETWORK = 3

@@ -37,17 +37,6 @@ def opens_in_s(intervals: tuple[tuple[int, int], ...], now: datetime) -> float:
     return max(min(waits) * 60.0 - now.second - now.microsecond / 1e6, 0.0)
 
 
-def closes_in_s(intervals: tuple[tuple[int, int], ...], now: datetime) -> float | None:
-    """Seconds until the hours end; None if they never do, or if it is closed."""
-    minute = _minute_of_week(now)
-    if not intervals or not is_open(intervals, now):
-        return None
-    for ahead in range(1, WEEK_MIN + 1):
-        if not _contains(intervals, (minute + ahead) % WEEK_MIN):
-            return ahead * 60.0 - now.second - now.microsecond / 1e6
-    return None
-
-
 def _contains(intervals: tuple[tuple[int, int], ...], minute: int) -> bool:
     return any(start <= minute < end or start <= minute + WEEK_MIN < end for start, end in intervals)
 

@@ -14,7 +14,6 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 from potluck_daemon.codec import CodecError
 from potluck_daemon.supervisor.diagnosis import Exit
@@ -25,10 +24,6 @@ engine_log = logging.getLogger("engine")
 
 KEPT_LINES = 30
 MAX_LOG_LINE_BYTES = 4096
-
-
-class OnMessage(Protocol):
-    def __call__(self, message: Message) -> None: ...
 
 
 class EngineProcess:

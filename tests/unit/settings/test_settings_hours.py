@@ -4,7 +4,7 @@ import random
 from datetime import datetime, timedelta
 
 import pytest
-from potluck_daemon.settings.hours import closes_in_s, is_open, opens_in_s, parse_hours
+from potluck_daemon.settings.hours import is_open, opens_in_s, parse_hours
 from potluck_daemon.settings.schema import entries
 from potluck_daemon.settings.values import convert
 
@@ -42,7 +42,6 @@ def test_hours_mean_what_one_reads(line: str, when: datetime, expected: bool) ->
 def test_no_hours_mean_always() -> None:
     assert is_open((), MONDAY)
     assert opens_in_s((), MONDAY) == 0
-    assert closes_in_s((), MONDAY) is None
 
 
 @pytest.mark.parametrize(
@@ -60,7 +59,7 @@ def test_the_setting_refuses_what_is_no_time() -> None:
         convert(entry, "at night")
 
 
-def test_the_next_opening_and_closing_are_when_the_answer_changes() -> None:
+def test_the_next_opening_is_when_the_answer_changes() -> None:
     rng = random.Random(7)
     for _ in range(200):
         days = rng.choice(["mon", "tue-thu", "sat+sun", "fri-mon"])
@@ -68,9 +67,8 @@ def test_the_next_opening_and_closing_are_when_the_answer_changes() -> None:
         end = (start + length) % 1440
         hours = parse_hours([f"{days} {start // 60:02}:{start % 60:02}-{end // 60:02}:{end % 60:02}"])
         now = MONDAY + timedelta(seconds=rng.randrange(7 * 86400))
-        wait_s = closes_in_s(hours, now) if is_open(hours, now) else opens_in_s(hours, now)
-        assert wait_s is not None
-        before, after = now + timedelta(seconds=wait_s - 1), now + timedelta(seconds=wait_s)
+        wait_s = opens_in_s(hours, now)
+        assert is_open(hours, now + timedelta(seconds=wait_s))
+        assert (wait_s == 0) is is_open(hours, now)
         if wait_s >= 1:
-            assert is_open(hours, before) is is_open(hours, now)
-        assert is_open(hours, after) is not is_open(hours, now)
+            assert not is_open(hours, now + timedelta(seconds=wait_s - 1))
