@@ -120,6 +120,7 @@ class Daemon:
         try:
             for folder in (self.places.config, self.places.state):
                 remove_litter(folder, time.time())
+            self._settings.take_back()
             self._state_notice = self._memory.load()
             self._counts = TokenCounts(self._memory.state.tokens_day, self._memory.state.tokens)
             self._budget.use = self._memory.state.use

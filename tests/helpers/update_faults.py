@@ -22,6 +22,10 @@ OLD, NEW = "0.1.0", "0.2.0"
 _BETWEEN = "0.1.5"
 _FILE = f"potluck-{NEW}.run"
 _PROVED_S = 3.0  # longer than a version lives that crashes soon
+_NEWER_SETTINGS = (
+    ("potluck_daemon/settings/schema.py", "SETTINGS_VERSION: Final = 2", "SETTINGS_VERSION: Final = 3"),
+    ("potluck_daemon/settings/migrations.py", "{1: _one_name}", "{1: _one_name, 2: lambda _: None}"),
+)
 _START_S = 20.0  # that a new daemon is waited for; generous for this machine, short for one that hangs
 
 
@@ -39,6 +43,10 @@ class World:
 
     def good(self, version: str = NEW) -> Path:
         return self.made(f"good-{version}", lambda out: make_release(out, version, proved_s=_PROVED_S))
+
+    def of_newer_settings(self, version: str = NEW) -> Path:
+        """Good, and with another form of the settings file, which an older one does not understand."""
+        return self.made("form", lambda out: make_release(out, version, *_NEWER_SETTINGS, proved_s=_PROVED_S))
 
     def faulty(self, fault: tuple[str, str, str], name: str) -> Path:
         return self.made(name, lambda out: make_release(out, NEW, fault, proved_s=_PROVED_S))

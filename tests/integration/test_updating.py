@@ -9,6 +9,7 @@ import pytest
 from potluck_daemon.control import schema
 from potluck_daemon.control.methods import updates
 from potluck_daemon.control.methods.updates import UpdatesState
+from potluck_daemon.settings.store import load
 
 from tests.helpers.releases import Installation
 from tests.helpers.update_faults import NEW, OLD, SERVER_FAULTS, harm, installation_of_old, world_of
@@ -34,7 +35,7 @@ def test_what_the_publisher_did_not_sign_last_is_never_installed(old: tuple[Inst
 def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> None:
     with installation_of_old() as (installation, releases), world_of(installation, releases) as world:
         places = installation.places
-        world.offer(world.good())
+        world.offer(world.of_newer_settings())
         installation.client.call(schema.RELOAD)
         settings, identity = places.settings_file.read_bytes(), places.identity_file.read_bytes()
         port = installation.state()["port"]
@@ -54,5 +55,13 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> Non
         assert installation.state()["port"] == port
         after = installation.client.call(updates.STATE)
         assert (after.running, after.offered, after.progress, after.error) == (NEW, None, None, None)
-        assert installation.command("update", "--rollback").returncode == 0
+        assert installation.command("config", "set", "serve.enabled", "off").returncode == 0
+        assert "version = 3" in places.settings_file.read_text()
+        done = installation.command("update", "--rollback")
+        assert done.returncode == 0
+        assert "settings.toml was of a newer Potluck" in done.stdout
         assert (installation.running(), installation.in_use()) == (OLD, OLD)
+        went_back = load(places.settings_file)
+        assert went_back.is_valid
+        assert went_back.settings.updates.url == world.server.url
+        assert not went_back.settings.serve.enabled  # changed under the newer version

@@ -15,6 +15,8 @@ from pathlib import Path
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
+from potluck_daemon.control import schema
+from potluck_daemon.control.client import ControlClient
 from potluck_daemon.control.methods.setup import Problem
 from potluck_daemon.control.methods.updates import UpdateProgress
 from potluck_daemon.settings.places import Places, find_places
@@ -49,6 +51,7 @@ class Updated:
     offered: str | None
     is_newer: bool
     changes: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # of the daemon after a way back, such as which settings it obeys
 
 
 RESULT = Updated
@@ -80,6 +83,8 @@ def run(args: argparse.Namespace) -> int:
     if terminal is None:
         print_json(result)
     else:
+        for notice in result.notices:
+            terminal.line(notice)
         terminal.line(f"Potluck {result.running} is in use.")
     return 0
 
@@ -159,9 +164,12 @@ def _roll_back(versions: Versions | None, places: Places, told: Callable[[str, i
     was_running = successor.drain()
     old = versions.roll_back()
     versions.tidy()
+    notices: tuple[str, ...] = ()
     if was_running:
         successor.start(versions.root / "current")
-    return Updated(old, None, False)
+        with contextlib.suppress(PotluckError):  # the way back is done, whatever it has to say
+            notices = ControlClient(places.socket).call(schema.STATUS).notices
+    return Updated(old, None, False, notices=notices)
 
 
 def _successor(places: Places) -> LocalSuccessor:

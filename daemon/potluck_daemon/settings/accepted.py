@@ -13,7 +13,7 @@ from pathlib import Path
 
 from potluck_daemon.settings.files import write_atomically
 from potluck_daemon.settings.schema import Settings
-from potluck_daemon.settings.store import Loaded, load, parse
+from potluck_daemon.settings.store import Loaded, load, parse, take_back
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +26,14 @@ class AcceptedSettings:
         self._copy = copy
         self._environment = environment
         self._obeyed: Settings | None = None
+        self._taken_back = ""
+
+    def take_back(self) -> None:
+        """Once, before the first reading: after a way back from a newer Potluck its file is understood by this one."""
+        try:
+            self._taken_back = take_back(self._path)
+        except OSError as error:
+            log.warning("%s of a newer version cannot be taken back: %s", self._path, error.strerror)
 
     def read(self) -> Loaded:
         """Settings to obey, and what is wrong with the file. Never raises."""
@@ -33,7 +41,8 @@ class AcceptedSettings:
         if loaded.is_valid:
             self._keep(loaded.data)
             self._obeyed = loaded.settings
-            return loaded
+            notices = filter(None, (*loaded.notices, self._taken_back))
+            return replace(loaded, notices=tuple(notices))
         obeyed = self._obeyed or self._earlier()
         if obeyed is None:
             return replace(loaded, problems=(*loaded.problems, "the defaults hold where the file cannot be obeyed"))

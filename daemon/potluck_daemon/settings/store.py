@@ -2,7 +2,8 @@
 
 A mistake in it never keeps the daemon from starting and never costs the file: each one is named with its line, and who
 obeys the settings decides what to do about it (`accepted.py`). A file of an older version is migrated as it is read,
-one of a newer version is a mistake like any other. Changes keep comments and order.
+one of a newer version is a mistake like any other. Changes keep comments and order. The first change that brings a file
+to a newer version leaves it beside as it was, as `settings.toml.v1`: who goes back to an older Potluck has it again.
 """
 
 from __future__ import annotations
@@ -100,6 +101,32 @@ def change(path: Path, values: Mapping[str, object]) -> dict[str, Any]:
     return before
 
 
+def take_back(path: Path) -> str:
+    """Let a file that a newer Potluck migrated be the one again that this one knows, with what was changed since.
+
+    What the newer one wrote lies beside as a copy of its version. Returns what was done, as a sentence; empty: nothing.
+
+    Raises:
+        OSError: the file cannot be written; it is as it was.
+    """
+    if not path.exists():
+        return ""
+    with _alone(path.parent):
+        data = path.read_bytes()
+        table = _readable(data)
+        version, earlier = _version(table), _newest_known_copy(path)
+        if not isinstance(version, int) or version <= SETTINGS_VERSION or earlier is None:
+            return ""
+        merged, left = _merged(earlier.read_bytes(), table)
+        write(_copy_of(path, version), data)
+        write(path, merged)
+    lost = f"; not taken over: {', '.join(left)}" if left else ""
+    return (
+        f"{path.name} was of a newer Potluck, and is now as before that, with what was changed since and is known "
+        f"here{lost}; the newer one is kept as {_copy_of(path, version).name}"
+    )
+
+
 def write(path: Path, data: bytes) -> None:
     """Replace the file; it is as readable as its folder, for the service has to read what root writes.
 
@@ -147,8 +174,43 @@ def _document(path: Path) -> TOMLDocument:
     if not data:
         document.add("version", tomlkit.item(SETTINGS_VERSION))
     elif tables["version"] != document.get("version"):
+        write(_copy_of(path, _version(document)), data)
         migrate(document, _version(document), SETTINGS_VERSION)
     return document
+
+
+def _copy_of(path: Path, version: int) -> Path:
+    """Where the file lies as it was in that version."""
+    return path.with_name(f"{path.name}.v{version}")
+
+
+def _newest_known_copy(path: Path) -> Path | None:
+    copies = (_copy_of(path, version) for version in range(SETTINGS_VERSION, OLDEST - 1, -1))
+    return next((copy for copy in copies if copy.exists() and _readable(copy.read_bytes())), None)
+
+
+def _merged(earlier: bytes, newer: Mapping[str, Any]) -> tuple[bytes, list[str]]:
+    """The earlier file with the newer one's values, as far as they are known here; and which are not."""
+    import tomlkit
+
+    document = tomlkit.parse(earlier.decode())
+    before, known, left = _flatten(document.unwrap()), {entry.key: entry for entry in entries()}, []
+    for key, value in _flatten(newer).items():
+        if before.get(key) == value:
+            continue
+        try:
+            _put(document, known[key], convert(known[key], value))
+        except (KeyError, ValueError):
+            left.append(key)
+    return document.as_string().encode(), left
+
+
+def _readable(data: bytes) -> dict[str, Any]:
+    """The tables of any version; empty if it is no TOML."""
+    try:
+        return tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return {}
 
 
 def _table(data: bytes, name: str, problems: list[str]) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def switch(version: str, versions: Versions, successor: Successor, on_progress: 
             successor.start(versions.root / "current")
         versions.tidy()
         text = f"version {version} did not come up ({error}); {versions.current()} is in use again"
-        raise PotluckError(text, hint="potluck logs") from error
+        raise PotluckError(text, hint="see: potluck status, potluck logs") from error
     versions.end_trial()
 
 

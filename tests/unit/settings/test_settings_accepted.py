@@ -62,3 +62,15 @@ def test_a_quantization_that_does_not_exist_is_refused_where_it_is_set() -> None
     assert convert(entry, "int8") == "int8"
     with pytest.raises(ValueError, match="'int3' is none of none, int8, int4"):
         convert(entry, "int3")
+
+
+def test_after_a_way_back_the_daemon_obeys_what_it_knows_and_says_so(path: Path) -> None:
+    path.write_text("version = 99\n[serve]\nenabled = false\nnew = 1\n")
+    path.with_name("settings.toml.v2").write_text("version = 2\n[serve]\nthreads = 2\n")
+    file = accepted(path)
+    file.take_back()
+    for _ in range(2):  # also after other changes
+        loaded = file.read()
+        assert loaded.is_valid
+        assert (loaded.settings.serve.enabled, loaded.settings.serve.threads) == (False, 2)
+        assert "was of a newer Potluck" in loaded.notices[-1]

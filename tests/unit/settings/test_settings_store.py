@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from potluck_daemon.settings.schema import SETTINGS_VERSION, Settings, entries
-from potluck_daemon.settings.store import change, load
+from potluck_daemon.settings.store import change, load, take_back
 
 from potluck.errors import UsageError
 
@@ -266,3 +266,56 @@ def test_a_file_that_may_not_be_read_is_said(path: Path) -> None:
     path.write_text("[serve]\n")
     path.chmod(0)
     assert "cannot be read" in load(path, {}).problems[0]
+
+
+NEWER = """\
+version = 3
+[serve]
+label = "attic"  # version 3 calls it so
+num_blocks = 3
+enabled = false
+"""
+
+
+def test_the_first_change_of_a_newer_version_leaves_the_file_beside_as_it_was(path: Path) -> None:
+    path.write_text(OLD_FILE)
+    change(path, {"serve.num_blocks": "7"})
+    copy = path.with_name("settings.toml.v1")
+    assert copy.read_text() == OLD_FILE
+    change(path, {"serve.num_blocks": "8"})
+    assert copy.read_text() == OLD_FILE
+
+
+def test_who_goes_back_has_the_settings_of_before_with_what_was_changed_since(path: Path) -> None:
+    """A later Potluck renames serve.name; in it the user switched serving off."""
+    before = 'version = 2\n# mine\n[serve]\nname = "attic"\nnum_blocks = 3\n'
+    path.with_name("settings.toml.v2").write_text(before)
+    path.write_text(NEWER)
+    assert not load(path, {}).is_valid
+    said = take_back(path)
+    loaded = load(path, {})
+    assert loaded.is_valid
+    assert (loaded.settings.serve.name, loaded.settings.serve.num_blocks) == ("attic", 3)
+    assert loaded.settings.serve.enabled is False
+    assert "# mine" in path.read_text()
+    assert path.with_name("settings.toml.v3").read_text() == NEWER
+    assert "not taken over: serve.label" in said
+    assert "settings.toml.v3" in said
+    assert take_back(path) == ""
+
+
+def test_a_copy_that_is_damaged_is_no_copy(path: Path) -> None:
+    path.write_text(NEWER)
+    path.with_name("settings.toml.v2").write_text("[serve")
+    assert take_back(path) == ""
+    path.with_name("settings.toml.v1").write_text(OLD_FILE)
+    assert "settings.toml.v3" in take_back(path)
+    assert load(path, {}).settings.serve.name == "attic"
+
+
+@pytest.mark.parametrize("text", [OLD_FILE, "", "[serve", NEWER])
+def test_what_is_known_or_has_no_copy_is_left_as_it_is(path: Path, text: str) -> None:
+    path.write_text(text)
+    assert take_back(path) == ""
+    assert path.read_text() == text
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
