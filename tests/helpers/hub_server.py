@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tests.helpers.loopback_server import LoopbackHandler, LoopbackServer
 
 
 @dataclass
@@ -35,51 +33,27 @@ class Request:
     range: str | None
 
 
-class HubServer:
-    """`with HubServer({"owner/model": HubRepo(folder)}) as hub:` then HF_ENDPOINT=hub.url."""
+class HubServer(LoopbackServer):
+    """`with HubServer({"owner/model": HubRepo(folder)}) as hub:` then HF_ENDPOINT=hub.origin."""
 
     def __init__(self, repos: dict[str, HubRepo]) -> None:
+        super().__init__(_Handler)
         self.repos = repos
         self.requests: list[Request] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._server.hub = self  # type: ignore[attr-defined]
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def fetched(self) -> set[str]:
         """Files of which content was sent."""
         return {request.file for request in self.requests if request.method == "GET"}
 
-    def __enter__(self) -> HubServer:
-        self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler[HubServer]):
     protocol_version = "HTTP/1.1"
 
-    @property
-    def hub(self) -> HubServer:
-        return self.server.hub  # type: ignore[attr-defined, no-any-return]
-
-    def do_HEAD(self) -> None:
+    def do_HEAD(self) -> None:  # noqa: N802 (its name there)
         self._answer()
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 (its name there)
         self._answer()
-
-    def log_message(self, *args: Any) -> None:
-        pass
 
     def _answer(self) -> None:
         parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
@@ -91,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(404, "EntryNotFound", "no such page")
 
     def _describe(self, name: str, revision: str) -> None:
-        repo = self.hub.repos.get(name)
+        repo = self.owner.repos.get(name)
         if repo is None:
             self._refuse(401, "RepoNotFound", "Repository not found")
         elif revision not in ("main", repo.commit):
@@ -102,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, body, {"Content-Type": "application/json"})
 
     def _send_file(self, name: str, revision: str, file: str) -> None:
-        repo = self.hub.repos.get(name)
+        repo = self.owner.repos.get(name)
         if repo is None:
             return self._refuse(401, "RepoNotFound", "Repository not found")
         if repo.token is not None and self.headers.get("Authorization") != f"Bearer {repo.token}":
@@ -111,14 +85,13 @@ class _Handler(BaseHTTPRequestHandler):
         if not path.is_file():
             return self._refuse(404, "EntryNotFound", "Entry not found", {"X-Repo-Commit": repo.commit})
         content = path.read_bytes()
-        wanted = self.headers.get("Range")
-        self.hub.requests.append(Request(self.command, file, wanted))
+        self.owner.requests.append(Request(self.command, file, self.headers.get("Range")))
         headers = {
             "X-Repo-Commit": repo.commit,
             "ETag": f'"{hashlib.sha1(content).hexdigest()}"',
             "Accept-Ranges": "bytes",
         }
-        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
+        start = self.start or 0
         if start:
             headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
         limit = repo.break_after.get(file) if self.command == "GET" else None

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+
+from tests.helpers.loopback_server import LoopbackHandler, LoopbackServer
 
 
 def make_wheel(folder: Path, name: str, *, version: str = "1.0", filling: bytes = b"", paths: str = "") -> Path:
@@ -48,46 +46,33 @@ def lock(path: Path, *wheels: Path) -> Path:
     return path
 
 
-class WheelServer:
+class WheelServer(LoopbackServer):
     """Serves the files of a folder while the context lasts."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__(_Handler)
         self.folder = folder
         self.cut_after: int | None = None
         self.cuts_left = 0  # answers that are still to be cut
         self.is_damaged = False
         self.ranges: list[str | None] = []  # of each GET
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._server.wheels = self  # type: ignore[attr-defined]
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     def url(self, wheel: Path) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/{wheel.name}"
-
-    def __enter__(self) -> WheelServer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        return f"{self.origin}/{wheel.name}"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_HEAD(self) -> None:
+class _Handler(LoopbackHandler[WheelServer]):
+    def do_HEAD(self) -> None:  # noqa: N802 (its name there)
         self._head(200, self._content())
 
-    def do_GET(self) -> None:
-        wheels: WheelServer = self.server.wheels  # type: ignore[attr-defined]
-        content, wanted = self._content(), self.headers.get("Range")
-        wheels.ranges.append(wanted)
-        start = int(wanted.removeprefix("bytes=").partition("-")[0]) if wanted else 0
+    def do_GET(self) -> None:  # noqa: N802 (its name there)
+        wheels, content, start = self.owner, self._content(), self.start or 0
+        wheels.ranges.append(self.headers.get("Range"))
         if start >= len(content):
             self.send_error(416)
             return
         rest = content[start:]
-        self._head(206 if wanted else 200, rest)
+        self._head(200 if self.start is None else 206, rest)
         if wheels.cuts_left > 0 and wheels.cut_after is not None:
             wheels.cuts_left -= 1
             rest = rest[: wheels.cut_after]
@@ -95,14 +80,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(rest)
 
     def _content(self) -> bytes:
-        wheels: WheelServer = self.server.wheels  # type: ignore[attr-defined]
-        content = (wheels.folder / self.path.rpartition("/")[2]).read_bytes()  # a proxy is asked for whole addresses
-        return b"X" + content[1:] if wheels.is_damaged else content
+        content = (
+            self.owner.folder / self.path.rpartition("/")[2]
+        ).read_bytes()  # a proxy is asked for whole addresses
+        return b"X" + content[1:] if self.owner.is_damaged else content
 
     def _head(self, status: int, content: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        pass

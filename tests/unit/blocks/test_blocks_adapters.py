@@ -329,7 +329,7 @@ def test_an_adapter_comes_from_the_hub_by_its_name(
     (folder / "README.md").write_text("not fetched")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     with HubServer({"someone/poet": HubRepo(folder)}) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        monkeypatch.setenv("HF_ENDPOINT", hub.origin)
         file = open_adapter("someone/poet", num_blocks=NUM_BLOCKS)
         assert hub.fetched() == {"adapter_config.json", "adapter_model.safetensors"}
         with pytest.raises(CheckpointError, match="no model someone/else"):

@@ -35,7 +35,7 @@ def hub(repo: HubRepo, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
     for variable in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
         monkeypatch.delenv(variable, raising=False)
     with HubServer({NAME: repo}) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        monkeypatch.setenv("HF_ENDPOINT", server.origin)
         yield server
 
 
@@ -93,7 +93,7 @@ def test_a_download_that_died_goes_on_where_it_broke_off(hub: HubServer, repo: H
     (shard, *_) = sorted(shards_of(repo.folder, "layers.0."))
     repo.break_after[shard] = 20_000
     arguments = [sys.executable, "-c", _KILLED_DOWNLOAD, NAME, str(tmp_path), shard]
-    assert subprocess.run(arguments, env={**os.environ, "HF_ENDPOINT": hub.url}, check=False).returncode == 9
+    assert subprocess.run(arguments, env={**os.environ, "HF_ENDPOINT": hub.origin}, check=False).returncode == 9
     repo.break_after.clear()
     hub.requests.clear()
     checkpoint = open_checkpoint(NAME, cache_dir=tmp_path)
