@@ -61,7 +61,7 @@ def test_it_is_started_again_while_the_one_before_holds_the_lock(folder: Path) -
 
 
 def test_one_that_never_answers_is_given_up_and_killed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(succession, "START_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(succession, "START_TIMEOUT_S", 2.0)  # in which a shell surely notes its number
     program(folder, f"echo $$ >{folder}/pid; exec sleep 600")
     successor = LocalSuccessor(folder / "socket", None)
     with pytest.raises(PotluckError, match="does not answer"):
