@@ -4,6 +4,7 @@ write it.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
@@ -38,16 +39,19 @@ _PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that say wh
 def write_bundle(path: Path, scene: Scene, person: Person, *, replaces: bool) -> Bundle:
     """A file that only this user can read. Raises PotluckError; a file that is there is replaced only if told to."""
     parts = dict(contents(scene, person))
+    packed = io.BytesIO()  # it is packed here, because the place may be a device or a pipe, where nobody can seek
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, text in parts.items():
+            bundle.writestr(name, text)
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
-        with os.fdopen(handle, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
-            for name, text in parts.items():
-                bundle.writestr(name, text)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(packed.getbuffer())
     except FileExistsError:
         raise PotluckError(f"there is a file {path} already", hint="choose another name") from None
     except OSError as error:
         raise PotluckError(f"cannot write {path}: {error.strerror}", hint="choose another place") from error
-    return Bundle(str(path), path.stat().st_size, tuple(parts))
+    return Bundle(str(path), packed.tell(), tuple(parts))
 
 
 def contents(scene: Scene, person: Person) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +74,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def bundle(path: Path) -> dict[str, str]:
     with zipfile.ZipFile(path) as file:
         return {name: file.read(name).decode() for name in file.namelist()}
+
+
+def test_it_can_be_written_where_nobody_can_seek(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    user_places().log_file.write_text("".join(f"{random.Random(n).random()}\n" for n in range(2000)))  # hard to pack
+    assert main(["diag", "--output", "/dev/null", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bytes"] > 10_000
 
 
 def test_it_holds_what_helps(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
