@@ -8,6 +8,7 @@ import pwd
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from potluck.errors import UsageError
@@ -39,6 +40,16 @@ EXAMPLES = """\
 _BY = "`potluck setup`"
 _TELL_EVERY_S = 1.0  # where nothing can be drawn over
 RESULT = SetupState
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The options that say what is made; without them: as it fits."""
+
+    variant: str = ""
+    folder: Path | None = None
+    wheels: Path | None = None
+    index: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,9 +84,8 @@ def run(args: argparse.Namespace) -> int:
     if args.rollback:
         roll_back(Store(places.engines.resolve()), _BY, on_progress)
     else:
-        index = args.index or load(places.settings_file).settings.setup.index
-        plan = make_plan(places.engines, look(), args.variant, args.folder, wheels=args.wheels, index=index, by=_BY)
-        _make(plan, terminal, quiet=args.json)
+        asked = _Asked(args.variant, args.folder, args.wheels, args.index)
+        _make(places, asked, terminal, quiet=args.json)
     return _report(args, places, terminal)
 
 
@@ -94,8 +104,7 @@ def make_engine(*, quiet: bool) -> None:
         if done.returncode != 0:
             raise SystemExit(done.returncode)  # it said why
         return
-    index = load(places.settings_file).settings.setup.index
-    _make(make_plan(places.engines, look(), "", None, index=index, by=_BY), Terminal(sys.stdout), quiet=quiet)
+    _make(places, _Asked(), Terminal(sys.stdout), quiet=quiet)
 
 
 def _owner(places: Places) -> pwd.struct_passwd | None:
@@ -113,7 +122,9 @@ def _become(owner: pwd.struct_passwd) -> None:
     os.environ["HOME"] = owner.pw_dir
 
 
-def _make(plan: Plan, terminal: Terminal, *, quiet: bool) -> None:
+def _make(places: Places, asked: _Asked, terminal: Terminal, *, quiet: bool) -> None:
+    index = asked.index or load(places.settings_file).settings.setup.index
+    plan = make_plan(places.engines, look(), asked.variant, asked.folder, wheels=asked.wheels, index=index, by=_BY)
     if not quiet:
         _announce(plan, terminal)
     set_up(plan, _silent if quiet else Bar(terminal))

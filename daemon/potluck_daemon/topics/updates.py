@@ -24,6 +24,7 @@ from potluck_daemon.control.methods import updates
 from potluck_daemon.control.methods.setup import Problem
 from potluck_daemon.control.methods.updates import Offered, UpdateProgress, UpdatesState
 from potluck_daemon.control.server import Handler
+from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.topics.topic import Topic
 from potluck_daemon.updates.manifest import is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile
@@ -48,6 +49,8 @@ class UpdatesTopic(Topic):
         self._versions = own_versions()
         self._running = version("potluck")
         self._jitter_s = random.uniform(0, _JITTER_S)
+        self._notes: Notes | None = None  # as of the last tick
+        self._settings: UpdateSettings | None = None
         self._shown: UpdatesState | None = None
         self._showing: asyncio.Task[None] | None = None  # what others write, while they do
         self._checking: asyncio.Task[None] | None = None
@@ -58,12 +61,14 @@ class UpdatesTopic(Topic):
     def tick(self, now: float) -> None:
         settings = self._daemon.loaded.settings.updates
         notes = self._file.read()
+        if not (notes is self._notes and settings is self._settings):  # whoever begins something writes that down
+            self._notes, self._settings = notes, settings
+            if self._file.is_locked():
+                self._show_while_locked()
+            self._show(notes)
         is_allowed = settings.check and settings.names_publisher
         if is_allowed and is_due(now, notes.asked_at, self._daemon.started_at, self._jitter_s):
             self._begin_check()
-        if self._file.is_locked():
-            self._show_while_locked()
-        self._show(notes)
 
     @property
     def notice(self) -> str | None:

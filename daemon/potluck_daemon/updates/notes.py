@@ -42,10 +42,14 @@ class NotesFile:
     def __init__(self, places: Places) -> None:
         self._path = places.state / "updates.json"
         self._lock = places.state / "updates.lock"
+        self._known: tuple[object, Notes] = (None, Notes())  # as of that stamp
 
     def read(self) -> Notes:
-        """A file that is not there, or not understood, counts as empty."""
-        return self._understood() or Notes()
+        """A file that is not there, or not understood, counts as empty; the same object while the file is the same."""
+        stamp = self._stamp()
+        if stamp != self._known[0]:
+            self._known = stamp, self._understood() or Notes()
+        return self._known[1]
 
     def write(self, notes: Notes) -> None:
         """By who holds the lock. Raises PotluckError."""
@@ -80,6 +84,14 @@ class NotesFile:
         finally:
             os.close(handle)
         return False
+
+    def _stamp(self) -> object:
+        """Another one for each content, because the file is always replaced."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def _understood(self) -> Notes | None:
         try:

@@ -197,6 +197,29 @@ async def test_progress_is_shown_while_somebody_works_and_an_end_without_a_word_
     assert (await ask(updates.STATE)).error == Problem("the disk is full", "make room")
 
 
+async def test_a_daemon_at_rest_only_looks_whether_the_notes_or_the_settings_are_others(
+    places: Places, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[NotesFile] = []
+    real = NotesFile.is_locked
+    monkeypatch.setattr(NotesFile, "is_locked", lambda file: (looks.append(file), real(file))[1])
+    looked = UpdatesTopic(daemon)
+    looked.tick(daemon.started_at)
+    looks.clear()
+    looked.tick(daemon.started_at)
+    assert looks == []
+    with file.lock():
+        file.write(Notes(SEEN))
+    looked.tick(daemon.started_at)
+    assert looks
+    assert looked.notice is None  # nobody named that publisher
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    looked.tick(daemon.started_at)
+    assert looked.notice is not None
+    await looked.close()
+
+
 async def test_an_update_that_runs_already_is_not_started_again(
     tmp_path: Path, places: Places, file: NotesFile, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,20 @@ def test_what_was_written_is_read(file: NotesFile) -> None:
     with file.lock():
         file.write(NOTES)
     assert file.read() == NOTES
+
+
+def test_a_file_that_did_not_change_is_not_read_again(file: NotesFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    with file.lock():
+        file.write(NOTES)
+    read: list[Path] = []
+    real = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: (read.append(path), real(path))[1])
+    assert file.read() is file.read()
+    assert len(read) == 1
+    changed = replace(NOTES, asked_at=2.5)
+    file.write(changed)
+    assert file.read() == changed
+    assert len(read) == 2
 
 
 def test_one_process_at_a_time_and_the_daemon_sees_it(file: NotesFile) -> None:
