@@ -18,6 +18,7 @@ from typing import Any
 
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.codec import dumps
+from potluck_daemon.connections import Connections
 from potluck_daemon.control import http, rpc, schema
 from potluck_daemon.control.events import Broadcast, Subscription
 from potluck_daemon.control.peers import AccessRule, peer_of
@@ -50,7 +51,7 @@ class ControlServer:
         self._handlers = handlers
         self._broadcast = broadcast
         self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections = Connections(self._connection, "control connection", log)
         self._num_streams = 0
 
     async def start(self) -> None:
@@ -68,7 +69,7 @@ class ControlServer:
         before = os.umask(0o117 if shared else 0o177)  # the file must never exist with wider rights
         try:
             self._server = await asyncio.start_unix_server(
-                self._accept, path=self._path, limit=http.MAX_HEAD_BYTES, backlog=MAX_CONNECTIONS
+                self._connections.accept, path=self._path, limit=http.MAX_HEAD_BYTES, backlog=MAX_CONNECTIONS
             )
         finally:
             os.umask(before)
@@ -80,25 +81,7 @@ class ControlServer:
         self._server.close()
         self._server = None
         self._path.unlink(missing_ok=True)
-        for task in self._connections:
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        try:
-            await self._connection(reader, writer)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-            log.debug("control connection ended: %r", error)
-        except asyncio.CancelledError:
-            pass  # close() ends connections this way; nobody awaits this task otherwise
-        except Exception:
-            log.exception("control connection failed")
-        finally:
-            self._connections.discard(task)
-            writer.transport.abort()
+        await self._connections.close()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -11,6 +11,7 @@ import ipaddress
 import logging
 from collections.abc import Callable, Iterable
 
+from potluck_daemon.connections import Connections
 from potluck_daemon.metrics.exposition import CONTENT_TYPE, Family, render
 from potluck_daemon.settings.schema import MetricsSettings
 
@@ -35,7 +36,7 @@ class MetricsPage:
         self._families = families
         self._settings = MetricsSettings()
         self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections = Connections(self._connection, "a request for metrics", log)
         self._lock = asyncio.Lock()
         self.problem: str | None = None
 
@@ -67,7 +68,7 @@ class MetricsPage:
     async def _start(self, settings: MetricsSettings) -> None:
         try:
             self._server = await asyncio.start_server(
-                self._accept, settings.address, settings.port, limit=MAX_HEAD_BYTES
+                self._connections.accept, settings.address, settings.port, limit=MAX_HEAD_BYTES
             )
         except OSError as error:
             self.problem = f"metrics.port {settings.port} cannot be listened on: {error.strerror}"
@@ -79,32 +80,17 @@ class MetricsPage:
             return
         self._server.close()
         self._server = None
-        for task in self._connections:
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await self._connections.close()
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                if len(self._connections) > MAX_CONNECTIONS:
-                    writer.write(_BUSY)
-                else:
-                    writer.write(self._answer(await reader.readuntil(b"\r\n\r\n")))
-                await writer.drain()
-                writer.write_eof()
-                await reader.read()  # let the other side close first, or the answer may be lost
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-            log.debug("a request for metrics ended: %r", error)
-        except asyncio.CancelledError:
-            pass  # `_stop` ends connections this way; nobody awaits this task otherwise
-        except Exception:
-            log.exception("a request for metrics failed")
-        finally:
-            self._connections.discard(task)
-            writer.transport.abort()
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(TIMEOUT_S):
+            if len(self._connections) > MAX_CONNECTIONS:
+                writer.write(_BUSY)
+            else:
+                writer.write(self._answer(await reader.readuntil(b"\r\n\r\n")))
+            await writer.drain()
+            writer.write_eof()
+            await reader.read()  # let the other side close first, or the answer may be lost
 
     def _answer(self, head: bytes) -> bytes:
         status, is_head = judge(head, any_host=not is_loopback(self._settings.address))
