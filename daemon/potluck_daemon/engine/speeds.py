@@ -51,7 +51,8 @@ def measure(name: str) -> Device:
         compute = 2 * rows**3 / _best_s(name, _multiplying(name, rows, getattr(torch, dtype))) / 1e12
     except RuntimeError as error:  # an old GPU without kernels in this build, or one that others have filled
         return Device(name, title, total, free, problem=str(error).splitlines()[0][:300])
-    return Device(name, title, total, free, memory_gb_s=round(memory, 1), compute_tflops=round(compute, 2), dtype=dtype)
+    reads, computes = (float(f"{speed:.3g}") for speed in (memory, compute))  # never 0: it is known, however slow
+    return Device(name, title, total, free, memory_gb_s=reads, compute_tflops=computes, dtype=dtype)
 
 
 def _describe(name: str) -> tuple[str, int, int]:
