@@ -45,7 +45,7 @@ def shape(name: str, action: str | None = None) -> type:
         f"join {INVITE}",
         f"swarm join {INVITE}",
         "swarm list",
-        "swarm leave friends",
+        f"join {INVITE} && swarm leave friends",
         "offload 5m",
         "programs list",
         "programs never mpv",
@@ -61,7 +61,9 @@ def shape(name: str, action: str | None = None) -> type:
     ],
 )
 def test_the_output_has_the_promised_fields(daemon: DaemonProcess, line: str) -> None:
-    words = line.split()
+    *before, words = (command.split() for command in line.split(" && "))
+    for others in before:
+        assert daemon.command(*others).returncode == 0
     done = daemon.command(*words, "--json")
     assert done.returncode in (0, 1 if words[0] == "doctor" else 0), done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

@@ -31,11 +31,16 @@ def _coverage(status: schema.Status) -> tuple[int, ...]:
     return status.swarm.coverage if status.swarm is not None and status.swarm.coverage else (0,)
 
 
-def test_chat_answers_and_is_counted(daemon: DaemonProcess) -> None:
-    before, counted = daemon.client.call(contribution.NOW).total, daemon.status().tokens_today
+def chat(daemon: DaemonProcess) -> str:
+    """What the command says about its chat."""
     done = daemon.command("chat", "--json", "--max-tokens", "8", PROMPT)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["message"] == PROMPT
+    return done.stdout
+
+
+def test_chat_answers_and_is_counted(daemon: DaemonProcess) -> None:
+    before, counted = daemon.client.call(contribution.NOW).total, daemon.status().tokens_today
+    assert json.loads(chat(daemon))["message"] == PROMPT
     status = daemon.client.call(gateway.STATUS)
     assert (status.state, status.model) == (GatewayState.READY, "demo-model")
     assert "".join(ask(status, [Message("user", PROMPT)], max_tokens=4)) is not None
@@ -56,6 +61,7 @@ def test_a_demo_is_started_once_however_often_it_is_asked_for(daemon: DaemonProc
 
 
 def test_nothing_of_it_is_in_the_log(daemon: DaemonProcess) -> None:
+    chat(daemon)
     status = daemon.client.call(gateway.STATUS)
     log = daemon.log()
     assert PROMPT not in log
@@ -84,13 +90,19 @@ def test_a_setting_is_live_and_memory_is_freed_at_once(daemon: DaemonProcess) ->
         item.text for item in daemon.client.call(schema.HISTORY, schema.HistoryParams(words="memory")).transitions
     ]
     assert reasons[-1] == "Memory freed by you"
+    daemon.client.call(schema.RESUME)
+    daemon.wait_state(State.SERVING)
 
 
 def test_the_gateway_ends_with_the_daemon(daemon: DaemonProcess) -> None:
+    counted = daemon.status().tokens_today
+    chat(daemon)
+    daemon.wait_for(lambda now: now.tokens_today > counted)
+    told = daemon.client.call(contribution.NOW).total
     daemon.client.call(swarms.LEAVE, swarms.LeaveParams("home"))
     assert daemon.client.call(swarms.LIST).swarms == ()
     assert daemon.client.call(gateway.STATUS).state is GatewayState.READY
     daemon.kill()
     assert daemon.wait_all_gone() == []
     daemon.start()
-    assert daemon.client.call(contribution.NOW).total.tokens > 0
+    assert daemon.client.call(contribution.NOW).total.tokens >= told.tokens > 0

@@ -124,7 +124,10 @@ def test_killing_the_daemon_in_the_middle_loses_nothing_that_was_countersigned(
     assert daemon.client.call(earnings.SUMMARY).total.tokens == after.tokens + again.tokens
 
 
-def test_the_commands_show_export_and_back_up_what_the_daemon_keeps(daemon: DaemonProcess, tmp_path: Path) -> None:
+def test_the_commands_show_export_and_back_up_what_the_daemon_keeps(
+    daemon: DaemonProcess, swarm: LocalSwarm, tmp_path: Path
+) -> None:
+    generate(swarm, 20)
     total = daemon.client.call(earnings.SUMMARY).total
     assert "Balance" in daemon.command("earnings").stdout
     (model,) = json.loads(daemon.command("earnings", "--by", "model", "--json").stdout)["groups"]

@@ -36,6 +36,15 @@ def before(machine: Debian) -> frozenset[str]:
     return installing.snapshot(machine)
 
 
+@pytest.fixture
+def served(machine: Debian, before: frozenset[str], headless: Path) -> Debian:
+    """A version is installed there and serves, with a setting of its owner's; also if no test ran before."""
+    if machine.run("potluck", "status").returncode != 0:
+        installing.walk(machine, installing.by_package(headless, user=None))
+    machine.output("potluck", "config", "set", "yield.reserve_mb", "512")
+    return machine
+
+
 def show(machine: Debian, name: str) -> str:
     return machine.output("systemctl", "show", "potluckd", "-p", name, "--value")
 
@@ -67,15 +76,15 @@ def test_after_joining_the_service_serves_as_its_own_user(machine: Debian, headl
     assert "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in answer
 
 
-def test_its_sandbox_is_tight(machine: Debian) -> None:
-    said = machine.output("systemd-analyze", "security", "potluckd", "--no-pager")
+def test_its_sandbox_is_tight(served: Debian) -> None:
+    said = served.output("systemd-analyze", "security", "potluckd", "--no-pager")
     found = re.search(r"Overall exposure level .*: ([\d.]+)", said)
     assert found is not None
     assert float(found[1]) <= MAX_EXPOSURE
 
 
-def test_an_upgrade_drains_the_old_version_and_keeps_everything(machine: Debian, newer_headless: Path) -> None:
-    machine.output("potluck", "config", "set", "yield.reserve_mb", "512")
+def test_an_upgrade_drains_the_old_version_and_keeps_everything(served: Debian, newer_headless: Path) -> None:
+    machine = served
     old, main, kept = status(machine), show(machine, "MainPID"), sums(machine, *KEPT[:1], *KEPT[2:])
     installing.install(machine, installing.placed(newer_headless))
     new = status(machine)
@@ -89,7 +98,11 @@ def test_an_upgrade_drains_the_old_version_and_keeps_everything(machine: Debian,
     assert machine.run("systemctl", "is-enabled", "potluckd").stdout.strip() == "disabled"
 
 
-def test_an_older_version_is_refused_and_nothing_is_disturbed(machine: Debian, headless: Path) -> None:
+def test_an_older_version_is_refused_and_nothing_is_disturbed(
+    served: Debian, headless: Path, newer_headless: Path
+) -> None:
+    machine = served
+    installing.install(machine, installing.placed(newer_headless))
     main = show(machine, "MainPID")
     done = machine.run("apt-get", "install", "-y", "-qq", installing.placed(headless))
     assert done.returncode != 0
@@ -97,7 +110,8 @@ def test_an_older_version_is_refused_and_nothing_is_disturbed(machine: Debian, h
     assert show(machine, "MainPID") == main
 
 
-def test_removed_it_stops_and_keeps_what_is_its_owners(machine: Debian) -> None:
+def test_removed_it_stops_and_keeps_what_is_its_owners(served: Debian) -> None:
+    machine = served
     machine.output("systemctl", "enable", "--quiet", "potluckd")
     machine.output("apt-get", "remove", "-y", "-qq", "potluck-headless")
     assert machine.run("pgrep", "-u", "potluck").stdout == ""

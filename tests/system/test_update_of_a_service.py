@@ -6,6 +6,7 @@ systemd ends with a service whatever the service started, so this shows that the
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,11 +53,12 @@ class Web:
 
 
 @pytest.fixture(scope="module")
-def web(packages: Path, run_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Web:
+def web(packages: Path, run_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     made = Web(packages, tmp_path_factory.mktemp("keys"))
     retitled(run_file, GOOD, made.folder)
     retitled(run_file, BAD, made.folder, CRASHES)
-    return made
+    yield made
+    shutil.rmtree(made.folder)  # the other packages stay
 
 
 @pytest.fixture
