@@ -7,6 +7,7 @@ end of a pipe then removes the folder.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -33,7 +34,7 @@ from potluck_daemon.resources import num_blocks_of
 
 _ONLINE_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 15.0
-_KILL_TIMEOUT_S = 5.0
+_KILL_TIMEOUT_S = 30.0
 _PLACES = ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 _CLEANER = 'trap "" INT TERM HUP; read -r _; rm -rf -- "$1"'
 
@@ -288,5 +289,6 @@ def _wait_gone(processes: list[psutil.Process]) -> None:
     """Children of killed engines end by themselves, a moment later."""
     _, alive = psutil.wait_procs(processes, timeout=_KILL_TIMEOUT_S)
     for process in alive:
-        process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
     psutil.wait_procs(alive, timeout=_KILL_TIMEOUT_S)
