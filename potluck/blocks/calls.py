@@ -3,14 +3,15 @@
 The family's own loop makes it: run with its layers held still (they only note what they are handed and pass the hidden
 state on), it makes positions, rotary tables and whatever else the family needs. That costs a good part of a millisecond
 a step, so for the usual families the same arguments are made directly: constants, the cache, the positions and the
-tables of these positions. Both ways are tried out while a span is loaded (see `potluck.blocks.trial`).
+tables of these positions, of which a CPU keeps those it has made. Both ways are tried out while a span is loaded (see
+`potluck.blocks.trial`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -24,6 +25,9 @@ Watch = Callable[[Tensor, Tensor | None, Any], list[Call]]
 Tables = Callable[[Tensor, Tensor], Any]
 """Rotary tables from (hidden, positions)."""
 
+_KEPT_POSITIONS: Final = 2**14  # 16 MiB for heads of 128 in float32; beyond, tables are made anew at each step
+_LEAST_KEPT_POSITIONS: Final = 512
+
 
 @dataclass(frozen=True, slots=True)
 class _Made:
@@ -34,21 +38,56 @@ class _Made:
     table: int | None = None
 
 
+class KeptTables:
+    """Rotary tables of the first positions, kept on a CPU: looking rows up is a fraction of the work of making them.
+
+    For tables in which a token's row follows from its own position; others do not pass the trial.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._kept: Any = None  # what `tables` makes of positions from 0 on
+        self._num_kept = 0
+
+    def __call__(self, hidden: Tensor, positions: Tensor) -> Any:
+        if hidden.device.type != "cpu":  # the host would wait for the device, which may not be done in a CUDA graph
+            return self._tables(hidden, positions)
+        end = int(positions.max()) + 1
+        if end > _KEPT_POSITIONS:
+            return self._tables(hidden, positions)
+        if end > self._num_kept:
+            self._num_kept = max(1 << (end - 1).bit_length(), _LEAST_KEPT_POSITIONS)
+            self._kept = self._tables(hidden, torch.arange(self._num_kept)[None])
+        return _rows_of(self._kept, positions[0])
+
+
+def _rows_of(tables: Any, rows: Tensor) -> Any:
+    """Shapes: tables [1, positions, dim], one or several; rows int64 [tokens]."""
+    if isinstance(tables, Tensor):
+        return tables.index_select(1, rows)
+    return tuple(table.index_select(1, rows) for table in tables)
+
+
 class LayerCalls:
-    """Makes the arguments of all layers; directly if it was given templates."""
+    """Makes the arguments of all layers; directly if it was given templates.
+
+    Args:
+        templates: one a layer. Layers of one template are handed the same objects.
+    """
 
     def __init__(self, watch: Watch, templates: list[Call] | None, tables: list[Tables]) -> None:
         self._watch = watch
-        self._templates = templates
         self._tables = tables
-
-    @property
-    def is_direct(self) -> bool:
-        return self._templates is not None
+        self.is_direct = templates is not None
+        self._templates: list[Call] = []  # each one once
+        for template in templates or ():
+            if template not in self._templates:
+                self._templates.append(template)
+        self._kinds = [self._templates.index(template) for template in templates or ()]
 
     def make(self, hidden: Tensor, positions: Tensor, cache: Any) -> list[Call]:
         """Shapes: hidden [1, tokens, hidden_size], whose values do not count; positions [1, tokens]."""
-        if self._templates is None:
+        if not self.is_direct:
             return self._watch(hidden, positions, cache)
         made = [tables(hidden, positions) for tables in self._tables]
 
@@ -59,10 +98,11 @@ class LayerCalls:
                 return made[value.table]
             return cache if value.is_cache else positions
 
-        return [
+        calls = [
             (tuple(fill(value) for value in args), {key: fill(value) for key, value in kwargs.items()})
             for args, kwargs in self._templates
         ]
+        return [calls[kind] for kind in self._kinds]
 
 
 def learn_calls(decoder: Any, watch: Watch, hidden: Tensor, positions: Tensor, cache: Any) -> LayerCalls:
@@ -96,7 +136,18 @@ def learn_calls(decoder: Any, watch: Watch, hidden: Tensor, positions: Tensor, c
         ]
     except LookupError:
         return LayerCalls(watch, None, [])
-    return LayerCalls(watch, templates, used)
+    return LayerCalls(watch, templates, [_kept_if_by_position(table, hidden) for table in used])
+
+
+def _kept_if_by_position(tables: Tables, hidden: Tensor) -> Tables:
+    """`tables` kept, if they are tensors with a row for each position and rows looked up are those made alone."""
+    made = tables(hidden, torch.arange(hidden.shape[1], device=hidden.device)[None])
+    found = made if isinstance(made, tuple | list) else (made,)
+    kept = KeptTables(tables)
+    if not all(isinstance(table, Tensor) and table.dim() == 3 and table.shape[0] == 1 for table in found):
+        return tables
+    position = torch.tensor([[hidden.shape[1] - 1]], device=hidden.device)
+    return kept if same(kept(hidden[:, :1], position), tables(hidden[:, :1], position)) else tables
 
 
 def same(one: Any, other: Any) -> bool:
