@@ -138,7 +138,7 @@ class ChatPage(Page):
         self._turn += 1
         self._answer, self._is_busy = None, False
         self._remove(self._bubbles.pop())
-        self._problem.say(words.sentence(problem), self.tr("Ask again"))
+        self._problem.say(words.sentence(translated(problem)), self.tr("Ask again"))
         self._show_state()
         self._scroll_down()
 

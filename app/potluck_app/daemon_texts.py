@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 
+from potluck_app.daemon_failures import FAILURES
 from potluck_app.language import QT_TRANSLATE_NOOP, tr
 
 _STATES = (
@@ -182,5 +183,5 @@ def translated(said: str) -> str:
 
 @functools.cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    templates = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE, *_AGREEMENT)
+    templates = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE, *FAILURES, *_AGREEMENT)
     return tuple((re.compile(_PLACE.sub(r"(?P<\1>.+)", re.escape(text))), text) for text in templates)

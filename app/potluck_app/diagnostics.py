@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QPlainTextEdit, 
 from potluck_app import system_info, theme, words
 from potluck_app.button import Button
 from potluck_app.card import card, line, text
+from potluck_app.daemon_texts import translated
 from potluck_app.findings import finding_line
 from potluck_app.page import Link, Page
 from potluck_app.placeholder import Placeholder
@@ -78,7 +79,11 @@ class DiagnosticsPage(Page):
         for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE):
             for finding in findings:
                 if finding.severity is severity:
-                    column.addLayout(finding_line(severity, words.capital(finding.text), words.advice(finding.advice)))
+                    column.addLayout(
+                        finding_line(
+                            severity, words.capital(translated(finding.text)), words.advice(translated(finding.advice))
+                        )
+                    )
                     column.addWidget(line())
         fine = [finding.check for finding in findings if finding.severity is Severity.OK]
         if fine:

@@ -73,7 +73,7 @@ class HomePage(Page):
         self._machine.show_status(status)
         self._watching.setText(words.watching(status.probes))
         self._watching.setVisible(bool(status.probes))
-        self._notices.setText("\n".join(status.notices))
+        self._notices.setText("\n".join(map(translated, status.notices)))
         self._notices.setVisible(bool(status.notices))
 
     def refresh(self) -> None:

@@ -1066,6 +1066,390 @@
             <numerusform>jeder mindestens %n-mal vorhanden</numerusform>
         </translation>
     </message>
+    <message>
+        <source>the daemon is not running</source>
+        <translation>der Dienst läuft nicht</translation>
+    </message>
+    <message>
+        <source>start it with: potluck start</source>
+        <translation>starte ihn mit: potluck start</translation>
+    </message>
+    <message>
+        <source>no permission to speak to the daemon at {path}</source>
+        <translation>keine Erlaubnis, mit dem Dienst unter {path} zu sprechen</translation>
+    </message>
+    <message>
+        <source>it belongs to another user</source>
+        <translation>er gehört jemand anderem</translation>
+    </message>
+    <message>
+        <source>the daemon does not answer: {why}</source>
+        <translation>der Dienst antwortet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>{method} failed inside the daemon</source>
+        <translation>{method} ist im Dienst gescheitert</translation>
+    </message>
+    <message>
+        <source>`potluck logs` has the details</source>
+        <translation>Näheres zeigt `potluck logs`</translation>
+    </message>
+    <message>
+        <source>this is not an invite</source>
+        <translation>das ist keine Einladung</translation>
+    </message>
+    <message>
+        <source>this invite was made by a newer version</source>
+        <translation>diese Einladung stammt von einer neueren Version</translation>
+    </message>
+    <message>
+        <source>update Potluck, then try again</source>
+        <translation>aktualisiere Potluck und versuche es noch einmal</translation>
+    </message>
+    <message>
+        <source>the invite is incomplete or has a wrong letter in it</source>
+        <translation>die Einladung ist unvollständig oder hat einen falschen Buchstaben</translation>
+    </message>
+    <message>
+        <source>the invite is incomplete</source>
+        <translation>die Einladung ist unvollständig</translation>
+    </message>
+    <message>
+        <source>the invite is damaged</source>
+        <translation>die Einladung ist beschädigt</translation>
+    </message>
+    <message>
+        <source>there is a swarm named {name} already</source>
+        <translation>einen Schwarm namens {name} gibt es schon</translation>
+    </message>
+    <message>
+        <source>choose another name</source>
+        <translation>wähle einen anderen Namen</translation>
+    </message>
+    <message>
+        <source>you did not join a swarm named {name}</source>
+        <translation>du bist keinem Schwarm namens {name} beigetreten</translation>
+    </message>
+    <message>
+        <source>no swarm is joined</source>
+        <translation>keinem Schwarm beigetreten</translation>
+    </message>
+    <message>
+        <source>join one with: potluck join INVITE</source>
+        <translation>tritt einem bei mit: potluck join EINLADUNG</translation>
+    </message>
+    <message>
+        <source>the swarm cannot be found by others yet</source>
+        <translation>andere können den Schwarm noch nicht finden</translation>
+    </message>
+    <message>
+        <source>try again once this machine serves</source>
+        <translation>versuche es wieder, wenn dieser Computer Blöcke bereitstellt</translation>
+    </message>
+    <message>
+        <source>the swarm {name} cannot be found</source>
+        <translation>der Schwarm {name} ist nicht zu finden</translation>
+    </message>
+    <message>
+        <source>serve it, or ask a member for an invite</source>
+        <translation>stelle selbst Blöcke bereit oder bitte ein Mitglied um eine Einladung</translation>
+    </message>
+    <message>
+        <source>the folder of a checkpoint must be absolute</source>
+        <translation>der Ordner eines Checkpoints muss ganz angegeben sein</translation>
+    </message>
+    <message>
+        <source>begin it with / or ~</source>
+        <translation>beginne ihn mit / oder ~</translation>
+    </message>
+    <message>
+        <source>the hub did not tell in time about {name}</source>
+        <translation>der Hub hat nicht rechtzeitig über {name} Auskunft gegeben</translation>
+    </message>
+    <message>
+        <source>cannot ask the hub about {name}</source>
+        <translation>der Hub lässt sich nicht nach {name} fragen</translation>
+    </message>
+    <message>
+        <source>models are being moved already</source>
+        <translation>Modelle werden schon verschoben</translation>
+    </message>
+    <message>
+        <source>wait until that is done</source>
+        <translation>warte, bis das fertig ist</translation>
+    </message>
+    <message>
+        <source>the engine may be using them</source>
+        <translation>die Engine benutzt sie vielleicht</translation>
+    </message>
+    <message>
+        <source>pause first</source>
+        <translation>pausiere zuerst</translation>
+    </message>
+    <message>
+        <source>the folder must be absolute</source>
+        <translation>der Ordner muss ganz angegeben sein</translation>
+    </message>
+    <message>
+        <source>begin it with /</source>
+        <translation>beginne ihn mit /</translation>
+    </message>
+    <message>
+        <source>the models lie there already</source>
+        <translation>die Modelle liegen schon dort</translation>
+    </message>
+    <message>
+        <source>one of the folders lies in the other</source>
+        <translation>einer der Ordner liegt im anderen</translation>
+    </message>
+    <message>
+        <source>choose a folder beside it</source>
+        <translation>wähle einen Ordner daneben</translation>
+    </message>
+    <message>
+        <source>choose another folder</source>
+        <translation>wähle einen anderen Ordner</translation>
+    </message>
+    <message>
+        <source>delete models that nobody uses, or choose another disk</source>
+        <translation>lösche Modelle, die niemand benutzt, oder wähle eine andere Festplatte</translation>
+    </message>
+    <message>
+        <source>cannot delete {path}: {why}</source>
+        <translation>{path} lässt sich nicht löschen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot make {path}: {why}</source>
+        <translation>{path} lässt sich nicht anlegen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write {path}: {why}</source>
+        <translation>in {path} lässt sich nicht schreiben: {why}</translation>
+    </message>
+    <message>
+        <source>does it belong to you?</source>
+        <translation>gehört es dir?</translation>
+    </message>
+    <message>
+        <source>does the folder belong to you?</source>
+        <translation>gehört der Ordner dir?</translation>
+    </message>
+    <message>
+        <source>is the disk full?</source>
+        <translation>ist die Festplatte voll?</translation>
+    </message>
+    <message>
+        <source>there is a file {path} already</source>
+        <translation>eine Datei {path} gibt es schon</translation>
+    </message>
+    <message>
+        <source>choose another place</source>
+        <translation>wähle einen anderen Ort</translation>
+    </message>
+    <message>
+        <source>somebody needs the device now</source>
+        <translation>jemand braucht das Gerät gerade</translation>
+    </message>
+    <message>
+        <source>measure when the game has ended</source>
+        <translation>miss, wenn das Spiel zu Ende ist</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s environment is missing</source>
+        <translation>die Umgebung der Engine fehlt</translation>
+    </message>
+    <message>
+        <source>make it with: potluck setup</source>
+        <translation>richte sie ein mit: potluck setup</translation>
+    </message>
+    <message>
+        <source>there is no earlier environment to go back to</source>
+        <translation>es gibt keine frühere Umgebung, zu der es zurückginge</translation>
+    </message>
+    <message>
+        <source>no game is running as far as one can see</source>
+        <translation>soweit zu sehen ist, läuft kein Spiel</translation>
+    </message>
+    <message>
+        <source>name a time: potluck pause 2h</source>
+        <translation>nenne eine Zeit: potluck pause 2h</translation>
+    </message>
+    <message>
+        <source>the programs that run cannot be listed here</source>
+        <translation>laufende Programme lassen sich hier nicht auflisten</translation>
+    </message>
+    <message>
+        <source>type a name instead</source>
+        <translation>gib stattdessen einen Namen ein</translation>
+    </message>
+    <message>
+        <source>this daemon is the machine&apos;s own service</source>
+        <translation>dieser Dienst gehört dem Computer selbst</translation>
+    </message>
+    <message>
+        <source>wait for its end</source>
+        <translation>warte auf sein Ende</translation>
+    </message>
+    <message>
+        <source>the update does not begin</source>
+        <translation>das Update beginnt nicht</translation>
+    </message>
+    <message>
+        <source>in a terminal: potluck update</source>
+        <translation>im Terminal: potluck update</translation>
+    </message>
+    <message>
+        <source>it did not start in time</source>
+        <translation>es ist nicht rechtzeitig gestartet</translation>
+    </message>
+    <message>
+        <source>it ended: {why}</source>
+        <translation>es endete: {why}</translation>
+    </message>
+    <message>
+        <source>cannot run {path}: {why}</source>
+        <translation>{path} lässt sich nicht ausführen: {why}</translation>
+    </message>
+    <message>
+        <source>Potluck {version} is offered; see: potluck update --check</source>
+        <translation>Potluck {version} ist da; mehr mit: potluck update --check</translation>
+    </message>
+    <message>
+        <source>the settings before this mistake stay in force</source>
+        <translation>die Einstellungen vor diesem Fehler gelten weiter</translation>
+    </message>
+    <message>
+        <source>the defaults hold where the file cannot be obeyed</source>
+        <translation>wo die Datei nicht zu verstehen ist, gilt der Standard</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}; did you mean {other}?</source>
+        <translation>{place}: eine Einstellung {key} gibt es nicht; ist {other} gemeint?</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}</source>
+        <translation>{place}: eine Einstellung {key} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>earnings are not booked: {why}</source>
+        <translation>Verdientes wird nicht gebucht: {why}</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
+        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; nicht übernommen: {keys}; die neuere liegt in {copy}</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
+        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; die neuere liegt in {copy}</translation>
+    </message>
+    <message>
+        <source>only {free} MiB are free at {path}</source>
+        <translation>nur {free} MiB sind frei in {path}</translation>
+    </message>
+    <message>
+        <source>make room: settings and history cannot be kept</source>
+        <translation>schaffe Platz: Einstellungen und Verlauf lassen sich nicht behalten</translation>
+    </message>
+    <message>
+        <source>{free} GiB are free for downloaded checkpoints at {path}</source>
+        <translation>{free} GiB sind frei für Checkpoints in {path}</translation>
+    </message>
+    <message>
+        <source>make room, or use another disk: potluck models move DIR</source>
+        <translation>schaffe Platz oder nimm eine andere Festplatte: potluck models move ORDNER</translation>
+    </message>
+    <message>
+        <source>{free} of {all} GiB are available</source>
+        <translation>{free} von {all} GiB sind verfügbar</translation>
+    </message>
+    <message>
+        <source>an engine needs 2 GiB; this machine can only use a swarm</source>
+        <translation>eine Engine braucht 2 GiB; dieser Computer kann einen Schwarm nur nutzen</translation>
+    </message>
+    <message>
+        <source>end other programs, or serve fewer blocks: serve.num_blocks</source>
+        <translation>beende andere Programme oder stelle weniger Blöcke bereit: serve.num_blocks</translation>
+    </message>
+    <message>
+        <source>this machine has no network</source>
+        <translation>dieser Computer hat kein Netz</translation>
+    </message>
+    <message>
+        <source>connect it; without a network only a swarm on this machine works</source>
+        <translation>verbinde ihn; ohne Netz geht nur ein Schwarm auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>{number} of {all} members that tried reached this machine directly: it serves through a relay</source>
+        <translation>{number} von {all} Mitgliedern, die es versuchten, erreichten diesen Computer direkt: er arbeitet über ein Relay</translation>
+    </message>
+    <message>
+        <source>it works, but more slowly; to be reached directly forward {port} in the router</source>
+        <translation>es geht, aber langsamer; um direkt erreichbar zu sein, leite {port} im Router weiter</translation>
+    </message>
+    <message>
+        <source>the engine needs {names}, which is not installed</source>
+        <translation>die Engine braucht {names}, was nicht installiert ist</translation>
+    </message>
+    <message>
+        <source>no port is chosen yet; the daemon does so when it starts</source>
+        <translation>noch ist kein Port gewählt; das tut der Dienst, wenn er startet</translation>
+    </message>
+    <message>
+        <source>the engine serves, but nobody listens at TCP port {port}</source>
+        <translation>die Engine arbeitet, aber niemand hört auf TCP-Port {port}</translation>
+    </message>
+    <message>
+        <source>another program listens at TCP port {port}, which the engine needs</source>
+        <translation>ein anderes Programm hört auf TCP-Port {port}, den die Engine braucht</translation>
+    </message>
+    <message>
+        <source>there is a GPU, but its driver does not answer: {why}</source>
+        <translation>eine Grafikkarte ist da, aber ihr Treiber antwortet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>install or repair NVIDIA&apos;s driver, then restart the machine</source>
+        <translation>installiere oder repariere NVIDIAs Treiber und starte den Computer neu</translation>
+    </message>
+    <message>
+        <source>a GPU without NVIDIA&apos;s driver is found; it is used if torch is a build for it</source>
+        <translation>eine Grafikkarte ohne NVIDIAs Treiber ist da; sie wird genutzt, wenn torch für sie gebaut ist</translation>
+    </message>
+    <message>
+        <source>no GPU is found; blocks are served by the CPU, which is slow but works</source>
+        <translation>keine Grafikkarte gefunden; Blöcke rechnet der Prozessor, was langsam ist, aber geht</translation>
+    </message>
+    <message>
+        <source>torch {version} computes on the CPU only; the GPU is not used</source>
+        <translation>torch {version} rechnet nur auf dem Prozessor; die Grafikkarte wird nicht genutzt</translation>
+    </message>
+    <message>
+        <source>nobody keeps the clock right; it says {time}</source>
+        <translation>niemand stellt die Uhr; sie zeigt {time}</translation>
+    </message>
+    <message>
+        <source>timedatectl set-ntp true, and compare with another clock now</source>
+        <translation>timedatectl set-ntp true, und vergleiche jetzt mit einer anderen Uhr</translation>
+    </message>
+    <message>
+        <source>{name} is found through this machine</source>
+        <translation>{name} ist über diesen Computer zu finden</translation>
+    </message>
+    <message>
+        <source>{number} of {all} addresses where {name} is found answer</source>
+        <translation>{number} von {all} Adressen, unter denen {name} zu finden ist, antworten</translation>
+    </message>
+    <message>
+        <source>ask a member for a new invite: potluck swarm invite; check the network</source>
+        <translation>bitte ein Mitglied um eine neue Einladung: potluck swarm invite; prüfe das Netz</translation>
+    </message>
+    <message>
+        <source>{number} blocks of {name} are served by nobody</source>
+        <translation>{number} Blöcke von {name} stellt niemand bereit</translation>
+    </message>
+    <message>
+        <source>invite more members: potluck swarm invite</source>
+        <translation>lade mehr Mitglieder ein: potluck swarm invite</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>

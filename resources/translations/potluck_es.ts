@@ -1066,6 +1066,390 @@
             <numerusform>cada uno servido al menos %n veces</numerusform>
         </translation>
     </message>
+    <message>
+        <source>the daemon is not running</source>
+        <translation>el servicio no está en marcha</translation>
+    </message>
+    <message>
+        <source>start it with: potluck start</source>
+        <translation>inícialo con: potluck start</translation>
+    </message>
+    <message>
+        <source>no permission to speak to the daemon at {path}</source>
+        <translation>sin permiso para hablar con el servicio en {path}</translation>
+    </message>
+    <message>
+        <source>it belongs to another user</source>
+        <translation>es de otro usuario</translation>
+    </message>
+    <message>
+        <source>the daemon does not answer: {why}</source>
+        <translation>el servicio no responde: {why}</translation>
+    </message>
+    <message>
+        <source>{method} failed inside the daemon</source>
+        <translation>{method} ha fallado dentro del servicio</translation>
+    </message>
+    <message>
+        <source>`potluck logs` has the details</source>
+        <translation>los detalles están en `potluck logs`</translation>
+    </message>
+    <message>
+        <source>this is not an invite</source>
+        <translation>esto no es una invitación</translation>
+    </message>
+    <message>
+        <source>this invite was made by a newer version</source>
+        <translation>esta invitación es de una versión más nueva</translation>
+    </message>
+    <message>
+        <source>update Potluck, then try again</source>
+        <translation>actualiza Potluck e inténtalo de nuevo</translation>
+    </message>
+    <message>
+        <source>the invite is incomplete or has a wrong letter in it</source>
+        <translation>la invitación está incompleta o tiene una letra equivocada</translation>
+    </message>
+    <message>
+        <source>the invite is incomplete</source>
+        <translation>la invitación está incompleta</translation>
+    </message>
+    <message>
+        <source>the invite is damaged</source>
+        <translation>la invitación está dañada</translation>
+    </message>
+    <message>
+        <source>there is a swarm named {name} already</source>
+        <translation>ya hay un enjambre llamado {name}</translation>
+    </message>
+    <message>
+        <source>choose another name</source>
+        <translation>elige otro nombre</translation>
+    </message>
+    <message>
+        <source>you did not join a swarm named {name}</source>
+        <translation>no te has unido a ningún enjambre llamado {name}</translation>
+    </message>
+    <message>
+        <source>no swarm is joined</source>
+        <translation>no te has unido a ningún enjambre</translation>
+    </message>
+    <message>
+        <source>join one with: potluck join INVITE</source>
+        <translation>únete a uno con: potluck join INVITACIÓN</translation>
+    </message>
+    <message>
+        <source>the swarm cannot be found by others yet</source>
+        <translation>los demás aún no pueden encontrar el enjambre</translation>
+    </message>
+    <message>
+        <source>try again once this machine serves</source>
+        <translation>inténtalo cuando este equipo esté sirviendo</translation>
+    </message>
+    <message>
+        <source>the swarm {name} cannot be found</source>
+        <translation>no se encuentra el enjambre {name}</translation>
+    </message>
+    <message>
+        <source>serve it, or ask a member for an invite</source>
+        <translation>sírvelo o pide una invitación a un miembro</translation>
+    </message>
+    <message>
+        <source>the folder of a checkpoint must be absolute</source>
+        <translation>la carpeta de un checkpoint debe darse completa</translation>
+    </message>
+    <message>
+        <source>begin it with / or ~</source>
+        <translation>empiézala con / o ~</translation>
+    </message>
+    <message>
+        <source>the hub did not tell in time about {name}</source>
+        <translation>el hub no ha informado a tiempo sobre {name}</translation>
+    </message>
+    <message>
+        <source>cannot ask the hub about {name}</source>
+        <translation>no se puede preguntar al hub por {name}</translation>
+    </message>
+    <message>
+        <source>models are being moved already</source>
+        <translation>ya se están moviendo modelos</translation>
+    </message>
+    <message>
+        <source>wait until that is done</source>
+        <translation>espera a que termine</translation>
+    </message>
+    <message>
+        <source>the engine may be using them</source>
+        <translation>puede que el motor los esté usando</translation>
+    </message>
+    <message>
+        <source>pause first</source>
+        <translation>haz una pausa primero</translation>
+    </message>
+    <message>
+        <source>the folder must be absolute</source>
+        <translation>la carpeta debe darse completa</translation>
+    </message>
+    <message>
+        <source>begin it with /</source>
+        <translation>empiézala con /</translation>
+    </message>
+    <message>
+        <source>the models lie there already</source>
+        <translation>los modelos ya están ahí</translation>
+    </message>
+    <message>
+        <source>one of the folders lies in the other</source>
+        <translation>una de las carpetas está dentro de la otra</translation>
+    </message>
+    <message>
+        <source>choose a folder beside it</source>
+        <translation>elige una carpeta al lado</translation>
+    </message>
+    <message>
+        <source>choose another folder</source>
+        <translation>elige otra carpeta</translation>
+    </message>
+    <message>
+        <source>delete models that nobody uses, or choose another disk</source>
+        <translation>borra modelos que nadie use o elige otro disco</translation>
+    </message>
+    <message>
+        <source>cannot delete {path}: {why}</source>
+        <translation>no se puede borrar {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot make {path}: {why}</source>
+        <translation>no se puede crear {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write {path}: {why}</source>
+        <translation>no se puede escribir {path}: {why}</translation>
+    </message>
+    <message>
+        <source>does it belong to you?</source>
+        <translation>¿es tuyo?</translation>
+    </message>
+    <message>
+        <source>does the folder belong to you?</source>
+        <translation>¿la carpeta es tuya?</translation>
+    </message>
+    <message>
+        <source>is the disk full?</source>
+        <translation>¿está lleno el disco?</translation>
+    </message>
+    <message>
+        <source>there is a file {path} already</source>
+        <translation>ya hay un archivo {path}</translation>
+    </message>
+    <message>
+        <source>choose another place</source>
+        <translation>elige otro lugar</translation>
+    </message>
+    <message>
+        <source>somebody needs the device now</source>
+        <translation>alguien necesita el dispositivo ahora</translation>
+    </message>
+    <message>
+        <source>measure when the game has ended</source>
+        <translation>mide cuando acabe el juego</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s environment is missing</source>
+        <translation>falta el entorno del motor</translation>
+    </message>
+    <message>
+        <source>make it with: potluck setup</source>
+        <translation>créalo con: potluck setup</translation>
+    </message>
+    <message>
+        <source>there is no earlier environment to go back to</source>
+        <translation>no hay un entorno anterior al que volver</translation>
+    </message>
+    <message>
+        <source>no game is running as far as one can see</source>
+        <translation>por lo que se ve, no hay ningún juego en marcha</translation>
+    </message>
+    <message>
+        <source>name a time: potluck pause 2h</source>
+        <translation>indica un tiempo: potluck pause 2h</translation>
+    </message>
+    <message>
+        <source>the programs that run cannot be listed here</source>
+        <translation>aquí no se pueden listar los programas en marcha</translation>
+    </message>
+    <message>
+        <source>type a name instead</source>
+        <translation>escribe un nombre</translation>
+    </message>
+    <message>
+        <source>this daemon is the machine&apos;s own service</source>
+        <translation>este servicio es del propio equipo</translation>
+    </message>
+    <message>
+        <source>wait for its end</source>
+        <translation>espera a que acabe</translation>
+    </message>
+    <message>
+        <source>the update does not begin</source>
+        <translation>la actualización no empieza</translation>
+    </message>
+    <message>
+        <source>in a terminal: potluck update</source>
+        <translation>en una terminal: potluck update</translation>
+    </message>
+    <message>
+        <source>it did not start in time</source>
+        <translation>no ha arrancado a tiempo</translation>
+    </message>
+    <message>
+        <source>it ended: {why}</source>
+        <translation>ha terminado: {why}</translation>
+    </message>
+    <message>
+        <source>cannot run {path}: {why}</source>
+        <translation>no se puede ejecutar {path}: {why}</translation>
+    </message>
+    <message>
+        <source>Potluck {version} is offered; see: potluck update --check</source>
+        <translation>hay Potluck {version}; más con: potluck update --check</translation>
+    </message>
+    <message>
+        <source>the settings before this mistake stay in force</source>
+        <translation>siguen valiendo los ajustes de antes de este error</translation>
+    </message>
+    <message>
+        <source>the defaults hold where the file cannot be obeyed</source>
+        <translation>donde no se entiende el archivo vale lo predeterminado</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}; did you mean {other}?</source>
+        <translation>{place}: no existe el ajuste {key}; ¿quieres decir {other}?</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}</source>
+        <translation>{place}: no existe el ajuste {key}</translation>
+    </message>
+    <message>
+        <source>earnings are not booked: {why}</source>
+        <translation>lo ganado no se anota: {why}</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
+        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; no se ha tomado: {keys}; el más nuevo queda en {copy}</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
+        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; el más nuevo queda en {copy}</translation>
+    </message>
+    <message>
+        <source>only {free} MiB are free at {path}</source>
+        <translation>solo quedan {free} MiB libres en {path}</translation>
+    </message>
+    <message>
+        <source>make room: settings and history cannot be kept</source>
+        <translation>libera espacio: no se pueden guardar los ajustes ni el historial</translation>
+    </message>
+    <message>
+        <source>{free} GiB are free for downloaded checkpoints at {path}</source>
+        <translation>quedan {free} GiB para checkpoints en {path}</translation>
+    </message>
+    <message>
+        <source>make room, or use another disk: potluck models move DIR</source>
+        <translation>libera espacio o usa otro disco: potluck models move CARPETA</translation>
+    </message>
+    <message>
+        <source>{free} of {all} GiB are available</source>
+        <translation>hay {free} de {all} GiB disponibles</translation>
+    </message>
+    <message>
+        <source>an engine needs 2 GiB; this machine can only use a swarm</source>
+        <translation>un motor necesita 2 GiB; este equipo solo puede usar un enjambre</translation>
+    </message>
+    <message>
+        <source>end other programs, or serve fewer blocks: serve.num_blocks</source>
+        <translation>cierra otros programas o sirve menos bloques: serve.num_blocks</translation>
+    </message>
+    <message>
+        <source>this machine has no network</source>
+        <translation>este equipo no tiene red</translation>
+    </message>
+    <message>
+        <source>connect it; without a network only a swarm on this machine works</source>
+        <translation>conéctalo; sin red solo funciona un enjambre en este equipo</translation>
+    </message>
+    <message>
+        <source>{number} of {all} members that tried reached this machine directly: it serves through a relay</source>
+        <translation>{number} de {all} miembros que lo intentaron llegaron directamente a este equipo: sirve a través de un relé</translation>
+    </message>
+    <message>
+        <source>it works, but more slowly; to be reached directly forward {port} in the router</source>
+        <translation>funciona, pero más despacio; para que lleguen directamente, redirige {port} en el router</translation>
+    </message>
+    <message>
+        <source>the engine needs {names}, which is not installed</source>
+        <translation>el motor necesita {names}, que no está instalado</translation>
+    </message>
+    <message>
+        <source>no port is chosen yet; the daemon does so when it starts</source>
+        <translation>aún no hay puerto elegido; el servicio lo elige al arrancar</translation>
+    </message>
+    <message>
+        <source>the engine serves, but nobody listens at TCP port {port}</source>
+        <translation>el motor sirve, pero nadie escucha en el puerto TCP {port}</translation>
+    </message>
+    <message>
+        <source>another program listens at TCP port {port}, which the engine needs</source>
+        <translation>otro programa escucha en el puerto TCP {port}, que el motor necesita</translation>
+    </message>
+    <message>
+        <source>there is a GPU, but its driver does not answer: {why}</source>
+        <translation>hay una tarjeta gráfica, pero su controlador no responde: {why}</translation>
+    </message>
+    <message>
+        <source>install or repair NVIDIA&apos;s driver, then restart the machine</source>
+        <translation>instala o repara el controlador de NVIDIA y reinicia el equipo</translation>
+    </message>
+    <message>
+        <source>a GPU without NVIDIA&apos;s driver is found; it is used if torch is a build for it</source>
+        <translation>hay una tarjeta gráfica sin el controlador de NVIDIA; se usa si torch está hecho para ella</translation>
+    </message>
+    <message>
+        <source>no GPU is found; blocks are served by the CPU, which is slow but works</source>
+        <translation>no se ha encontrado ninguna tarjeta gráfica; los bloques los sirve el procesador, que es lento pero funciona</translation>
+    </message>
+    <message>
+        <source>torch {version} computes on the CPU only; the GPU is not used</source>
+        <translation>torch {version} solo calcula en el procesador; la tarjeta gráfica no se usa</translation>
+    </message>
+    <message>
+        <source>nobody keeps the clock right; it says {time}</source>
+        <translation>nadie mantiene el reloj en hora; marca {time}</translation>
+    </message>
+    <message>
+        <source>timedatectl set-ntp true, and compare with another clock now</source>
+        <translation>timedatectl set-ntp true, y compara ahora con otro reloj</translation>
+    </message>
+    <message>
+        <source>{name} is found through this machine</source>
+        <translation>a {name} se llega a través de este equipo</translation>
+    </message>
+    <message>
+        <source>{number} of {all} addresses where {name} is found answer</source>
+        <translation>responden {number} de {all} direcciones donde se encuentra {name}</translation>
+    </message>
+    <message>
+        <source>ask a member for a new invite: potluck swarm invite; check the network</source>
+        <translation>pide a un miembro una invitación nueva: potluck swarm invite; comprueba la red</translation>
+    </message>
+    <message>
+        <source>{number} blocks of {name} are served by nobody</source>
+        <translation>{number} bloques de {name} no los sirve nadie</translation>
+    </message>
+    <message>
+        <source>invite more members: potluck swarm invite</source>
+        <translation>invita a más miembros: potluck swarm invite</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>

@@ -41,10 +41,10 @@ def judge(facts: NatFacts) -> list[Finding]:
 
 def _as_measured(facts: NatFacts) -> list[Finding]:
     network = facts.network
-    who = f"{network.num_reached} of {network.num_asked} members that tried"
+    text = f"{network.num_reached} of {network.num_asked} members that tried reached this machine directly"
     if network.reach == "direct":
-        return [Finding(NAME, Severity.OK, f"{who} reached this machine directly")]
-    text = f"{who} reached this machine directly: it serves through a relay"
+        return [Finding(NAME, Severity.OK, text)]
+    text = f"{text}: it serves through a relay"
     advice = f"it works, but more slowly; to be reached directly forward {_port(facts)} in the router"
     return [Finding(NAME, Severity.WARNING, text, advice)]
 

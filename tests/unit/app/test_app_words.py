@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from potluck_app import daemon_texts, words
+from potluck_app.daemon_failures import FAILURES
 from potluck_app.daemon_texts import translated
 from potluck_daemon import policy
 from potluck_daemon.control.schema import LoadStatus, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
@@ -185,3 +187,13 @@ def test_every_reason_of_the_policy_follows_a_pattern() -> None:
         *(f"{said}; waiting a moment" for said in policy._OVER.values()),
     ]
     assert set(sentences) <= {template for _, template in daemon_texts._patterns()}
+
+
+def test_every_failure_that_is_translated_is_one_that_the_daemon_tells_of() -> None:
+    """What was reworded there would be shown in English again."""
+    root = Path(__file__).parents[3]
+    files = (*(root / "daemon").rglob("*.py"), *(root / "potluck" / "protocol").rglob("*.py"))
+    sources = re.sub(r'"\s*\n\s*f?"', "", "\n".join(path.read_text() for path in files))
+    for template in FAILURES:
+        for part in re.split(r"\{\w+\}|[;:] ", template):
+            assert part.strip(" ;:?") in sources, template
