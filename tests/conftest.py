@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 _TESTS = Path(__file__).parent
 _HAS_FAILED = pytest.StashKey[bool]()
+_TIMER = pytest.StashKey[Any]()
 
 # Torch shall compute with one thread, here and in the processes that tests start: sums in another order differ in their
 # last bits, and the processes of a swarm would fight for the processors.
@@ -44,8 +46,22 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     state = item.session._setupstate  # no public way leads to it; pytest-rerunfailures uses the same one
     try:
         if item.stash[_HAS_FAILED]:
+            _give_as_much_time_again(item)
             state.teardown_exact(item.session)
         yield
     except BaseException:
         state.teardown_exact(item.session)
         raise
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
+    """Remember how much time the test has."""
+    item.stash[_TIMER] = settings
+
+
+def _give_as_much_time_again(item: pytest.Item) -> None:
+    """pytest-timeout has one timer for all tries: a first one that hung would leave the second one none of it."""
+    if (settings := item.stash.get(_TIMER, None)) is not None:
+        item.ihook.pytest_timeout_cancel_timer(item=item)
+        item.ihook.pytest_timeout_set_timer(item=item, settings=settings)

@@ -128,3 +128,21 @@ def test_needs_luck(unlucky, engine):
     )
     assert outcomes == {"passed": 1, "rerun": 1}
     assert log == ["unlucky", "unlucky", "engine up", "engine down"]
+
+
+def test_second_try_has_as_much_time_as_the_first(pytester: pytest.Pytester) -> None:
+    log, outcomes = log_of(
+        pytester,
+        """
+import signal
+
+@pytest.mark.timeout(300)
+def test_takes_nearly_all_of_its_time():
+    left_s, _ = signal.getitimer(signal.ITIMER_REAL)
+    note("much" if left_s > 100 else "little")
+    signal.setitimer(signal.ITIMER_REAL, 60.0)
+    assert LOG.read_text().count("much") == 2
+""",
+    )
+    assert outcomes == {"passed": 1, "rerun": 1}
+    assert log == ["much", "much"]
