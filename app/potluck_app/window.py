@@ -94,8 +94,8 @@ class MainWindow(QStackedWidget):
             self._notice.say(self._agreement)
             return
         said = self.tr(
-            "Version {installed} of Potluck is installed, and this window is still of version {running}. Starting "
-            "again takes a moment and stops nothing; only a conversation on the page Chat ends with the window."
+            "Version {installed} of Potluck is installed; this window is still of version {running}. A restart stops "
+            "nothing and ends only a conversation in Chat."
         )
         self._notice.say(said.format(installed=installed, running=running), self.tr("Restart"))
 

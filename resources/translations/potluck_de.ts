@@ -641,7 +641,7 @@
     </message>
     <message>
         <source>the look for updates cannot be started: {why}</source>
-        <translation>die Suche nach Updates lässt sich nicht starten: {why}</translation>
+        <translation>die Suche nach Aktualisierungen lässt sich nicht starten: {why}</translation>
     </message>
     <message>
         <source>is there enough memory?</source>
@@ -649,11 +649,11 @@
     </message>
     <message>
         <source>the look for updates ended without a word, {why}</source>
-        <translation>die Suche nach Updates endete wortlos, {why}</translation>
+        <translation>die Suche nach Aktualisierungen endete wortlos, {why}</translation>
     </message>
     <message>
         <source>the look for updates ended: {why}</source>
-        <translation>die Suche nach Updates endete: {why}</translation>
+        <translation>die Suche nach Aktualisierungen endete: {why}</translation>
     </message>
     <message>
         <source>to see more, in a terminal: potluck update --check</source>
@@ -669,7 +669,7 @@
     </message>
     <message>
         <source>updates cannot be had from {host}: {why}</source>
-        <translation>von {host} sind keine Updates zu bekommen: {why}</translation>
+        <translation>von {host} sind keine Aktualisierungen zu bekommen: {why}</translation>
     </message>
     <message>
         <source>see that this computer has a network, and the setting updates.url</source>
@@ -677,7 +677,7 @@
     </message>
     <message>
         <source>the connection ended before the update was here</source>
-        <translation>die Verbindung endete, bevor das Update da war</translation>
+        <translation>die Verbindung endete, bevor die Aktualisierung da war</translation>
     </message>
     <message>
         <source>try again later; it goes on where it stopped</source>
@@ -689,11 +689,11 @@
     </message>
     <message>
         <source>the update is not the file that was signed; nothing was changed</source>
-        <translation>das Update ist nicht die Datei, die signiert wurde; nichts wurde geändert</translation>
+        <translation>die Aktualisierung ist nicht die Datei, die signiert wurde; nichts wurde geändert</translation>
     </message>
     <message>
         <source>the update cannot be stored: {why}</source>
-        <translation>das Update lässt sich nicht speichern: {why}</translation>
+        <translation>die Aktualisierung lässt sich nicht speichern: {why}</translation>
     </message>
     <message>
         <source>make room on the disk</source>
@@ -701,7 +701,7 @@
     </message>
     <message>
         <source>the update is not signed by the publisher you trust; nothing was changed</source>
-        <translation>das Update ist nicht von dem Herausgeber signiert, dem du vertraust; nichts wurde geändert</translation>
+        <translation>die Aktualisierung ist nicht von dem Herausgeber signiert, dem du vertraust; nichts wurde geändert</translation>
     </message>
     <message>
         <source>compare the setting updates.key with the publisher&apos;s page</source>
@@ -709,7 +709,7 @@
     </message>
     <message>
         <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
-        <translation>die Beschreibung des Updates ist abgelaufen: den Herausgeber gibt es nicht mehr, oder jemand hält neuere zurück</translation>
+        <translation>die Beschreibung der Aktualisierung ist abgelaufen: den Herausgeber gibt es nicht mehr, oder jemand hält neuere zurück</translation>
     </message>
     <message>
         <source>version {offered} is offered, but {number} was before: somebody shows an old description</source>
@@ -721,7 +721,7 @@
     </message>
     <message>
         <source>the update&apos;s description is from the future</source>
-        <translation>die Beschreibung des Updates ist aus der Zukunft</translation>
+        <translation>die Beschreibung der Aktualisierung ist aus der Zukunft</translation>
     </message>
     <message>
         <source>set this computer&apos;s clock</source>
@@ -733,7 +733,7 @@
     </message>
     <message>
         <source>where updates come from is not said</source>
-        <translation>es ist nicht gesagt, woher Updates kommen</translation>
+        <translation>es ist nicht gesagt, woher Aktualisierungen kommen</translation>
     </message>
     <message>
         <source>set updates.url and updates.key, as published</source>
@@ -741,11 +741,11 @@
     </message>
     <message>
         <source>another update runs already</source>
-        <translation>ein anderes Update läuft schon</translation>
+        <translation>eine andere Aktualisierung läuft schon</translation>
     </message>
     <message>
         <source>an update runs already</source>
-        <translation>ein Update läuft schon</translation>
+        <translation>eine Aktualisierung läuft schon</translation>
     </message>
     <message>
         <source>try again later</source>
@@ -1288,11 +1288,11 @@
     </message>
     <message>
         <source>wait for its end</source>
-        <translation>warte auf sein Ende</translation>
+        <translation>warte auf ihr Ende</translation>
     </message>
     <message>
         <source>the update does not begin</source>
-        <translation>das Update beginnt nicht</translation>
+        <translation>die Aktualisierung beginnt nicht</translation>
     </message>
     <message>
         <source>in a terminal: potluck update</source>
@@ -2498,8 +2498,8 @@
         <translation>Sucht den Dienst.</translation>
     </message>
     <message>
-        <source>Version {installed} of Potluck is installed, and this window is still of version {running}. Starting again takes a moment and stops nothing; only a conversation on the page Chat ends with the window.</source>
-        <translation>Version {installed} von Potluck ist installiert, und dieses Fenster ist noch von Version {running}. Ein Neustart dauert einen Augenblick und hält nichts an; nur ein Gespräch auf der Seite Chat endet mit dem Fenster.</translation>
+        <source>Version {installed} of Potluck is installed; this window is still of version {running}. A restart stops nothing and ends only a conversation in Chat.</source>
+        <translation>Version {installed} von Potluck ist installiert; dieses Fenster ist noch von Version {running}. Ein Neustart hält nichts an und beendet nur ein Gespräch im Chat.</translation>
     </message>
     <message>
         <source>Restart</source>

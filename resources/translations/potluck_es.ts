@@ -2498,8 +2498,8 @@
         <translation>Buscando el servicio.</translation>
     </message>
     <message>
-        <source>Version {installed} of Potluck is installed, and this window is still of version {running}. Starting again takes a moment and stops nothing; only a conversation on the page Chat ends with the window.</source>
-        <translation>La versión {installed} de Potluck está instalada y esta ventana es todavía de la versión {running}. Reiniciarla lleva un momento y no detiene nada; solo una conversación de la página Chat acaba con la ventana.</translation>
+        <source>Version {installed} of Potluck is installed; this window is still of version {running}. A restart stops nothing and ends only a conversation in Chat.</source>
+        <translation>La versión {installed} de Potluck está instalada; esta ventana es todavía de la versión {running}. Reiniciarla no detiene nada y solo acaba una conversación del Chat.</translation>
     </message>
     <message>
         <source>Restart</source>

@@ -98,7 +98,7 @@ def test_an_open_window_offers_to_start_again_instead_of_telling_to(app: App, fo
     app.link.agreed.emit(NEWER)
     assert app.restart is None
     app.window().setCurrentWidget(app.window()._frame)
-    assert "Version 2 of Potluck is installed, and this window is still of version 1." in said(app)
+    assert "Version 2 of Potluck is installed; this window is still of version 1." in said(app)
     assert "start this program again" not in said(app).lower()
     pressed(app, "Restart")
     assert app.restart is False

@@ -176,7 +176,7 @@ def test_what_the_daemon_says_is_translated_if_it_follows_a_pattern(said: str, g
 def test_what_failed_is_translated_with_its_hint() -> None:
     error = PotluckError("another update runs already", hint="try again later")
     with in_german():
-        assert words.failure(error) == "Ein anderes Update läuft schon. Versuche es später noch einmal."
+        assert words.failure(error) == "Eine andere Aktualisierung läuft schon. Versuche es später noch einmal."
 
 
 def test_every_reason_of_the_policy_follows_a_pattern() -> None:
