@@ -141,9 +141,9 @@ class UpdatesTopic(Topic):
         return Problem(text, "to see more, in a terminal: potluck update --check")
 
     def _note(self, problem: Problem) -> None:
-        """For a process that could not; not while another one writes."""
+        """For a process that could not, so that it is not tried again at every tick; not while another one writes."""
         with contextlib.suppress(PotluckError), self._file.lock() as notes:
-            self._file.write(replace(notes, progress=None, error=problem))
+            self._file.write(replace(notes, asked_at=time.time(), progress=None, error=problem))
 
     def _show_while_locked(self) -> None:
         if self._showing is None or self._showing.done():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,7 +138,7 @@ async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
 
 
 async def test_a_check_that_cannot_be_started_is_an_error_with_a_hint(
-    places: Places, ask: Ask, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+    places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     places.settings_file.write_text(CONFIGURED)
@@ -146,6 +147,7 @@ async def test_a_check_that_cannot_be_started_is_an_error_with_a_hint(
     assert error is not None
     assert "cannot be started" in error.text
     assert error.hint
+    assert not is_due(time.time(), file.read().asked_at, 0.0, 0.0)  # not at every tick
 
 
 @pytest.mark.parametrize("is_allowed", [False, True])
