@@ -144,7 +144,7 @@ class CallContract:
         protocol = name()
         await far.serve_unary(protocol, handler)
         with pytest.raises(RemoteError) as caught:
-            await near.call(far.peer_id, protocol, b"", timeout_s=0.3)
+            await near.call(far.peer_id, protocol, b"", timeout_s=2.0)
         assert caught.value.code is Code.UNREACHABLE
         await soon(stopped.wait())
 

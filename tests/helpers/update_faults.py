@@ -26,7 +26,7 @@ _NEWER_SETTINGS = (
     ("potluck_daemon/settings/schema.py", "SETTINGS_VERSION: Final = 2", "SETTINGS_VERSION: Final = 3"),
     ("potluck_daemon/settings/migrations.py", "{1: _one_name}", "{1: _one_name, 2: lambda _: None}"),
 )
-_START_S = 20.0  # that a new daemon is waited for; generous for this machine, short for one that hangs
+_START_S = 45.0  # that a new daemon is waited for: a busy machine takes half of it, and one that hangs takes all
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,6 @@ from helpers.golden import CHECKPOINT
 DEMO = [sys.executable, "-m", "potluck_daemon.cli.main", "demo"]
 
 
-def p2p_processes() -> set[int]:
-    return {process.pid for process in psutil.process_iter() if process.name() == "p2pd"}
-
-
 def test_the_demo_keeps_its_promises_with_a_prompt_of_any_letters() -> None:
     with tempfile.TemporaryDirectory(prefix="pl-") as place:  # sockets need a short path
         environment = {**os.environ, "TMPDIR": place, "PROMPT": '--it\'s "5$" `x` \\n'}
@@ -33,8 +29,11 @@ def test_the_demo_keeps_its_promises_with_a_prompt_of_any_letters() -> None:
 
 
 def test_a_model_without_a_tokenizer_is_refused_before_a_swarm_starts() -> None:
-    before = p2p_processes()
-    done = subprocess.run([*DEMO, "--model", str(CHECKPOINT)], capture_output=True, text=True, timeout=240)
+    with tempfile.TemporaryDirectory(prefix="pl-") as place:
+        command = [*DEMO, "--model", str(CHECKPOINT)]
+        done = subprocess.run(command, env={**os.environ, "TMPDIR": place}, capture_output=True, text=True, timeout=240)
+        running = psutil.process_iter(["environ"])  # others come and go meanwhile
+        left = [process for process in running if (process.info["environ"] or {}).get("TMPDIR") == place]
+        assert (left, list(Path(place).iterdir())) == ([], [])
     assert done.returncode == 2
     assert "no tokenizer" in done.stderr
-    assert p2p_processes() <= before

@@ -170,7 +170,7 @@ async def test_bytes_that_are_no_message_are_refused_by_every_call(network, bloc
 
 
 async def test_stream_call_that_stands_still_is_ended(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(request_timeout_s=0.05)) as server:
+    async with serve(network, blocks=blocks, limits=Limits(request_timeout_s=0.5)) as server:
         host = network.start()
         for protocol in (wire.FORWARD_STREAM, wire.BACKWARD_STREAM):
             stream = await host.open_stream(server.host.peer_id, protocol, timeout_s=60, max_frame_bytes=1 << 20)

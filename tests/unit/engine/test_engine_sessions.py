@@ -325,7 +325,7 @@ async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the
 
 
 async def test_stream_that_never_sends_and_session_that_falls_silent_are_closed_without_a_word(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(step_timeout_s=0.05)) as server:
+    async with serve(network, blocks=blocks, limits=Limits(step_timeout_s=0.5)) as server:
         host = network.start()
         mute = await Client.open(host, server)
         assert await mute.stream.receive(timeout_s=30) is None
@@ -335,13 +335,13 @@ async def test_stream_that_never_sends_and_session_that_falls_silent_are_closed_
 
 
 async def test_session_that_is_too_old_is_told_to_replay_elsewhere(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(session_timeout_s=0.05)) as server:
+    async with serve(network, blocks=blocks, limits=Limits(session_timeout_s=0.5)) as server:
         client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening()))
         assert await refusal(client) is Code.ROLLBACK
 
 
 async def test_client_that_does_not_read_is_dropped_and_blocks_nobody(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(send_timeout_s=0.05)) as server:
+    async with serve(network, blocks=blocks, limits=Limits(send_timeout_s=0.5)) as server:
         host = network.start()
         deaf = await first_step(host, server, StepRequest(hidden_states(1, 1), opening()))
         server_end = asyncio.create_task(flood(deaf))
