@@ -42,6 +42,12 @@ def _setting(
     )
 
 
+def _check_absolute(folder: str) -> None:
+    """A folder from somewhere else than the root on would be another one for each program."""
+    if folder and not folder.startswith("/"):
+        raise ValueError(f"expected a folder that begins with /, not {folder!r}")
+
+
 _engine_setting = partial(_setting, restarts_engine=True)  # what an engine is told when it starts
 
 
@@ -56,7 +62,9 @@ class ServeSettings:
     checkpoint: str = _engine_setting(
         "", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache"
     )
-    models_folder: str = _engine_setting("", "folder for downloaded checkpoints; empty: the usual one of the hub")
+    models_folder: str = _engine_setting(
+        "", "folder for downloaded checkpoints; empty: the usual one of the hub", check=_check_absolute
+    )
     device: str = _engine_setting("auto", "auto, cpu, cuda, cuda:1, ...")
     devices: tuple[str, ...] = _engine_setting(
         (), "devices that hold the blocks together: cuda:0,cuda:1; empty: one alone"

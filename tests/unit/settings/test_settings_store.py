@@ -81,6 +81,7 @@ def test_the_place_of_a_syntax_error_is_said(path: Path) -> None:
         "enabled = 3",
         "device = 3",
         "listen = [1]",
+        'models_folder = "models"',
     ],
 )
 def test_a_bad_value_is_named_with_its_line_and_has_its_default(path: Path, line: str) -> None:
