@@ -35,7 +35,7 @@ def swarm(folder: Path) -> Iterator[LocalSwarm]:
 
 def potluck(swarm: LocalSwarm, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*POTLUCK, *arguments], env=swarm.environment(), input=stdin, capture_output=True, text=True, timeout=120
+        [*POTLUCK, *arguments], env=swarm.environment(), input=stdin, capture_output=True, text=True, timeout=250
     )
 
 
@@ -115,7 +115,7 @@ def test_nothing_is_left_when_the_parent_is_killed_even_with_a_frozen_engine() -
     assert any(child.name() == "p2pd" for child in children)
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
-    _, alive = psutil.wait_procs(children, timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=60)
     parent.stdin.close()
     parent.stdout.close()
     assert alive == []

@@ -193,7 +193,7 @@ def test_drained_it_lets_a_generation_end_here_and_takes_no_new_one(
         assert not model.last_route()[0].replaced
     expected = LlamaForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval().generate(prompt, **GREEDY)
     assert torch.equal(tokens, expected)
-    said, _ = drained[0].communicate(timeout=120)
+    said, _ = drained[0].communicate(timeout=240)
     assert json.loads(said)["sessions_cut"] == 0
     assert serving.stop() == 0  # it has ended by itself
     assert serving.processes() == []
@@ -275,7 +275,7 @@ def test_two_starts_at_once_make_one_daemon() -> None:
         daemon.stop()
         start = [sys.executable, "-m", "potluck_daemon.cli.main", "start"]
         both = [subprocess.Popen(start, env=daemon.environment, stdout=subprocess.DEVNULL) for _ in range(4)]
-        assert [process.wait(60) for process in both] == [0, 0, 0, 0]
+        assert [process.wait(120) for process in both] == [0, 0, 0, 0]
         deadline = time.monotonic() + 60
         while len(_daemons(daemon)) > 1 and time.monotonic() < deadline:  # those that came late are on their way out
             time.sleep(0.05)

@@ -56,7 +56,7 @@ def environment(home: Path) -> dict[str, str]:
 
 def potluck(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, made_mac.__file__, "potluck_daemon.cli.main", *arguments]
-    return subprocess.run(command, env=environment(home), capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, env=environment(home), capture_output=True, text=True, timeout=250, check=False)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def home() -> Iterator[Path]:
 
 def test_every_source_of_evidence_that_a_mac_lacks_is_shown_as_missing_and_none_fails(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LOOK, str(tmp_path / "nothing")]
-    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=250, check=True)
     found = json.loads(done.stdout)
     assert found["off"] == []
     assert found["states"].pop("Agents") == "watching"

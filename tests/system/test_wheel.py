@@ -33,7 +33,7 @@ def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(place), "LANG": "C.UTF-8"}
     command = [str(place / "venv/bin" / arguments[0]), *arguments[1:]]
-    return subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, timeout=250)
 
 
 def test_the_wheel_holds_packages_types_and_resources(wheel: Path) -> None:

@@ -14,7 +14,7 @@ _REPORT = "import sys; print(*sorted(sys.modules))"
 def loaded_by(code: str) -> set[str]:
     """Top-level modules in a fresh interpreter after `code`."""
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{_REPORT}"], check=True, stdout=subprocess.PIPE, text=True, timeout=60
+        [sys.executable, "-c", f"{code}\n{_REPORT}"], check=True, stdout=subprocess.PIPE, text=True, timeout=250
     )
     return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
 

@@ -265,7 +265,7 @@ for module in pkgutil.walk_packages(potluck_app.__path__, "potluck_app."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=250)
 
 
 def test_the_page_for_users_names_commands_that_there_are() -> None:

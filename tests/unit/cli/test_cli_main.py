@@ -95,7 +95,7 @@ def test_a_missing_package_is_named() -> None:
 @pytest.mark.parametrize(("where", "code", "said"), [("&-", 0, ""), ("/dev/full", 1, "potluck: there is no room left")])
 def test_an_output_that_takes_nothing_is_no_internal_error(where: str, code: int, said: str) -> None:
     line = f'exec "{sys.executable}" -m potluck_daemon.cli.main config list >{where} <&-'
-    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, timeout=250, check=False)
     assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
 
 
