@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 from potluck_daemon.policy import (
+    CHECK_INTERVAL_S,
     Bar,
     EngineView,
     Evidence,
@@ -279,6 +280,7 @@ def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, or
     assert decision.order is order
     if not is_away:
         assert (decision.reason, decision.text.startswith("Serving only when nobody")) == (Reason.USER_ACTIVE, True)
+        assert ("nothing here can tell" in decision.text) is (is_away is None)
 
 
 def test_a_game_outranks_idleness() -> None:
@@ -315,11 +317,14 @@ DISK = Bar(Reason.DISK, "The disk is full", "when there is room", only_before_st
 def test_hours_and_caps_end_the_engine_and_say_for_how_long() -> None:
     decision = decide(inputs(Phase.ENDED, bars=(BAR,)), NOW)
     assert (decision.state, decision.reason, decision.left_s) == (State.IDLE, Reason.SCHEDULE, 600.0)
+    assert decision.wake_in_s == 600.0
     assert decide(inputs(bars=(BAR,)), NOW).order is Order.STOP
 
 
 def test_a_full_disk_forbids_a_start_only() -> None:
-    assert decide(inputs(Phase.ENDED, bars=(DISK,)), NOW).order is Order.NOTHING
+    decision = decide(inputs(Phase.ENDED, bars=(DISK,)), NOW)
+    assert decision.order is Order.NOTHING
+    assert (decision.left_s, decision.wake_in_s) == (None, CHECK_INTERVAL_S)  # nothing tells when there is room again
     assert decide(inputs(bars=(DISK,)), NOW).state is State.SERVING
     assert decide(inputs(bars=(DISK, BAR)), NOW).reason is Reason.SCHEDULE
 
