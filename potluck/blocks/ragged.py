@@ -116,6 +116,7 @@ class _GroupStep:
 
     def __init__(self, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> None:
         self._arena = memory.arenas[memory.groups[group].arena]
+        self._places = self._arena.keys.unsqueeze(1), self._arena.values.unsqueeze(1)  # [depth, 1, kv_heads, slots, dim]
         self._rows = [self._view(memory.groups[group], row, *row.tables[group]) for row in rows]
         slots: list[int] = []
         for row in rows:
@@ -131,12 +132,12 @@ class _GroupStep:
         if group.window is not None and row.tokens > 1 and seen > group.window:
             mask = window_mask(row.tokens, seen, group.window, self._arena.keys)
         wanted = seen if row.tokens == 1 or mask is not None else seen - row.tokens
-        tensors = (self._arena.keys, self._arena.values)
+        keys, values = self._places
         runs = [
-            tuple(tensor.unsqueeze(1).narrow(3, slot, count).unbind(0) for tensor in tensors)
+            (keys.narrow(3, slot, count).unbind(0), values.narrow(3, slot, count).unbind(0))
             for slot, count in _tokens_of(pages, oldest - first_page * PAGE_TOKENS, wanted)
         ]
-        return RowView(row.tokens, [(keys, values) for keys, values in runs], mask)
+        return RowView(row.tokens, runs, mask)
 
     def store(self, place: int, key: Tensor, value: Tensor) -> LayerView:
         """Write new keys and values, [1, kv_heads, tokens, dim]."""
@@ -198,13 +199,14 @@ class RaggedRunner:
         starts = [0]
         for row in plan.rows:
             starts.append(starts[-1] + row.tokens)
-        hidden = hidden.clone() if prompts or not _is_one(plan) else hidden
+        parts = _parts(plan)
+        hidden = hidden.clone() if prompts or len(parts) > 1 else hidden
         with self._switch(), _current(hidden.device):
             if self._graphs is not None and not prompts and _is_decode(plan, self.layout.span):
                 output = self._graphs.run(tensor_rows(plan.rows), hidden, memory)
                 if output is not None:
                     return output
-            for blocks, rows in _parts(plan):
+            for blocks, rows in parts:
                 if len(rows) == len(plan.rows):
                     hidden = self._run_part(plan, blocks, rows, hidden, memory, prompts)
                     continue
@@ -274,16 +276,15 @@ def _is_decode(plan: StepPlan, span: Span) -> bool:
     return all(row.tokens == 1 and row.span == span and row.adapter is None for row in plan.rows)
 
 
-def _is_one(plan: StepPlan) -> bool:
-    return len({row.span for row in plan.rows}) == 1
-
-
 def _positions(row: PlannedRow) -> range:
     return range(row.position, row.position + row.tokens)
 
 
 def _parts(plan: StepPlan) -> list[tuple[Span, list[int]]]:
     """Consecutive blocks through which the same rows go."""
+    span = plan.rows[0].span
+    if all(row.span == span for row in plan.rows):  # nearly always
+        return [(span, list(range(len(plan.rows))))]
     borders = sorted({border for row in plan.rows for border in (row.span.start, row.span.end)})
     parts = [Span(start, end) for start, end in pairwise(borders)]
     found = [(part, [i for i, row in enumerate(plan.rows) if row.span.covers(part)]) for part in parts]

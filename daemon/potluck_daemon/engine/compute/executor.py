@@ -48,13 +48,11 @@ class SpanExecutor:
             output = blocks.run_step(plan_step(memory, rows), hidden, memory, prompts or None)
             if blocks.device.type != "cpu":
                 output = output.cpu()
-        start = 0
-        for step, count in ordered:
-            end = start + count * step.rows
-            step.add_output(output[start:end].view(step.rows, count, -1))
+        outputs = output.split_with_sizes([step.rows * count for step, count in ordered])
+        for (step, count), own in zip(ordered, outputs, strict=True):
+            step.add_output(own.view(step.rows, count, -1))
             for sequence in step.memory.sequences:
                 memory.advance(sequence, count)
-            start = end
 
     def run_alone(self, step: SessionStep, count: int) -> None:
         """The next `count` tokens of a step of a session with a cache of its own."""
