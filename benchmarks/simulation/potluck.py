@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from potluck_daemon.engine.neighbours import WATCHED
 from potluck_daemon.placement.choose import (
     AGAIN_S,
     CHECK_S,
@@ -10,10 +11,10 @@ from potluck_daemon.placement.choose import (
     choose_span,
     load_order,
     planned_moves,
+    plans_together,
     rarest_missing,
     single_moves,
 )
-from potluck_daemon.placement.plan import MOST_SERVERS
 from potluck_daemon.placement.price import Floats, Ints
 
 from benchmarks.simulation.scenario import scenario
@@ -36,6 +37,7 @@ class Potluck:
         self._prefetched_s: Floats = np.zeros(0)  # until when a row's prefetching is paid for
         self._planned_for: tuple[bytes, ...] = ()
         self._plan: dict[int, Move] = {}
+        self._was_there: Ints = np.zeros(0, np.int64)  # rows
 
     def join(self, swarm: Swarm, row: int) -> None:
         if not len(self._next_check_s):
@@ -51,6 +53,7 @@ class Potluck:
     def tick(self, swarm: Swarm) -> None:
         at_rest = swarm.seen_rows[swarm.seen.at_rest]
         free = at_rest[swarm.is_here[at_rest] & (swarm.busy_until_s[at_rest] <= swarm.now_s)]
+        self._note_losses(swarm)
         due = free[self._next_check_s[free] <= swarm.now_s]
         self._next_check_s[due] = swarm.now_s + CHECK_S
         if len(due):
@@ -60,11 +63,19 @@ class Potluck:
                     self._move(swarm, row, move.target)
         self._prefetch(swarm, free)
 
+    def _note_losses(self, swarm: Swarm) -> None:
+        """Who watches one that is gone looks at once, as the engine's neighbours do."""
+        names = self._was_there
+        for row in np.setdiff1d(names, swarm.seen_rows):
+            watchers = names[np.searchsorted(names, row) - np.arange(1, min(WATCHED, len(names) - 1) + 1)]
+            self._next_check_s[watchers] = swarm.now_s
+        self._was_there = swarm.seen_rows
+
     def _moves(self, swarm: Swarm, rows: Ints) -> dict[int, Move]:
         """What `next_move` tells each of these servers, without doing the same work for each again."""
         seen = swarm.seen
         indices = np.searchsorted(swarm.seen_rows, rows)
-        if len(seen.peers) > MOST_SERVERS:
+        if not plans_together(seen):
             moves = single_moves(seen, indices)
         else:
             state = (seen.live.tobytes(), seen.servers.start.tobytes(), seen.servers.fetch_s.tobytes())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from potluck_daemon.engine.neighbours import WATCHED
 
 from benchmarks.simulation import churn
 from benchmarks.simulation.petals import Petals
@@ -69,6 +70,22 @@ def test_who_returns_was_away():
     for arrival in churn.arrivals(30, 2, 3600 * 30):
         assert last_seen.get(arrival.who, 0.0) <= arrival.at_s
         last_seen[arrival.who] = arrival.leaves_s
+
+
+def test_who_watches_a_server_that_vanishes_looks_at_once(monkeypatch):
+    """In the tick in which its record is gone, and not when their own next look is due."""
+    looks: list[set[int]] = []
+
+    class Listening(Potluck):
+        def _moves(self, swarm, rows):
+            looks.append({int(row) for row in rows})
+            return super()._moves(swarm, rows)
+
+    monkeypatch.setattr("benchmarks.simulation.potluck.CHECK_S", 1e9)
+    swarm = Swarm(SERVERS, Listening(), 11)
+    swarm.run(0.1)
+    assert looks
+    assert all(0 < len(rows) <= 2 * WATCHED for rows in looks)
 
 
 def test_liars_cost_little_more_than_what_they_do_not_bring():

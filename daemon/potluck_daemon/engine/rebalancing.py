@@ -30,13 +30,21 @@ from potluck_daemon.engine.in_thread import in_thread
 from potluck_daemon.engine.live_span import HAND_OVER_S, HURRIED_S, LiveSpan
 from potluck_daemon.engine.neighbours import Neighbours
 from potluck_daemon.engine.prefetching import Prefetching
-from potluck_daemon.placement.choose import AGAIN_S, CHECK_S, choose_span, load_order, next_move, single_moves
+from potluck_daemon.placement.choose import (
+    AGAIN_S,
+    CHECK_S,
+    choose_span,
+    load_order,
+    next_move,
+    single_moves,
+    waits_for_others,
+)
 from potluck_daemon.placement.swarm_map import ModelSize, Own, SwarmMap
 
 log = logging.getLogger(__name__)
 
 _JITTER = 0.2  # of the pause between two looks: servers that started together must not look together for ever
-_PATIENT_LOOKS = 2  # at blocks that nobody serves and that others should go to
+_PATIENT_LOOKS = 2  # at blocks in need that others should go to
 _JOIN_PAUSE_S = (0.2, 2.0)  # between two choices of who begins, for whoever begins at the same time
 
 
@@ -209,7 +217,7 @@ class Rebalancer:
         if len(self._live.span) < min(self._announcements.window, swarm_map.num_blocks):
             return choose_span(await self._looking.look(None))  # a move that failed left it with less than it can hold
         move = next_move(swarm_map)
-        self._looks_in_vain = self._looks_in_vain + 1 if move is None and swarm_map.has_holes else 0
+        self._looks_in_vain = self._looks_in_vain + 1 if move is None and waits_for_others(swarm_map) else 0
         if self._looks_in_vain > _PATIENT_LOOKS:  # those whom the plan sends there do not go
             move = single_moves(swarm_map, np.array([swarm_map.me])).get(swarm_map.me)
         self._is_urgent = move is not None and move.is_urgent

@@ -17,18 +17,32 @@ import numpy as np
 
 from potluck.protocol.blocks import Span
 from potluck_daemon.placement.plan import MOST_SERVERS, plan_moves
-from potluck_daemon.placement.price import Floats, Ints, best_places, mean_of
+from potluck_daemon.placement.price import HORIZON_S, Floats, Ints, best_places, mean_of
 from potluck_daemon.placement.swarm_map import SwarmMap
 
 CHECK_S = 15.0  # between two looks for a better place
 AGAIN_S = 3.0  # after a move, and while a move is urgent
-_MIN_SHARE = 0.14  # of what a server bears on the average: what gains less costs more than it brings
 _FAVOUR = 8  # chances are as this power of the gains: mostly those go who gain most by it
 _MOST_FAVOUR = 8.0  # that one other server counts: nobody who says so and does not go holds up the rest for long
 _MOVES_AT_A_TIME = 1.0  # expected of the whole swarm between two looks, in quiet times
 _WELL = 0.85  # of the mean coverage: where there is less because many failed at once, more go at a time
+_MENDED = 0.92  # of the mean coverage: hundreds of servers that plan together stop there
+_MOST_MENDERS = 200  # above, a plan takes longer than a decision may
+_MOST_REPAIRS = 10  # in one plan
 _SHARE_AT_A_TIME = 0.5  # of what is lacking; all that wish to move have the same place in mind, and would be too many
 _ASKED = 128  # servers whose wish to move is computed; of more, a sample tells enough
+
+
+@dataclass(frozen=True, slots=True)
+class _Worthwhile:
+    """Which moves are."""
+
+    min_share: float  # of what a server bears on the average: what gains less costs more than it brings
+    horizon_s: float  # a place that takes so long to fetch is worth half: the swarm will look different by then
+
+
+_QUIET = _Worthwhile(min_share=0.14, horizon_s=HORIZON_S)
+_MENDING = _Worthwhile(min_share=0.07, horizon_s=10.0)  # others have the files, and little is better than nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +66,22 @@ def next_move(swarm_map: SwarmMap) -> Move | None:
     """Where a server that is at rest should go; None: it is where it should be."""
     if swarm_map.servers.length[swarm_map.me] == 0:
         raise ValueError("a server that serves nothing has to choose a span, not to move")
-    is_small = len(swarm_map.peers) <= MOST_SERVERS
-    moves = planned_moves(swarm_map) if is_small else single_moves(swarm_map, np.array([swarm_map.me]))
+    is_planned = plans_together(swarm_map)
+    moves = planned_moves(swarm_map) if is_planned else single_moves(swarm_map, np.array([swarm_map.me]))
     return moves.get(swarm_map.me)
+
+
+def plans_together(swarm_map: SwarmMap) -> bool:
+    """Whether servers agree on their moves: a small swarm always, one of hundreds while some blocks are thin."""
+    num_servers = len(swarm_map.peers)
+    return num_servers <= MOST_SERVERS or (
+        num_servers <= _MOST_MENDERS and _is_thin(swarm_map.coverage(swarm_map.soon))
+    )
+
+
+def waits_for_others(swarm_map: SwarmMap) -> bool:
+    """Whether blocks are in need that a plan leaves to others: unserved ones, and thin ones of hundreds of servers."""
+    return swarm_map.has_holes or (len(swarm_map.peers) > MOST_SERVERS and plans_together(swarm_map))
 
 
 def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, Move]:
@@ -69,7 +96,7 @@ def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, Move]:
     others = (_wishes(swarm_map, coverage, asked)[1] / gain[wish, None]) ** _FAVOUR  # [wish, asked]
     of_all = np.minimum(others, _MOST_FAVOUR).sum(axis=1) * len(at_rest) / len(asked)
     chance = np.minimum(1.0, _moves_at_a_time(swarm_map, coverage) / np.maximum(of_all, 1.0))
-    is_urgent = bool(coverage.min() < _WELL * coverage.mean())
+    is_urgent = _is_thin(coverage)
     return {
         int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(start[i])), float(gain[i]), float(of_one), is_urgent)
         for i, of_one in zip(wish, chance, strict=True)
@@ -77,7 +104,9 @@ def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, Move]:
 
 
 def planned_moves(swarm_map: SwarmMap) -> dict[int, Move]:
-    """What the servers of a small swarm should do together, by their rows."""
+    """What servers that plan together should do, by their rows."""
+    if len(swarm_map.peers) > MOST_SERVERS:
+        return _mending_moves(swarm_map)
     rows = np.flatnonzero(swarm_map.at_rest)
     servers = swarm_map.servers.rows(rows)
     plan = plan_moves(swarm_map.coverage(swarm_map.soon), servers)
@@ -85,6 +114,24 @@ def planned_moves(swarm_map: SwarmMap) -> dict[int, Move]:
         int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(plan.start[i])), plan.gain, 1.0)
         for i in np.flatnonzero(plan.start != servers.start)
     }
+
+
+def _mending_moves(swarm_map: SwarmMap) -> dict[int, Move]:
+    """The best single moves, one after the other, until no block is thin; by rows."""
+    servers, coverage = swarm_map.servers, swarm_map.coverage(swarm_map.soon)
+    rows, moves = np.flatnonzero(swarm_map.at_rest), dict[int, Move]()
+    while len(rows) and len(moves) < _MOST_REPAIRS and coverage.min() < _MENDED * coverage.mean():
+        start, gain = _wishes(swarm_map, coverage, rows, _MENDING)
+        best = int(gain.argmax())
+        if not gain[best]:
+            break
+        row = int(rows[best])
+        target = _span(swarm_map, row, int(start[best]))
+        moves[row] = Move(target, float(gain[best]), 1.0)
+        coverage[servers.start[row] : servers.start[row] + servers.length[row]] -= servers.throughput_tps[row]
+        coverage[target.start : target.end] += servers.throughput_tps[row]
+        rows = np.delete(rows, best)
+    return moves
 
 
 def load_order(swarm_map: SwarmMap, span: Span) -> list[int]:
@@ -119,11 +166,15 @@ def rarest_missing(coverage: Floats, fetch_s: Floats) -> list[int]:
     return [int(block) for block in np.argsort(coverage, kind="stable") if fetch_s[block] > 0]
 
 
-def _wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints) -> tuple[Ints, Floats]:
+def _wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints, worthwhile: _Worthwhile = _QUIET) -> tuple[Ints, Floats]:
     """Where these servers would go, and what that is worth; 0: not worth a move."""
-    places = best_places(coverage, swarm_map.servers.rows(rows))
-    least = _MIN_SHARE * float(swarm_map.servers.throughput_tps.mean()) / mean_of(coverage)
+    places = best_places(coverage, swarm_map.servers.rows(rows), worthwhile.horizon_s)
+    least = worthwhile.min_share * float(swarm_map.servers.throughput_tps.mean()) / mean_of(coverage)
     return places.start, np.where(places.gain > least, places.gain, 0.0)
+
+
+def _is_thin(coverage: Floats) -> bool:
+    return bool(coverage.min() < _WELL * coverage.mean())
 
 
 def _moves_at_a_time(swarm_map: SwarmMap, coverage: Floats) -> float:

@@ -9,6 +9,7 @@ Pure.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,15 +29,18 @@ MOST_SERVERS = 40  # above, single moves reach the same
 _TRIES = 24  # searches, each from another first step
 _MOST_MOVES = 4  # in one search, after the first step
 _COST_OF_A_MOVE = 0.003  # in mean coverage
-_MOST_FETCH_S = 90.0  # a part that comes later than the others is none
+# A part that comes later than the others is none. While a block is unserved the whole swarm serves nobody, and a plan
+# that takes longer is better than one that leaves it so.
+_MOST_FETCH_S = (90.0, 300.0, math.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Where each server should be. Shapes: start [servers]."""
+    """Where each server should be. Shapes: start [servers], coverage [blocks]."""
 
     start: Ints
     gain: float  # of all moves together, in mean coverage
+    coverage: Floats  # that everybody has then
 
 
 def plan_moves(coverage: Floats, servers: Servers) -> Plan:
@@ -46,23 +50,31 @@ def plan_moves(coverage: Floats, servers: Servers) -> Plan:
         coverage: [blocks], tokens a second of everybody.
         servers: those that may be moved, their spans included in `coverage`.
     """
+    for most_fetch_s in _MOST_FETCH_S:
+        plan = _search(coverage, servers, most_fetch_s)
+        if plan.coverage.all():
+            break
+    return plan
+
+
+def _search(coverage: Floats, servers: Servers, most_fetch_s: float) -> Plan:
     rng = np.random.default_rng(0)
     mean = mean_of(coverage)
     now = float(soft_min(coverage, mean))
     others = np.maximum(coverage - servers.throughput_tps @ servers.spans, 0.0)
     fits = np.arange(len(coverage)) + servers.window[:, None] <= len(coverage)
-    may_begin = fits & (fetch_s_of_windows(servers) <= _MOST_FETCH_S)
-    best = Plan(servers.start, 0.0)
+    may_begin = fits & (fetch_s_of_windows(servers) <= most_fetch_s)
+    best = Plan(servers.start, 0.0, coverage)
     for attempt in range(_TRIES):
         start = servers.start.copy()
         if attempt:
             row = rng.integers(len(start))
             start[row] = rng.choice(np.append(np.flatnonzero(may_begin[row]), start[row]))
         tried = _improved(others, _moved(servers, start), may_begin, mean)
-        worth = float(soft_min(others + tried.throughput_tps @ tried.spans, mean))
-        gain = worth - now - _COST_OF_A_MOVE * int((tried.start != servers.start).sum())
+        planned = others + tried.throughput_tps @ tried.spans
+        gain = float(soft_min(planned, mean)) - now - _COST_OF_A_MOVE * int((tried.start != servers.start).sum())
         if gain > best.gain:
-            best = Plan(tried.start, gain)
+            best = Plan(tried.start, gain, planned)
     return best
 
 

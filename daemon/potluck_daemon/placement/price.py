@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 
 _DOUBLINGS = 7  # the soft minimum has sharpness 2^7; with 2^5 it looks past the thinnest blocks of a large swarm
 _FLOOR = 0.02  # of the mean coverage, added to every block: an empty one is dear, but not infinitely so
-_HORIZON_S = 120.0  # a place that takes so long to fetch is worth half: the swarm will look different by then
+HORIZON_S = 120.0  # a place that takes so long to fetch is worth half: the swarm will look different by then
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,17 +57,18 @@ class Places:
     gain: Floats
 
 
-def best_places(coverage: Floats, servers: Servers) -> Places:
+def best_places(coverage: Floats, servers: Servers, horizon_s: float = HORIZON_S) -> Places:
     """Where each server should be, everyone else where they are.
 
     Args:
         coverage: [blocks], tokens a second, these servers' own spans included.
+        horizon_s: a place that takes so long to fetch is worth half.
     """
     mean = mean_of(coverage)
     others = np.maximum(coverage - servers.spans * servers.throughput_tps[:, None], 0.0)
     worth, now = worth_of_windows(others, servers, mean)
     fetch_s = fetch_s_of_windows(servers)
-    gain = np.where(worth > 0, (worth - now[:, None]) * _HORIZON_S / (_HORIZON_S + fetch_s), -np.inf)
+    gain = np.where(worth > 0, (worth - now[:, None]) * horizon_s / (horizon_s + fetch_s), -np.inf)
     start = np.argmax(gain, axis=1)
     return Places(start, gain[np.arange(len(start)), start])
 

@@ -93,10 +93,13 @@ class SwarmMap:
         """[servers, blocks]: what will be live within seconds, because it is or is about to be read from disk.
 
         A promise to download helps nobody for minutes, and who has the files can stand in meanwhile: in the simulation
-        that is worth two to four hundredths of the whole capacity. What a server is leaving does not count.
+        that is worth two to four hundredths of the whole capacity. What a server is leaving does not count, and nor do
+        the new blocks of one that leaves only when all files of its new place have come.
         """
-        is_near: Bools = self.live | (self.servers.fetch_s == 0)
-        return self.servers.spans & is_near
+        spans, is_on_disk = self.servers.spans, self.servers.fetch_s == 0
+        is_waiting = (self.live & ~spans).any(axis=1) & (spans & ~is_on_disk).any(axis=1)
+        is_near: Bools = self.live | (is_on_disk & ~is_waiting[:, None])
+        return spans & is_near
 
     @property
     def at_rest(self) -> Bools:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from placement_swarms import own, server, swarm_map
-from potluck_daemon.placement.choose import choose_span, next_move
+from potluck_daemon.placement.choose import choose_span, planned_moves
 from potluck_daemon.placement.swarm_map import SwarmMap
 
 from potluck.protocol.blocks import Span
@@ -82,13 +82,14 @@ def test_own_throughput_is_believed_as_it_is():
 
 @pytest.mark.parametrize("claim", [1.0, 1e3, 1e12])
 def test_a_liar_at_thin_blocks_does_not_keep_others_away(claim: float):
-    """Sixty servers at 0:6, twenty at 6:12, of which one lies: the crowd still sends somebody."""
+    """Sixty servers at 0:6, twenty at 6:12, of which one lies: the crowd still sends some, by a plan of all."""
     crowd = [server(f"a{i}", 0, 6, stored=ALL_BLOCKS) for i in range(60)]
     thin = [server(f"b{i}", 6, 12, stored=ALL_BLOCKS) for i in range(19)]
     liar = server("liar", 6, 12, tps=claim, stored=ALL_BLOCKS)
-    move = next_move(swarm_map(*crowd, *thin, liar, me=own(6, span=Span(0, 6), stored=ALL_BLOCKS)))
-    assert move is not None
-    assert move.target == Span(6, 12)
+    swarm = swarm_map(*crowd, *thin, liar, me=own(6, span=Span(0, 6), stored=ALL_BLOCKS))
+    moves = planned_moves(swarm)
+    assert {move.target for move in moves.values()} == {Span(6, 12)}
+    assert all(swarm.peers[row].startswith("a") for row in moves)
 
 
 def test_a_liar_does_not_draw_who_joins_from_where_it_is_needed():

@@ -7,7 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from placement_swarms import MODEL, own, server, swarm_map
-from potluck_daemon.placement.choose import Move, choose_span, load_order, next_move, prefetch_order, single_moves
+from potluck_daemon.placement.choose import (
+    Move,
+    choose_span,
+    load_order,
+    next_move,
+    planned_moves,
+    prefetch_order,
+    single_moves,
+    waits_for_others,
+)
 from potluck_daemon.placement.swarm_map import SwarmMap
 
 from potluck.protocol.blocks import PeerId, Span
@@ -71,6 +80,26 @@ def test_a_small_swarm_agrees_on_who_fills_a_hole(me: str):
         assert move is None
 
 
+def slow(*starts: int, fetch_s: float) -> SwarmMap:
+    """Servers of six blocks of twelve, who need so long for the files of a block."""
+    swarm = swarm_map(*(server(f"a{i}", at, at + 6) for i, at in enumerate(starts)), me=own(6, span=Span(0, 6)))
+    swarm.servers.fetch_s[:] = np.where(swarm.live, 0.0, fetch_s)
+    return swarm
+
+
+def test_an_unserved_block_is_worth_any_download():
+    """Where all blocks are served, nobody takes so long to strengthen some."""
+    assert [move.target for move in planned_moves(slow(0, fetch_s=100.0)).values()] == [Span(6, 12)]
+    assert not planned_moves(slow(0, 0, 6, fetch_s=100.0))
+    assert planned_moves(slow(0, 0, 6, fetch_s=10.0))
+
+
+def test_an_unserved_block_is_left_to_who_has_the_files():
+    swarm = slow(0, 0, fetch_s=100.0)
+    swarm.servers.fetch_s[1] = 0.0
+    assert list(planned_moves(swarm)) == [1]
+
+
 def test_nobody_leaves_a_balanced_swarm():
     others = [server("a", 0, 6), server("b", 6, 12), server("c", 0, 6)]
     assert next_move(swarm_map(*others, me=own(6, span=Span(6, 12), stored=set(range(12))))) is None
@@ -122,11 +151,47 @@ def test_who_gains_more_by_a_move_is_much_likelier_to_go():
     assert chances[1] > 6 * chances[0] > 0
 
 
-def test_more_move_at_a_time_when_many_have_failed():
-    move = next_move(large_swarm(60, 4))
+def test_more_move_at_a_time_when_many_have_failed_in_a_swarm_too_large_to_plan():
+    move = next_move(large_swarm(240, 16))
     assert move is not None
-    assert 4 < 60 * move.chance < 28  # so many moves would make both halves equal
+    assert 16 < 240 * move.chance < 112  # so many moves would make both halves equal
     assert move.is_urgent
+
+
+def test_hundreds_of_servers_agree_on_who_goes_where_blocks_are_thin():
+    """Of sixty equal servers at 0:6 ten are named, and those only; the others wait for them."""
+    swarm = large_swarm(60, 4)
+    moves = planned_moves(swarm)
+    assert {(move.target, move.chance) for move in moves.values()} == {(Span(6, 12), 1.0)}
+    assert len(moves) == 10
+    for me in range(len(swarm.peers)):
+        assert next_move(replace(swarm, me=me)) == moves.get(me)
+    assert waits_for_others(swarm)
+
+
+def test_a_plan_of_hundreds_ends_where_no_block_is_thin():
+    assert len(planned_moves(large_swarm(60, 42))) == 5  # 47 is 0.92 of the mean, 46 is not
+    assert not waits_for_others(large_swarm(60, 55))
+
+
+def test_thin_blocks_are_mended_by_those_who_have_the_files():
+    """The strongest server would have to download; so it stays, where in quiet times it would go."""
+    swarm = large_swarm(60, 4)
+    strong = swarm.peers.index(PeerId("a7"))
+    swarm.servers.throughput_tps[strong] = 2.0
+    assert strong in planned_moves(swarm)
+    swarm.servers.fetch_s[strong, 6:] = 10.0
+    assert strong not in planned_moves(swarm)
+
+
+def test_who_waits_for_files_before_it_leaves_does_not_count_as_soon_there():
+    """It is on its way from 0:6 to 6:12 and has all files but the last; without that it would be there at once."""
+    moving = server("a", 0, 6, stored=range(12))
+    moving = replace(moving, record=replace(moving.record, window=6, target=Span(6, 12)))
+    lacking = replace(moving, record=replace(moving.record, stored=frozenset(range(11))))
+    there, not_there = (swarm_map(other, me=own(3)).soon.any(axis=0).tolist() for other in (moving, lacking))
+    assert there == [False] * 6 + [True] * 6
+    assert not_there == [False] * 12
 
 
 def test_a_little_unevenness_is_not_urgent():

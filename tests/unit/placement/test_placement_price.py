@@ -81,4 +81,5 @@ def test_a_plan_moves_nobody_who_would_have_to_download_for_long():
     far = Servers(
         servers.start, servers.length, servers.window, servers.throughput_tps, np.full((6, NUM_BLOCKS), 1000.0)
     )
-    assert (plan_moves(coverage_of(servers), far).start == servers.start).all()
+    every_block_is_served = coverage_of(servers) + 1e-3
+    assert (plan_moves(every_block_is_served, far).start == servers.start).all()
