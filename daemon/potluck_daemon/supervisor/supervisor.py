@@ -99,10 +99,12 @@ class Supervisor:
 
     def view(self, model: str, wanted: messages.Launch | None, python: str) -> EngineView:
         """What the policy has to know. What failed in another `python` than is wanted now is tried without a wait."""
-        span = self.facts.span
-        serving = f"blocks {span[0]}:{span[1]} of {model}" if span else model
-        if (moving := self.facts.moving) is not None:
-            serving += f", going to {moving.target[0]}:{moving.target[1]} ({moving.why})"
+        span, moving = self.facts.span, self.facts.moving
+        if moving is not None and span != moving.target:  # said as it was at first: history needs no line a block
+            (start, end), (target, target_end) = moving.span, moving.target
+            serving = f"blocks {start}:{end} of {model}, going to {target}:{target_end} ({moving.why})"
+        else:
+            serving = f"blocks {span[0]}:{span[1]} of {model}" if span else model
         is_same = python == self._python
         is_outdated = self._task is not None and not (is_same and self._launch in (None, wanted))
         retry_at = self._retry_at if is_same else None

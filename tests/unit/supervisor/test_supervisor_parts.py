@@ -5,6 +5,7 @@ from potluck_daemon.codec import CodecError
 from potluck_daemon.supervisor import messages
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
+from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 
 CRASH = (
     "Fatal Python error: Bus error",
@@ -85,6 +86,16 @@ def test_each_end_has_a_sentence(end: Exit, words: str) -> None:
     sentence = diagnose(end)
     assert words in sentence
     assert "\n" not in sentence
+
+
+def test_what_it_serves_is_said_once_a_move_and_not_once_a_block() -> None:
+    supervisor, said = Supervisor(lambda: None, lambda _: None), []
+    for span in ((0, 1), (0, 2), (0, 3), (0, 4)):
+        supervisor.facts = EngineFacts(span=span, moving=messages.Moving((0, 1), (0, 4), "nobody serves them"))
+        said.append(supervisor.view("m", None, "").serving)
+    supervisor.facts = EngineFacts(span=(0, 4))
+    said.append(supervisor.view("m", None, "").serving)
+    assert list(dict.fromkeys(said)) == ["blocks 0:1 of m, going to 0:4 (nobody serves them)", "blocks 0:4 of m"]
 
 
 def test_a_sentence_stays_short() -> None:
