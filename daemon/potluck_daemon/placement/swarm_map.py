@@ -96,10 +96,12 @@ class SwarmMap:
         that is worth two to four hundredths of the whole capacity. What a server is leaving does not count, and nor do
         the new blocks of one that leaves only when all files of its new place have come.
         """
-        spans, is_on_disk = self.servers.spans, self.servers.fetch_s == 0
-        is_waiting = (self.live & ~spans).any(axis=1) & (spans & ~is_on_disk).any(axis=1)
-        is_near: Bools = self.live | (is_on_disk & ~is_waiting[:, None])
-        return spans & is_near
+        spans = self.servers.spans
+        there: Bools = spans & (self.live | (self.servers.fetch_s == 0))
+        leaving = np.flatnonzero((self.live > spans).any(axis=1))
+        waiting = leaving[(there[leaving] < spans[leaving]).any(axis=1)]
+        there[waiting] &= self.live[waiting]
+        return there
 
     @property
     def at_rest(self) -> Bools:
