@@ -78,7 +78,9 @@ def _export(args: argparse.Namespace) -> int:
         with Path(args.file).open("w", newline="") as file:
             _write(entries, file, as_json=args.json)
     except OSError as error:
-        raise UsageError(f"cannot write {args.file}: {error.strerror}") from error
+        raise UsageError(f"cannot write {args.file}: {error.strerror}", hint="choose another place") from error
+    if not args.json:
+        Terminal(sys.stdout).line(f"Wrote {args.file}.")
     return 0
 
 

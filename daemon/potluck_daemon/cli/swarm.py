@@ -209,6 +209,9 @@ def _list(args: argparse.Namespace) -> None:
         print_json(found)
         return
     terminal = Terminal(sys.stdout)
+    if not found.swarms:
+        terminal.line("You joined no swarm yet: potluck join INVITE, or potluck start --demo")
+        return
     rows = [
         (
             item.name,

@@ -73,6 +73,8 @@ def test_join_and_leave(capsys: pytest.CaptureFixture[str]) -> None:
     assert invite in capsys.readouterr().out
     assert main(["swarm", "leave", "others"]) == 0
     assert JoinedSwarms().load() == {}
+    assert main(["swarm", "list"]) == 0
+    assert "potluck join INVITE" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("action", "hint"), [("join", "sudo potluck join INVITE"), ("leave", "serve.swarm")])
