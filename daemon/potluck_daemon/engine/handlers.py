@@ -176,7 +176,7 @@ class Handlers:
         timing = replace(computed.timing, cache_tokens_left=serving.free_tokens)
         if tabs is not None and tab is not None:
             tabs.note(tab, batch * tokens, is_backward=priority is Priority.BACKWARD)
-            timing = tabs.say(tab, timing)
+            timing = tabs.say(tab, timing, is_named=tab.seq > 0)  # once it signs: answers of calls may be lost
         return TensorReply(computed.value, timing)
 
     def _work_of(self, request: ForwardRequest | BackwardRequest, adapter: str | None) -> tuple[Priority, Pieces]:

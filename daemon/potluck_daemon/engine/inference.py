@@ -261,7 +261,7 @@ class _ServedSession:
         )
         if serving.tabs is not None and self._tab is not None:
             serving.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
-            timing = serving.tabs.say(self._tab, timing)
+            timing = serving.tabs.say(self._tab, timing, is_named=request.opening is None)
         self._send(encode_step_reply(StepReply(step.result(), timing), brief=request.is_brief))
         self._advance()
 

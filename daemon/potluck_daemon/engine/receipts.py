@@ -183,14 +183,14 @@ class Tabs:
         tab.kv_token_s += tab.held_tokens * (now - tab.held_at)
         tab.held_tokens, tab.held_at = held_tokens, now
 
-    def say(self, tab: Tab, timing: Timing) -> Timing:
-        """With what the client has to know of its tab: its name until it signs, what was booked once."""
-        if self._identity is None or (tab.seq and tab.booked is None):
+    def say(self, tab: Tab, timing: Timing, *, is_named: bool) -> Timing:
+        """With what the client has to know of its tab: its name, unless it knows that, and what was booked once."""
+        if self._identity is None or (is_named and tab.booked is None):
             return timing
         booked, tab.booked = tab.booked, None
         return replace(
             timing,
-            tab=None if tab.seq else tab.name,
+            tab=None if is_named else tab.name,
             countersigned=countersign(booked, self._identity.sign).data if booked is not None else None,
         )
 

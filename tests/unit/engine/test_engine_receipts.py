@@ -8,15 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.engine_peers import Client, hidden_states, opening, serve
 from potluck_daemon.engine import receipts as module
 from potluck_daemon.engine.receipts import Tab, Tabs
 from potluck_daemon.ledger.bookkeeping import Booking
 from potluck_daemon.ledger.outbox import Outbox, left_behind
 
+from potluck.p2p.fake import FakeNetwork
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Caller, Timing
+from potluck.protocol.messages import Caller, StepRequest, Timing
 from potluck.protocol.receipts import (
     MICROCREDIT,
     Receipt,
@@ -27,6 +29,8 @@ from potluck.protocol.receipts import (
     swarm_id,
 )
 from potluck.protocol.swarm import Swarm
+from potluck.wire import encode_step
+from potluck.wire.brief import is_brief
 
 SWARM = Swarm(name="s", model="m", num_blocks=4, prefix="s")
 SPAN = Span(1, 3)
@@ -71,17 +75,33 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 def test_a_receipt_for_what_was_had_is_passed_on_and_countersigned_once_booked(bench: Bench) -> None:
     tab = bench.open()
-    assert bench.tabs.say(tab, Timing()).tab == tab.name
+    assert bench.tabs.say(tab, Timing(), is_named=False).tab == tab.name
     bench.tabs.note(tab, 10)
     assert bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 10)))
-    assert bench.tabs.say(tab, Timing()) == Timing()  # not on disk yet
+    assert bench.tabs.say(tab, Timing(), is_named=True) == Timing()  # not on disk yet
     bench.book_all()
-    said = bench.tabs.say(tab, Timing(queue_ms=3.0))
+    said = bench.tabs.say(tab, Timing(queue_ms=3.0), is_named=True)
     assert said.queue_ms == 3.0
     assert said.countersigned is not None
     assert read_countersigned(said.countersigned).receipt.work.tokens == 10
-    assert bench.tabs.say(tab, Timing()) == Timing()
+    assert bench.tabs.say(tab, Timing(), is_named=True) == Timing()
     assert bench.told[0].delegation == bench.caller().delegation
+
+
+async def test_a_session_is_told_of_its_tab_once_so_that_its_answers_are_brief(bench: Bench) -> None:
+    network = FakeNetwork()
+    async with serve(network) as server:
+        server.handlers.serving = replace(server.serving, tabs=bench.tabs)
+        client = await Client.open(network.start(), server)
+        first = await client.step(StepRequest(hidden_states(1, 3), opening()))
+        assert first.timing.tab is not None
+        for start in (3, 4):
+            await client.stream.send(
+                *encode_step(StepRequest(hidden_states(1, 1), None, start_from_position=start), brief=True)
+            )
+            body = await client.stream.receive(timeout_s=60)
+            assert body is not None
+            assert is_brief(body)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +250,7 @@ def test_a_folder_that_cannot_be_written_stops_no_work(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "file")
     tab = bench.open()
     bench.tabs.note(tab, 10)
-    assert bench.tabs.say(tab, Timing()) == Timing()
+    assert bench.tabs.say(tab, Timing(), is_named=False) == Timing()
     assert not bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 10)))
 
 
