@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from pathlib import Path
 
 from potluck_daemon.cli.main import COMMANDS
+
+from benchmarks.figures import FIGURES
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -37,6 +40,19 @@ def test_commands_in_the_readme_exist() -> None:
     named = re.findall(r"(?:^ {4}\.venv/bin/|`)potluck ([a-z]+)", README, re.M)
     assert named
     assert set(named) <= set(COMMANDS)
+
+
+def test_the_goals_in_the_readme_are_those_of_the_figures() -> None:
+    table = README.partition("| Figure | Reach |")[2].partition("\n\n")[0]
+    checked = 0
+    for claim, goals in re.findall(r"^\| (.+) \| (.+) \| .+ \|$", table, re.M):
+        for name in re.findall(r"`([a-z0-9_*]+)`", " ".join(re.findall(r"\(([^)]*)\)", claim))):
+            figures = [FIGURES[known] for known in fnmatch.filter(FIGURES, name)]
+            assert figures, f"there is no figure {name}"
+            said = [float(number) for number in re.findall(r"\d*\.?\d+", goals)]
+            assert {figure.reach for figure in figures} <= set(said), f"{name}: {goals}"
+            checked += 1
+    assert checked > 30
 
 
 def test_make_targets_in_the_documents_exist() -> None:
