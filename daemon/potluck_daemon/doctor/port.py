@@ -18,11 +18,14 @@ class PortFacts:
     port: int  # 0: none chosen yet
     is_serving: bool
     is_heard: bool  # somebody of this machine listens there
+    has_engine: bool = False  # a process of ours runs, and listens long before it serves
 
 
 def gather(scene: Scene) -> PortFacts:
-    is_serving = scene.status is not None and scene.status.state is State.SERVING
-    return PortFacts(_port(scene), is_serving, _is_heard(_port(scene)))
+    status, port = scene.status, _port(scene)
+    is_serving = status is not None and status.state is State.SERVING
+    has_engine = status is not None and status.engine.pid is not None
+    return PortFacts(port, is_serving, _is_heard(port), has_engine)
 
 
 def judge(facts: PortFacts) -> list[Finding]:
@@ -33,6 +36,9 @@ def judge(facts: PortFacts) -> list[Finding]:
     if facts.is_serving:
         text = f"the engine serves, but nobody listens at TCP port {facts.port}"
         return [Finding(NAME, Severity.WARNING, text, "potluck logs; then potluck stop, potluck start")]
+    if facts.is_heard and facts.has_engine:
+        text = f"the engine runs and does not serve yet; TCP port {facts.port} is taken, most likely by it"
+        return [Finding(NAME, Severity.NOTE, text)]
     if facts.is_heard:
         text = f"another program listens at TCP port {facts.port}, which the engine needs"
         advice = "end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT"
