@@ -23,8 +23,12 @@ PROMPT = "The quick brown fox"
 def daemon() -> Iterator[DaemonProcess]:
     with DaemonProcess(LOOPBACK) as made:
         made.client.call(schema.CREATE)
-        made.wait_for(lambda status: status.state == State.SERVING and 0 not in _coverage(status))
+        made.wait_for(_serves_everything)
         yield made
+
+
+def _serves_everything(status: schema.Status) -> bool:
+    return status.state == State.SERVING and 0 not in _coverage(status)
 
 
 def _coverage(status: schema.Status) -> tuple[int, ...]:
@@ -91,10 +95,11 @@ def test_a_setting_is_live_and_memory_is_freed_at_once(daemon: DaemonProcess) ->
     ]
     assert reasons[-1] == "Memory freed by you"
     daemon.client.call(schema.RESUME)
-    daemon.wait_state(State.SERVING)
+    daemon.wait_for(_serves_everything)
 
 
 def test_the_gateway_ends_with_the_daemon(daemon: DaemonProcess) -> None:
+    daemon.client.call(gateway.STOP)  # one from before looks for the engine at its old port, and here each has any
     counted = daemon.status().tokens_today
     chat(daemon)
     daemon.wait_for(lambda now: now.tokens_today > counted)
