@@ -87,14 +87,14 @@ class Client:
 
     @classmethod
     async def open(cls, host: FakeHost, server: Server) -> Client:
-        stream = await host.open_stream(server.host.peer_id, wire.INFERENCE, timeout_s=60, max_frame_bytes=1 << 26)
+        stream = await host.open_stream(server.host.peer_id, wire.INFERENCE, timeout_s=120, max_frame_bytes=1 << 26)
         return cls(stream)
 
     async def send(self, request: StepRequest) -> None:
         await self.stream.send(*wire.encode_step(request))
 
     async def answer(self, like: tuple[int, ...]) -> StepReply:
-        body = await self.stream.receive(timeout_s=30)
+        body = await self.stream.receive(timeout_s=120)
         assert body is not None, "the server closed the stream"
         return wire.decode_step_reply(body, like=like)
 
@@ -106,7 +106,7 @@ class Client:
     async def close(self) -> None:
         """Say goodbye; the server closes, and only then its cache is known to be free."""
         await self.send(StepRequest(hidden=None))
-        assert await self.stream.receive(timeout_s=30) is None
+        assert await self.stream.receive(timeout_s=120) is None
 
 
 def opening(
@@ -141,12 +141,10 @@ def is_close(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop run until something is so."""
-    for _ in range(100_000):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("it never became so")
+    """Let the loop run until something is so, as other threads may have to make it; a minute only ends a hang."""
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 (whatever it is)
+            await asyncio.sleep(0)
 
 
 async def settle(turns: int = 50) -> None:

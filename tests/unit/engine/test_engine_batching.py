@@ -42,7 +42,7 @@ async def held(server: Server):
 
     def wait() -> None:
         entered.set()
-        assert released.wait(30)
+        assert released.wait(120)
 
     task = asyncio.create_task(server.serving.compute.run(wait))
     await asyncio.to_thread(entered.wait)
@@ -173,7 +173,7 @@ async def test_a_step_that_no_memory_can_be_had_for_is_refused_and_its_pages_com
             short.setattr(SpanExecutor, "run", run)
             await client.send(StepRequest(hidden_states(1, 40)))
             with pytest.raises(RemoteError) as refused:
-                await client.stream.receive(timeout_s=30)
+                await client.stream.receive(timeout_s=120)
         assert refused.value.code is Code.NO_MEMORY
         await until(lambda: server.used_pages == 0)
         await open_session(host, server, hidden_states(1, 3))

@@ -36,7 +36,7 @@ class Gate:
     def __call__(self) -> Generator[None, None, str]:
         for _ in range(self._pieces):
             self.entered.set()
-            assert self.open.wait(30)
+            assert self.open.wait(120)
             yield
         return "gate"
 

@@ -33,18 +33,18 @@ def network() -> FakeNetwork:
 
 
 async def forward(host: FakeHost, server: Server, request: ForwardRequest) -> TensorReply:
-    answer = await host.call(server.host.peer_id, wire.FORWARD, wire.encode_forward(request), timeout_s=30)
+    answer = await host.call(server.host.peer_id, wire.FORWARD, wire.encode_forward(request), timeout_s=120)
     return wire.decode_tensor_reply(answer, like=wire.reply_shapes(request))
 
 
 async def backward(host: FakeHost, server: Server, request: BackwardRequest) -> TensorReply:
-    answer = await host.call(server.host.peer_id, wire.BACKWARD, wire.encode_backward(request), timeout_s=30)
+    answer = await host.call(server.host.peer_id, wire.BACKWARD, wire.encode_backward(request), timeout_s=120)
     return wire.decode_tensor_reply(answer, like=wire.reply_shapes(request))
 
 
 async def refusal(host: FakeHost, server: Server, protocol: str, body: bytes) -> Code:
     with pytest.raises(RemoteError) as refused:
-        await host.call(server.host.peer_id, protocol, body, timeout_s=30)
+        await host.call(server.host.peer_id, protocol, body, timeout_s=120)
     return refused.value.code
 
 
@@ -124,7 +124,7 @@ async def test_large_calls_come_and_go_in_parts(network, blocks):
         host = network.start()
         request = BackwardRequest("golden", SPAN, hidden, grad)
         stream = await host.open_stream(
-            server.host.peer_id, wire.BACKWARD_STREAM, timeout_s=60, max_frame_bytes=1 << 26
+            server.host.peer_id, wire.BACKWARD_STREAM, timeout_s=120, max_frame_bytes=1 << 26
         )
         for part in wire.split_backward(request):
             await stream.send(*part)
@@ -173,9 +173,9 @@ async def test_stream_call_that_stands_still_is_ended(network, blocks):
     async with serve(network, blocks=blocks, limits=Limits(request_timeout_s=0.5)) as server:
         host = network.start()
         for protocol in (wire.FORWARD_STREAM, wire.BACKWARD_STREAM):
-            stream = await host.open_stream(server.host.peer_id, protocol, timeout_s=60, max_frame_bytes=1 << 20)
+            stream = await host.open_stream(server.host.peer_id, protocol, timeout_s=120, max_frame_bytes=1 << 20)
             with pytest.raises(RemoteError) as refused:
-                await stream.receive(timeout_s=30)
+                await stream.receive(timeout_s=120)
             assert refused.value.code is Code.BAD_REQUEST
 
 
@@ -201,7 +201,7 @@ async def test_private_swarm_serves_members_only(network, blocks):
         client = await Client.open(stranger, server)
         await client.send(StepRequest(hidden_states(1, 2), opening(caller=proof)))
         with pytest.raises(RemoteError) as refused:
-            await client.stream.receive(timeout_s=30)
+            await client.stream.receive(timeout_s=120)
         assert refused.value.code is Code.NOT_A_MEMBER
 
 
@@ -209,12 +209,12 @@ async def test_stranger_is_refused_at_the_first_part_of_a_stream_call(network, b
     async with serve(network, blocks=blocks, swarm=PRIVATE) as server:
         stranger = network.start()
         stream = await stranger.open_stream(
-            server.host.peer_id, wire.FORWARD_STREAM, timeout_s=60, max_frame_bytes=1 << 20
+            server.host.peer_id, wire.FORWARD_STREAM, timeout_s=120, max_frame_bytes=1 << 20
         )
         first, *_ = wire.split_forward(ForwardRequest("golden", SPAN, hidden_states(1, 2)))
         await stream.send(*first)
         with pytest.raises(RemoteError) as refused:
-            await stream.receive(timeout_s=30)
+            await stream.receive(timeout_s=120)
         assert refused.value.code is Code.NOT_A_MEMBER
 
 
@@ -261,7 +261,7 @@ async def test_reachability_is_what_a_ping_says(network, blocks):
 
         async def check(peer: PeerId) -> bool:
             body = wire.encode_check_request(peer)
-            return wire.decode_check_reply(await host.call(server.host.peer_id, wire.CHECK, body, timeout_s=30))
+            return wire.decode_check_reply(await host.call(server.host.peer_id, wire.CHECK, body, timeout_s=120))
 
         gone = network.start()
         await gone.close()

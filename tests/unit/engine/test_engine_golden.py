@@ -87,7 +87,7 @@ class Replay:
                 self.asked[line["stream"]] = body_of(line)
             elif line["kind"] == "open":
                 self.streams[line["stream"]] = await self.client.open_stream(
-                    peer, line["rpc"], timeout_s=60, max_frame_bytes=1 << 26
+                    peer, line["rpc"], timeout_s=120, max_frame_bytes=1 << 26
                 )
             elif line["kind"] == "end_of_input":
                 await self.streams[line["stream"]].end()
@@ -111,12 +111,12 @@ class Replay:
     async def _answer(self, line: dict) -> bytes | RemoteError | None:
         try:
             if line["mode"] == "stream":
-                return await self.streams[line["stream"]].receive(timeout_s=30)
+                return await self.streams[line["stream"]].receive(timeout_s=120)
             body = self.asked[line["stream"]]
             if line["rpc"] == wire.CHECK:  # the recorded ids are not those of this network
                 body = wire.encode_check_request(self.servers[line["server"]].host.peer_id)
             peer = self.servers[line["server"]].host.peer_id
-            return await self.client.call(peer, line["rpc"], body, timeout_s=30)
+            return await self.client.call(peer, line["rpc"], body, timeout_s=120)
         except RemoteError as error:
             return error
 

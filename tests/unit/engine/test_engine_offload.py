@@ -43,7 +43,7 @@ class Machine:
     async def connect(self, client: FakeHost | None = None) -> Client:
         peer = self.host.peer_id
         return Client(
-            await (client or self.client).open_stream(peer, wire.INFERENCE, timeout_s=60, max_frame_bytes=1 << 26)
+            await (client or self.client).open_stream(peer, wire.INFERENCE, timeout_s=120, max_frame_bytes=1 << 26)
         )
 
     async def begin(self, session_id: str | None = "s", tokens: int = 8, *, exact: bool = False) -> Client:

@@ -153,4 +153,4 @@ async def test_strangers_and_those_who_come_while_it_leaves_get_no_quote(network
 async def ask(host: FakeHost, server: Server, **changes: Any) -> Quote:
     request = replace(QuoteRequest("golden", Span(0, 2), rows=1, tokens=64), **changes)
     body = wire.encode_quote_request(request)
-    return wire.decode_quote(await host.call(server.host.peer_id, wire.QUOTE, body, timeout_s=30))
+    return wire.decode_quote(await host.call(server.host.peer_id, wire.QUOTE, body, timeout_s=120))

@@ -157,7 +157,7 @@ async def test_when_a_server_dies_another_slides_there_and_sessions_over_what_st
         assert mover.span == Span(1, 3)
         await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(0, 2))))
         stream = await swarm.network.start().open_stream(
-            mover.host.peer_id, wire.INFERENCE, timeout_s=60, max_frame_bytes=1 << 26
+            mover.host.peer_id, wire.INFERENCE, timeout_s=120, max_frame_bytes=1 << 26
         )
         session, kept, x = Client(stream), Span(2, 3), hidden_states(1, 300)
         replies = [await session.step(StepRequest(x[:, :1], opening(kept, max_length=300)))]

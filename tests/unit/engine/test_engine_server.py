@@ -68,7 +68,7 @@ async def test_engine_answers_as_soon_as_it_says_online(swarm):
     async with swarm.engine() as engine:
         host = swarm.network.start()
         stream = await host.open_stream(
-            swarm.host.peer_id, "TransformerConnectionHandler.rpc_inference", timeout_s=60, max_frame_bytes=1 << 20
+            swarm.host.peer_id, "TransformerConnectionHandler.rpc_inference", timeout_s=120, max_frame_bytes=1 << 20
         )
         client = Client(stream)
         answers.append(tuple((await client.step(StepRequest(hidden_states(1, 2), opening(SPAN)))).hidden.shape))

@@ -37,7 +37,7 @@ async def first_step(host: FakeHost, server: Server, request: StepRequest) -> Cl
 
 async def refusal(client: Client) -> Code:
     with pytest.raises(RemoteError) as refused:
-        await client.stream.receive(timeout_s=30)
+        await client.stream.receive(timeout_s=120)
     return refused.value.code
 
 
@@ -50,7 +50,7 @@ class Held:
 
     def _wait(self) -> None:
         self.entered.set()
-        assert self._open.wait(30)
+        assert self._open.wait(120)
 
     async def __aenter__(self) -> Held:
         await asyncio.to_thread(self.entered.wait)
@@ -114,7 +114,7 @@ async def test_end_of_input_ends_a_session_like_the_closing_message_after_what_w
         await client.send(StepRequest(hidden_states(1, 1)))
         await client.stream.end()
         await client.answer((1, 1, 64))
-        assert await client.stream.receive(timeout_s=30) is None
+        assert await client.stream.receive(timeout_s=120) is None
         await until(lambda: server.used_pages == 0)
 
 
@@ -328,9 +328,9 @@ async def test_stream_that_never_sends_and_session_that_falls_silent_are_closed_
     async with serve(network, blocks=blocks, limits=Limits(step_timeout_s=0.5)) as server:
         host = network.start()
         mute = await Client.open(host, server)
-        assert await mute.stream.receive(timeout_s=30) is None
+        assert await mute.stream.receive(timeout_s=120) is None
         client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
-        assert await client.stream.receive(timeout_s=30) is None
+        assert await client.stream.receive(timeout_s=120) is None
         await until(lambda: server.used_pages == 0)
 
 
@@ -366,7 +366,7 @@ async def test_leaving_engine_tells_open_sessions_and_refuses_new_ones(network, 
         client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
         server.serving.admission.leaving = True
         leaving = RemoteError(Code.DRAINING, "leaving")
-        assert await server.serving.sessions.end_all(leaving, timeout_s=30)
+        assert await server.serving.sessions.end_all(leaving, timeout_s=120)
         assert await refusal(client) is Code.DRAINING
         late = await Client.open(host, server)
         await late.send(StepRequest(hidden_states(1, 3), opening()))
