@@ -153,7 +153,7 @@ def test_a_check_up_is_made_and_shown(window: MainWindow) -> None:
     assert page is not None
     press(page, "Check now")
     wait(lambda: any(said.startswith("Checked at ") for said in shown(page)))
-    assert any("found nothing wrong" in said for said in shown(page))
+    assert any("found nothing wrong" in said for said in shown(page)), shown(page)
 
 
 def test_a_pause_is_in_the_activity_and_the_button_resumes(window: MainWindow, daemon: DaemonProcess) -> None:
