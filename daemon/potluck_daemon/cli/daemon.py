@@ -42,8 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AlreadyRunningError as error:
         print(f"potluckd: {error.message}", file=sys.stderr)
         return EXIT_ALREADY_RUNNING
-    except (PotluckError, OSError) as error:
+    except PotluckError as error:
         print(f"potluckd: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except OSError as error:  # of a write, it has no file's name
+        print(f"potluckd: {error.strerror or error}: {error.filename or places.state}", file=sys.stderr)
         return EXIT_FAILED
     return 0
 

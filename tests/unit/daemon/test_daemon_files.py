@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from potluck_daemon import logs
+from potluck_daemon.cli import daemon as potluckd
 from potluck_daemon.control.schema import Transition
 from potluck_daemon.counters import TokenCounts, count, stopped
 from potluck_daemon.history import HistoryFile
@@ -131,6 +132,15 @@ def test_without_a_service_manager_nothing_happens() -> None:
 
 def test_a_watchdog_meant_for_another_process_is_not_ours() -> None:
     assert ServiceManager({"WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"}).watchdog_s is None
+
+
+def test_a_folder_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "state").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert potluckd.main([]) == potluckd.EXIT_FAILED
+    assert capsys.readouterr().err == f"potluckd: Not a directory: {tmp_path}/state/potluck\n"
 
 
 def test_tokens_are_counted_across_engines_and_days() -> None:
