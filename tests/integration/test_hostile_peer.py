@@ -56,7 +56,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 GREEDY = {"max_new_tokens": 8, "do_sample": False}
 CLIENT = ClientConfig(request_timeout_s=60.0, no_route_timeout_s=60.0)
-IMPATIENT = ClientConfig(request_timeout_s=5.0, no_route_timeout_s=60.0)
+IMPATIENT = ClientConfig(request_timeout_s=2.0, no_route_timeout_s=60.0)
 MAX_NEW_FILES, MAX_NEW_THREADS, MAX_NEW_BYTES = (
     32,
     12,
