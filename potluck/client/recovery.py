@@ -12,6 +12,7 @@ from potluck.protocol.codes import Code, RemoteError
 
 _BUSY_S = 5.0  # keep away from a full server that names no time of its own
 _MIN_AWAY_S = 0.5  # whatever it says: at once it would only be chosen again
+_MOVING_S = 2.0  # from one that serves other blocks than it announced: it moves, and its record follows
 _LEAVING_S = 30.0  # and from one that leaves, until its record says so too
 
 
@@ -37,7 +38,7 @@ _VERDICTS = {
     Code.ROLLBACK: Verdict(Action.REOPEN),
     Code.BUSY: Verdict(Action.REPLACE, away_s=_BUSY_S),
     Code.NO_MEMORY: Verdict(Action.REPLACE, away_s=_BUSY_S),
-    Code.NOT_SERVED: Verdict(Action.REPLACE, away_s=_BUSY_S, for_this_session=True),
+    Code.NOT_SERVED: Verdict(Action.REPLACE, away_s=_MOVING_S),
     Code.DRAINING: Verdict(Action.REPLACE, away_s=_LEAVING_S, has_left=True),
     Code.UNREACHABLE: Verdict(Action.REPLACE, is_fault=True),
     Code.BAD_REPLY: Verdict(Action.REPLACE, is_fault=True),

@@ -144,9 +144,10 @@ def test_a_slow_server_that_answers_pings_is_waited_for(local: PreTrainedModel) 
         assert not route.replaced
 
 
-def test_a_full_server_is_waited_for_if_there_is_no_other(local: PreTrainedModel) -> None:
+@pytest.mark.parametrize("code", [Code.BUSY, Code.NOT_SERVED])
+def test_a_full_server_or_one_that_moves_is_waited_for_if_there_is_no_other(local: PreTrainedModel, code: Code) -> None:
     with world("0:2", "2:4") as there:
-        disturb(there, "2:4", 3, refuse(Code.BUSY, 0.1))
+        disturb(there, "2:4", 3, refuse(code, 0.1))
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
 
 
