@@ -71,7 +71,9 @@ class NoRouteError(SwarmError):
             named = [f"...{peer[-8:]} {why}" for peer, why in list(excluded.items())[:_MAX_NAMED]]
             more = len(excluded) - len(named)
             message += f" (not used: {', '.join(named)}{f' and {more} more' if more else ''})"
-        serve = f"wait, or serve them: `potluck serve --blocks {missing[0]}`"
-        super().__init__(message, hint=f"{serve}; if others can use it, your invite is out of date")
+        hint = f"wait, or serve them: `potluck serve --blocks {missing[0]}`"
+        if not excluded:  # nobody else is known either
+            hint += "; if others can use it, your invite is out of date"
+        super().__init__(message, hint=hint)
         self.missing = missing
         self.excluded = dict(excluded)

@@ -89,7 +89,8 @@ def test_a_missing_route_names_the_blocks_and_the_reasons() -> None:
     assert error.missing == (Span(3, 8),)
     assert set(error.excluded) == {"b", "c", "d"}
     assert "3:8" in error.message
-    assert error.hint
+    assert "--blocks 3:8" in str(error.hint)
+    assert "invite" not in str(error.hint), "whose servers are known has a good one"
 
 
 def test_gaps_are_named_one_by_one() -> None:
@@ -103,6 +104,7 @@ def test_no_servers_at_all_is_no_route() -> None:
     with pytest.raises(NoRouteError) as caught:
         find_route([], ALL)
     assert caught.value.missing == (ALL,)
+    assert "invite is out of date" in str(caught.value.hint)
 
 
 OTHER_WEIGHTS = {"block_digests": ("f" * 16,) * 8}
