@@ -25,7 +25,7 @@ Watch = Callable[[Tensor, Tensor | None, Any], list[Call]]
 Tables = Callable[[Tensor, Tensor], Any]
 """Rotary tables from (hidden, positions)."""
 
-_KEPT_POSITIONS: Final = 2**14  # 16 MiB for heads of 128 in float32; beyond, tables are made anew at each step
+_KEPT_POSITIONS: Final = 2**12  # 4 MiB for heads of 128 in float32; beyond, tables are made anew at each step
 _LEAST_KEPT_POSITIONS: Final = 512
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers.client_world import World, local_model, prompt, world
+from helpers.client_world import HASTY, World, local_model, prompt, world
 from helpers.golden import CHECKPOINT
 from potluck_daemon.engine.config import EngineConfig
 from potluck_daemon.engine.server import Engine
@@ -62,7 +62,7 @@ def test_sessions_of_a_draining_engine_go_on_at_another_and_it_may_stop_early(tm
 
 
 def test_a_draining_engine_takes_no_new_session(tmp_path: Path) -> None:
-    with world("0:2") as there:
+    with world("0:2", config=HASTY) as there:
         engine = there.client.run(start_engine(there, tmp_path, Span(2, 4)))
         there.client.run(there.client.servers.refresh())
         there.model.generate(prompt(), **ONE)
