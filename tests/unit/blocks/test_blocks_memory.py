@@ -39,7 +39,7 @@ def test_peak_memory_while_loading_stays_near_the_spans_size(folder: Path, dtype
 def test_of_blocks_that_are_quantised_one_at_a_time_is_held_in_full(folder: Path) -> None:
     peak = measure_load_peak(folder, "1:7", "float32", "int8")
     assert peak.span_bytes < 25 * 2**20
-    assert peak.peak_bytes < peak.span_bytes + 64 * 2**20, peak  # blocks in full are 16 MiB, and given back late; six are 96
+    assert peak.peak_bytes < peak.span_bytes + 64 * 2**20, peak  # one in full has 16, six have 96
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
