@@ -116,7 +116,7 @@ class App(QObject):
     def _calm_down(self, is_seen: bool) -> None:
         self.link.is_calm = not is_seen
         if is_seen:
-            self.window().show_renewal(self._renewal.running, self._renewal.installed())
+            self._look_at_version()
 
     def _show_status(self, status: Status) -> None:
         self._latest, self._away = status, None

@@ -17,6 +17,9 @@ import psutil
 from potluck_daemon.control import schema
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
 from potluck_daemon.control.schema import Status
+from potluck_daemon.settings.files import write_atomically
+
+from tests.helpers.killing import kill_all
 
 WAIT_S = 120.0
 GAME = "potluck-test-game"
@@ -51,11 +54,7 @@ class DaemonProcess:
         try:
             self.stop()
         finally:
-            left = self.processes()
-            for process in left:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    process.kill()
-            psutil.wait_procs(left)  # who still writes would put a file into a folder that is being removed
+            kill_all(self.processes())
             shutil.rmtree(self.folder)
 
     @property
@@ -117,9 +116,7 @@ class DaemonProcess:
 
     def write_settings(self, text: str) -> None:
         """All at once, as editors do: the daemon never reads a half."""
-        fresh = self.settings_file.with_suffix(".new")
-        fresh.write_text(text)
-        fresh.replace(self.settings_file)
+        write_atomically(self.settings_file, text.encode())
 
     def kill(self) -> None:
         """kill -9."""

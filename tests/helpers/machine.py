@@ -22,6 +22,8 @@ from potluck_daemon.resources import DEMO_MODEL, resource
 from potluck_daemon.states import State
 from transformers import AutoModelForCausalLM
 
+from tests.helpers.killing import kill_all
+
 WAIT_S = 120.0
 PROMPT, NUM_TOKENS = "Count from 7 to 18:", 24
 GENERATE = ("generate", "--json", "--max-new-tokens", str(NUM_TOKENS), PROMPT)
@@ -81,11 +83,7 @@ class Machine:
     def end(self) -> None:
         """Nothing runs there after it, or writes into `folder`."""
         self.try_to_run("stop")
-        left = self.processes()
-        for process in left:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(left)
+        kill_all(self.processes())
 
     def processes(self) -> list[psutil.Process]:
         """Daemon, engine, p2pd: whatever still runs there."""

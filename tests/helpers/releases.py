@@ -27,11 +27,13 @@ import psutil
 from potluck_daemon.control import schema
 from potluck_daemon.control.client import ControlClient, DaemonAwayError
 from potluck_daemon.control.schema import Status
+from potluck_daemon.settings.files import write_atomically
 from potluck_daemon.settings.places import Places
 from potluck_daemon.updates.notes import Notes, NotesFile
 
 from installer.linux.run import pack_run
 from installer.tree import SOURCE
+from tests.helpers.killing import kill_all
 
 WAIT_S = 120.0
 _SCRIPT = "#!/bin/sh\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
@@ -167,16 +169,11 @@ class Installation:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self.processes():
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        psutil.wait_procs(self.processes(), timeout=WAIT_S)
+        self.cut_power()
 
     def set(self, settings: str) -> None:
         """Write the settings; a daemon that runs finds them by itself."""
-        fresh = self.places.settings_file.with_suffix(".new")
-        fresh.write_text(settings)
-        fresh.replace(self.places.settings_file)  # it never reads a half
+        write_atomically(self.places.settings_file, settings.encode())
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`potluck ARGUMENTS` of the version in use."""
@@ -247,10 +244,7 @@ class Installation:
     def cut_power(self) -> None:
         """Everything of it ends at once."""
         while found := self.processes():
-            for process in found:
-                with contextlib.suppress(psutil.Error):
-                    process.send_signal(signal.SIGKILL)
-            psutil.wait_procs(found, timeout=WAIT_S)
+            kill_all(found)
 
     def processes(self) -> list[psutil.Process]:
         found = []

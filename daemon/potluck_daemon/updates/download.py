@@ -67,16 +67,16 @@ def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) 
     try:
         was_begun = part.exists()
         _fetch(url, part, num_bytes, on_bytes)
-        if was_begun and not _is_signed(part, num_bytes, sha256):
-            part.unlink()
-            _fetch(url, part, num_bytes, on_bytes)
-        if not _is_signed(part, num_bytes, sha256):
-            part.unlink()
-            raise PotluckError("the update is not the file that was signed; nothing was changed", hint="try again")
-        part.replace(path)
+        if _is_signed(part, num_bytes, sha256):
+            part.replace(path)
+            return
+        part.unlink()
     except OSError as error:  # of the disk; those of the network have become NetworkError
         part.unlink(missing_ok=True)
         raise PotluckError(f"the update cannot be stored: {error.strerror}", hint="make room on the disk") from error
+    if not was_begun:
+        raise PotluckError("the update is not the file that was signed; nothing was changed", hint="try again")
+    fetch(url, path, num_bytes, sha256, on_bytes)
 
 
 def _fetch(url: str, part: Path, num_bytes: int, on_bytes: OnBytes) -> None:
