@@ -38,20 +38,37 @@ _PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that say wh
 
 def write_bundle(path: Path, scene: Scene, person: Person, *, replaces: bool) -> Bundle:
     """A file that only this user can read. Raises PotluckError; a file that is there is replaced only if told to."""
-    parts = dict(contents(scene, person))
-    packed = io.BytesIO()  # it is packed here, because the place may be a device or a pipe, where nobody can seek
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
-        for name, text in parts.items():
-            bundle.writestr(name, text)
+    return fill_bundle(create_bundle(path, replaces=replaces), path, scene, person)
+
+
+def create_bundle(path: Path, *, replaces: bool) -> int:
+    """Open the file for `fill_bundle`. Raises PotluckError."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(packed.getbuffer())
+        return os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
     except FileExistsError:
         raise PotluckError(f"there is a file {path} already", hint="choose another name") from None
     except OSError as error:
-        raise PotluckError(f"cannot write {path}: {error.strerror}", hint="choose another place") from error
+        raise _unwritable(path, error) from error
+
+
+def fill_bundle(handle: int, path: Path, scene: Scene, person: Person) -> Bundle:
+    """Write the bundle to an open file, and close it. Raises PotluckError."""
+    packed = io.BytesIO()  # it is packed here, because the place may be a device or a pipe, where nobody can seek
+    with os.fdopen(handle, "wb") as file:
+        parts = dict(contents(scene, person))
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
+            for name, text in parts.items():
+                bundle.writestr(name, text)
+        try:
+            file.write(packed.getbuffer())
+            file.flush()
+        except OSError as error:
+            raise _unwritable(path, error) from error
     return Bundle(str(path), packed.tell(), tuple(parts))
+
+
+def _unwritable(path: Path, error: OSError) -> PotluckError:
+    return PotluckError(f"cannot write {path}: {error.strerror}", hint="choose another place")
 
 
 def contents(scene: Scene, person: Person) -> Iterator[tuple[str, str]]:

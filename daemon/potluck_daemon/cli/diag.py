@@ -7,12 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-from potluck_daemon.bundle import this_person, write_bundle
+from potluck_daemon.bundle import create_bundle, fill_bundle, this_person
 from potluck_daemon.cli.connect import status_or_none
 from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control.methods.health import Bundle
 from potluck_daemon.doctor.checks import read_scene
+from potluck_daemon.settings.owner import drop_root
 from potluck_daemon.settings.places import find_places
 
 DESCRIPTION = """\
@@ -33,7 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     path = args.output or Path(time.strftime("potluck-diag-%Y%m%d-%H%M%S.zip"))
-    written = write_bundle(path, read_scene(find_places(), status_or_none()), this_person(), replaces=True)
+    places, status, person = find_places(), status_or_none(), this_person()
+    handle = create_bundle(path, replaces=True)
+    drop_root(places)  # the file is root's, what goes into it is read and run as the service's user
+    written = fill_bundle(handle, path, read_scene(places, status), person)
     if args.json:
         print_json(written)
     else:

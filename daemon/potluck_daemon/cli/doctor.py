@@ -11,6 +11,7 @@ from potluck_daemon.cli.options import add_json, print_json
 from potluck_daemon.cli.terminal import Style, Terminal
 from potluck_daemon.doctor.checks import examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Severity
+from potluck_daemon.settings.owner import drop_root
 from potluck_daemon.settings.places import find_places
 
 DESCRIPTION = """\
@@ -45,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    found = tuple(examine(read_scene(find_places(), status_or_none())))
+    places, status = find_places(), status_or_none()
+    drop_root(places)  # the check-up runs the engine's Python, which is the service's
+    found = tuple(examine(read_scene(places, status)))
     works = not any(finding.severity is Severity.ERROR for finding in found)
     if args.json:
         print_json(Examination(works, found))

@@ -119,8 +119,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _back_up(args: argparse.Namespace) -> int:
-    places = find_places()
-    back_up(places.ledger_file, places.identity_file, Path(args.file))
+    back_up(find_places(), Path(args.file))
     return _done(args, f"Wrote {args.file}. Keep it like a password.")
 
 

@@ -10,6 +10,7 @@ from potluck_daemon.cli.connect import daemon, hello_or_none
 from potluck_daemon.cli.options import add_json, positive, print_json
 from potluck_daemon.cli.terminal import Terminal
 from potluck_daemon.control import schema
+from potluck_daemon.settings.owner import files_as_owner
 from potluck_daemon.settings.places import find_places
 
 DESCRIPTION = """\
@@ -38,5 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _lines(count: int) -> tuple[str, ...]:
     if hello_or_none() is None:
-        return logs.tail(find_places().log_file, count)
+        places = find_places()
+        with files_as_owner(places):
+            return logs.tail(places.log_file, count)
     return daemon().call(schema.LOGS, schema.LogsParams(count)).lines

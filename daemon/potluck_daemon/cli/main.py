@@ -162,10 +162,14 @@ def _is_full(error: BaseException) -> bool:
 def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
     """Become the same command where torch is installed; returns if there is no such place, or this is it."""
     from potluck_daemon.environment.interpreter import engine_python
+    from potluck_daemon.settings.owner import drop_root, files_as_owner
     from potluck_daemon.settings.places import find_places
 
-    python = engine_python(find_places(), "")
+    places = find_places()
+    with files_as_owner(places):
+        python = engine_python(places, "")
     if python != sys.executable and _GOES_ON not in os.environ:
+        drop_root(places)  # the environment is the service's
         os.execve(python, [python, "-m", "potluck_daemon.cli.main", *arguments], {**os.environ, _GOES_ON: "1"})
 
 

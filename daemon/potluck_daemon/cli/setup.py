@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import pwd
 import subprocess
 import sys
 import time
@@ -24,6 +22,7 @@ from potluck_daemon.environment.setup import roll_back, set_up
 from potluck_daemon.environment.state import read_state
 from potluck_daemon.environment.store import Store
 from potluck_daemon.environment.variants import TORCH, VARIANTS
+from potluck_daemon.settings.owner import drop_root, files_as_owner, owner_of
 from potluck_daemon.settings.places import Places, find_places
 from potluck_daemon.settings.store import load
 
@@ -76,11 +75,10 @@ def run(args: argparse.Namespace) -> int:
     places, terminal = find_places(), Terminal(sys.stdout)
     if args.wheels is not None and not args.wheels.is_dir():
         raise UsageError(f"{args.wheels} is no folder", hint="--wheels names a folder with .whl files")
+    drop_root(places)
     if args.check:
         return _check(args, places, terminal)
     on_progress = _silent if args.json else Bar(terminal)
-    if (owner := _owner(places)) is not None:
-        _become(owner)
     if args.rollback:
         roll_back(Store(places.engines.resolve()), _BY, on_progress)
     else:
@@ -92,34 +90,20 @@ def run(args: argparse.Namespace) -> int:
 def lacks_engine(places: Places) -> bool:
     """Whether nothing on this machine could run an engine: no environment, none named, and no torch here."""
     named = load(places.settings_file).settings.serve.python
-    return not has_torch(engine_python(places, named))
+    with files_as_owner(places):
+        return not has_torch(engine_python(places, named))
 
 
 def make_engine(*, quiet: bool) -> None:
     """What `potluck setup` does without options. Raises PotluckError."""
     places = find_places()
-    if _owner(places) is not None:  # who can go on as root afterwards only if another process becomes the owner
+    if owner_of(places) is not None:  # another process becomes the owner, so that this one can go on as root
         command = [sys.executable, "-m", "potluck_daemon.cli.main", "setup"]
         done = subprocess.run(command, stdout=subprocess.DEVNULL if quiet else None, check=False)
         if done.returncode != 0:
             raise SystemExit(done.returncode)  # it said why
         return
     _make(places, _Asked(), Terminal(sys.stdout), quiet=quiet)
-
-
-def _owner(places: Places) -> pwd.struct_passwd | None:
-    """For root: whom the place of the environments belongs to, if somebody else, as the system service's user."""
-    place = next(path for path in (places.engines, *places.engines.parents) if path.exists())
-    owner = place.stat().st_uid
-    return pwd.getpwuid(owner) if os.geteuid() == 0 and owner != 0 else None
-
-
-def _become(owner: pwd.struct_passwd) -> None:
-    """Who looks after the environments makes them. There is no way back to root."""
-    os.initgroups(owner.pw_name, owner.pw_gid)
-    os.setgid(owner.pw_gid)
-    os.setuid(owner.pw_uid)
-    os.environ["HOME"] = owner.pw_dir
 
 
 def _make(places: Places, asked: _Asked, terminal: Terminal, *, quiet: bool) -> None:

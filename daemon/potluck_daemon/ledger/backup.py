@@ -20,6 +20,7 @@ from potluck.p2p.identity import Identity, write_private
 from potluck_daemon.instance import InstanceLock
 from potluck_daemon.ledger.tables import connect
 from potluck_daemon.ledger.upkeep import check
+from potluck_daemon.settings.owner import files_as_owner
 from potluck_daemon.settings.places import Places
 
 _LEDGER = "ledger.sqlite"
@@ -27,22 +28,17 @@ _IDENTITY = "identity.key"
 _MAX_BYTES = 1 << 34
 
 
-def back_up(ledger_file: Path, identity_file: Path, file: Path) -> None:
+def back_up(places: Places, file: Path) -> None:
     """Write `file`, which must not exist. Raises UsageError, LedgerError."""
-    if not ledger_file.exists() or not identity_file.exists():
-        raise UsageError("there is no ledger here yet", hint="start the daemon once: potluck start")
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / _LEDGER
-            with (
-                closing(connect(ledger_file)) as source,
-                closing(sqlite3.connect(copy)) as target,
-            ):
-                source.backup(target)
-            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as raw, tarfile.open(fileobj=raw, mode="w") as archive:
-                archive.add(copy, _LEDGER)
-                archive.add(identity_file, _IDENTITY)
+        with files_as_owner(places):
+            ledger, identity = _there(places)
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as raw, tarfile.open(fileobj=raw, mode="w") as archive:
+            for name, content in ((_LEDGER, ledger), (_IDENTITY, identity)):
+                member = tarfile.TarInfo(name)
+                member.size, member.mode = len(content), 0o600
+                archive.addfile(member, io.BytesIO(content))
     except FileExistsError:
         raise UsageError(f"{file} exists already", hint="name another file") from None
     except OSError as error:
@@ -56,31 +52,47 @@ def restore(places: Places, file: Path, *, replace: bool) -> None:
         UsageError: it is no backup, or something is here already. LedgerError: what it holds is damaged.
         AlreadyRunningError: a daemon runs.
     """
-    lock = InstanceLock(places.lock_file)
-    lock.acquire()
-    try:
-        ledger, identity = _read(file)
-        there = [path for path in (places.ledger_file, places.identity_file) if path.exists()]
-        if there and not replace:
-            raise UsageError("this machine has a ledger and an identity already", hint="put them aside with --replace")
-        with tempfile.TemporaryDirectory(dir=places.state) as folder:
-            copy = Path(folder) / _LEDGER
-            copy.write_bytes(ledger)
-            with closing(connect(copy)) as database:
-                problems = check(database).problems
-                database.execute("PRAGMA journal_mode = DELETE")  # all in one file again
-            if problems:
-                raise UsageError(f"the backup is damaged: {problems[0]}")
-            stamp = time.strftime("%Y%m%d-%H%M%S")
-            for path in there:
-                path.rename(path.with_name(f"{path.name}.before-{stamp}"))
-            for leftover in ("-wal", "-shm"):
-                places.ledger_file.with_name(places.ledger_file.name + leftover).unlink(missing_ok=True)
-            write_private(places.identity_file, identity, replace=True)
-            copy.chmod(0o600)
-            copy.rename(places.ledger_file)
-    finally:
-        lock.release()
+    ledger, identity = _read(file)
+    with files_as_owner(places):
+        lock = InstanceLock(places.lock_file)
+        lock.acquire()
+        try:
+            _put(places, ledger, identity, replace=replace)
+        finally:
+            lock.release()
+
+
+def _there(places: Places) -> tuple[bytes, bytes]:
+    """Copies of ledger and identity. Raises UsageError, LedgerError, OSError."""
+    if not places.ledger_file.exists() or not places.identity_file.exists():
+        raise UsageError("there is no ledger here yet", hint="start the daemon once: potluck start")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / _LEDGER
+        with closing(connect(places.ledger_file)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        return copy.read_bytes(), places.identity_file.read_bytes()
+
+
+def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> None:
+    there = [path for path in (places.ledger_file, places.identity_file) if path.exists()]
+    if there and not replace:
+        raise UsageError("this machine has a ledger and an identity already", hint="put them aside with --replace")
+    with tempfile.TemporaryDirectory(dir=places.state) as folder:
+        copy = Path(folder) / _LEDGER
+        copy.write_bytes(ledger)
+        with closing(connect(copy)) as database:
+            problems = check(database).problems
+            database.execute("PRAGMA journal_mode = DELETE")  # all in one file again
+        if problems:
+            raise UsageError(f"the backup is damaged: {problems[0]}")
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        for path in there:
+            path.rename(path.with_name(f"{path.name}.before-{stamp}"))
+        for leftover in ("-wal", "-shm"):
+            places.ledger_file.with_name(places.ledger_file.name + leftover).unlink(missing_ok=True)
+        write_private(places.identity_file, identity, replace=True)
+        copy.chmod(0o600)
+        copy.rename(places.ledger_file)
 
 
 def _read(file: Path) -> tuple[bytes, bytes]:

@@ -25,8 +25,8 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
+            os.fchmod(file.fileno(), mode)  # not by its name, which others may exchange in a folder of theirs
             os.fsync(file.fileno())
-        os.chmod(name, mode)
         os.replace(name, path)
     except BaseException:
         os.unlink(name)

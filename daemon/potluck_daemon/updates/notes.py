@@ -62,7 +62,11 @@ class NotesFile:
     def lock(self) -> Iterator[Notes]:
         """The notes as they are; one process at a time. Raises PotluckError if another one is at it."""
         self._lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:  # root does not follow a link of the service's user
+            hint = "remove it if it is a link, and make room if the disk is full"
+            raise PotluckError(f"cannot open {self._lock}: {error.strerror}", hint=hint) from error
         try:
             _take(handle)
             if self._path.exists() and self._understood() is None:

@@ -1,3 +1,5 @@
+"""What root does in a folder that the service's user can write to: nothing as root."""
+
 from __future__ import annotations
 
 import os
@@ -6,34 +8,111 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_daemon.cli.setup import _owner
+from potluck_daemon.environment.store import Store
+from potluck_daemon.settings.owner import files_as_owner, owner_of
 from potluck_daemon.settings.places import Places
 
+from potluck.errors import UsageError
+
 NOBODY = 65534
-BECOME = """
-import os, pwd
-from potluck_daemon.cli.setup import _become
-_become(pwd.getpwuid(65534))
+DROP = """
+import os, sys
+from pathlib import Path
+from potluck_daemon.settings.owner import drop_root
+from potluck_daemon.settings.places import Places
+folder = Path(sys.argv[1])
+drop_root(Places(config=folder, state=folder / "state", runtime=folder, cache=folder))
 print(os.geteuid(), os.getuid(), os.getegid(), 0 in os.getgroups())
 """
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+COMMANDS = (["setup", "--rollback"], ["setup", "--check"], ["doctor"], ["diag", "--output", "/dev/null"], ["generate"])
+PLANTED = """#!/bin/sh
+id -u >> {folder}/ran-as
+"""
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
-def places(folder: Path) -> Places:
-    return Places(config=folder, state=folder / "state", runtime=folder, cache=folder)
-
-
-@needs_root
-def test_root_makes_environments_as_the_user_whose_folder_it_is(tmp_path: Path) -> None:
-    assert _owner(places(tmp_path)) is None
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """Those of a service whose state folder belongs to a user of its own."""
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == 0 and not folder.stat().st_mode & 0o001:
+            folder.chmod(0o711)
     (tmp_path / "state").mkdir()
     os.chown(tmp_path / "state", NOBODY, NOBODY)
-    owner = _owner(places(tmp_path))
+    return Places(config=tmp_path, state=tmp_path / "state", runtime=tmp_path, cache=tmp_path)
+
+
+def test_a_folder_of_roots_own_is_used_as_root(tmp_path: Path) -> None:
+    assert owner_of(Places(config=tmp_path, state=tmp_path / "new", runtime=tmp_path, cache=tmp_path)) is None
+
+
+def test_root_becomes_the_owner_of_the_state_folder_for_good(places: Places) -> None:
+    command = [sys.executable, "-c", DROP, str(places.config)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(NOBODY), str(NOBODY), str(NOBODY), "False"]
+
+
+def test_a_planted_link_into_a_folder_of_root_does_not_keep_root(places: Places, tmp_path: Path) -> None:
+    (tmp_path / "roots").mkdir(mode=0o1777)
+    places.engines.symlink_to(tmp_path / "roots")
+    owner = owner_of(places)
     assert owner is not None
     assert owner.pw_uid == NOBODY
 
 
-@needs_root
-def test_who_became_the_owner_is_root_in_nothing() -> None:
-    done = subprocess.run([sys.executable, "-c", BECOME], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(NOBODY), str(NOBODY), str(NOBODY), "False"]
+def test_a_state_folder_that_is_a_link_is_refused(places: Places, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(places.state)
+    linked = Places(config=tmp_path, state=tmp_path / "link", runtime=tmp_path, cache=tmp_path)
+    with pytest.raises(UsageError, match="is a link, and root does not follow it"):
+        owner_of(linked)
+
+
+def test_roots_own_link_to_a_folder_of_another_user_makes_that_user_the_owner(places: Places, tmp_path: Path) -> None:
+    (tmp_path / "roots").mkdir()
+    (tmp_path / "roots" / "engines").symlink_to(places.state)
+    owner = owner_of(Places(config=tmp_path, state=tmp_path / "roots", runtime=tmp_path, cache=tmp_path))
+    assert owner is not None
+    assert owner.pw_uid == NOBODY
+
+
+def test_files_are_reached_as_the_owner_and_afterwards_as_root_again(places: Places, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("root's")
+    (tmp_path / "secret").chmod(0o600)
+    (places.state / "log").symlink_to(tmp_path / "secret")
+    groups = os.getgroups()
+    with files_as_owner(places), pytest.raises(PermissionError):
+        (places.state / "log").read_text()
+    assert (os.geteuid(), os.getegid(), os.getgroups()) == (0, 0, groups)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_planted_python_never_runs_as_root(places: Places, tmp_path: Path, command: list[str]) -> None:
+    """The service's user makes `engines` a link into a sticky folder of root, with programs of its own behind it."""
+    roots = tmp_path / "roots"
+    roots.mkdir()
+    roots.chmod(0o1777)
+    manifest = '{"variant": "cpu", "torch": "1", "requirements": "1", "python": "3.11", "devices": [], "made_at": 1}'
+    for name in ("one", "two"):
+        python = roots / name / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text(PLANTED.format(folder=tmp_path / "said"))
+        python.chmod(0o755)
+        (roots / name / "environment.json").write_text(manifest)
+    (roots / "current").symlink_to("one")
+    (roots / "previous").symlink_to("two")
+    (tmp_path / "said").mkdir(mode=0o777)
+    (tmp_path / "said").chmod(0o777)
+    places.engines.symlink_to(roots)
+    assert Store(places.engines).current() == places.engines / "one"
+    program = f"""if True:
+        import sys
+        from potluck_daemon.cli.main import main
+        sys.modules["potluck_daemon.cli.generate"] = None  # as where torch is missing
+        sys.argv[1:] = {command}
+        main()
+    """
+    environment = os.environ | {"STATE_DIRECTORY": str(places.state), "HOME": str(tmp_path / "home")}
+    environment |= {"XDG_RUNTIME_DIR": str(tmp_path / "runtime"), "RUNTIME_DIRECTORY": str(tmp_path / "run")}
+    subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=60, check=False)
+    said = tmp_path / "said" / "ran-as"
+    assert "0" not in (said.read_text().split() if said.exists() else [])

@@ -43,7 +43,7 @@ def earned(machine: Places) -> tuple[str, int]:
 
 def test_a_backup_is_private_and_moves_everything(old: Places, tmp_path: Path) -> None:
     file, new = tmp_path / "backup.tar", places(tmp_path / "new")
-    back_up(old.ledger_file, old.identity_file, file)
+    back_up(old, file)
     assert file.stat().st_mode & 0o077 == 0
     restore(new, file, replace=False)
     assert earned(new) == earned(old)
@@ -54,7 +54,7 @@ def test_a_backup_has_what_a_running_daemon_has_not_written_to_the_file_itself_y
     identity = Identity.load_or_create(old.identity_file)
     ledger = Ledger(old.ledger_file, identity)
     ledger.book([Session(identity).booking(5)], NOW)
-    back_up(old.ledger_file, old.identity_file, tmp_path / "backup.tar")
+    back_up(old, tmp_path / "backup.tar")
     ledger.close()
     new = places(tmp_path / "new")
     restore(new, tmp_path / "backup.tar", replace=False)
@@ -63,7 +63,7 @@ def test_a_backup_has_what_a_running_daemon_has_not_written_to_the_file_itself_y
 
 def test_what_is_there_is_replaced_on_request_only_and_kept_beside(old: Places, tmp_path: Path) -> None:
     file = tmp_path / "backup.tar"
-    back_up(old.ledger_file, old.identity_file, file)
+    back_up(old, file)
     new = places(tmp_path / "new")
     before = Identity.load_or_create(new.identity_file).peer_id
     with pytest.raises(UsageError, match="already"):
@@ -76,7 +76,7 @@ def test_what_is_there_is_replaced_on_request_only_and_kept_beside(old: Places, 
 
 
 def test_nothing_is_restored_under_a_running_daemon(old: Places, tmp_path: Path) -> None:
-    back_up(old.ledger_file, old.identity_file, tmp_path / "backup.tar")
+    back_up(old, tmp_path / "backup.tar")
     lock = InstanceLock(old.lock_file)
     lock.acquire()
     with pytest.raises(AlreadyRunningError):
@@ -88,11 +88,11 @@ def test_a_backup_never_overwrites_and_needs_a_ledger(old: Places, tmp_path: Pat
     file = tmp_path / "backup.tar"
     file.write_bytes(b"mine")
     with pytest.raises(UsageError, match="exists"):
-        back_up(old.ledger_file, old.identity_file, file)
+        back_up(old, file)
     assert file.read_bytes() == b"mine"
     empty = places(tmp_path / "empty")
     with pytest.raises(UsageError, match="no ledger"):
-        back_up(empty.ledger_file, empty.identity_file, tmp_path / "other.tar")
+        back_up(empty, tmp_path / "other.tar")
 
 
 def _cut(file: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(
     old: Places, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     file = tmp_path / "backup.tar"
-    back_up(old.ledger_file, old.identity_file, file)
+    back_up(old, file)
     damage(file)
     new = places(tmp_path / "new")
     with pytest.raises(UsageError, match="not a backup"):

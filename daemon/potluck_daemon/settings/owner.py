@@ -1,0 +1,89 @@
+"""Keep root out of folders that another user can write to.
+
+The system service's user owns the state folder and may put anything there: a link, a program, a pipe. A command that
+root runs therefore becomes that user before it reads, writes or runs anything below the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from potluck.errors import UsageError
+from potluck_daemon.settings.places import Places
+
+
+def owner_of(places: Places) -> pwd.struct_passwd | None:
+    """Return the user that root must become before it touches the state folder; None: the folder is root's own.
+
+    The first folder on the way that is not root's decides, because its owner can replace everything below it. A link
+    that root made at `engines` is followed by the same rule.
+
+    Raises:
+        UsageError: the state folder is a link, or no folder.
+    """
+    if os.geteuid() != 0:
+        return None
+    state = places.state.absolute()
+    owner = _first_owner(state)
+    if os.path.lexists(state) and not stat.S_ISDIR(state.lstat().st_mode):
+        kind = "a link" if state.is_symlink() else "no folder"
+        hint = "make it a folder of the service's user; mount another disk there if it has to lie on one"
+        raise UsageError(f"{state} is {kind}, and root does not follow it", hint=hint)
+    if owner is None and places.engines.is_symlink():
+        owner = _first_owner(state / os.readlink(places.engines))
+    return owner
+
+
+def drop_root(places: Places) -> None:
+    """Become the owner of the state folder for good, if this is root and the folder is somebody else's.
+
+    Raises:
+        UsageError: the state folder is a link, or no folder.
+    """
+    owner = owner_of(places)
+    if owner is None:
+        return
+    os.initgroups(owner.pw_name, owner.pw_gid)
+    os.setgid(owner.pw_gid)
+    os.setuid(owner.pw_uid)
+    for name in [name for name in os.environ if name.startswith("XDG_")]:  # they name root's folders
+        del os.environ[name]
+    os.environ["HOME"] = owner.pw_dir
+
+
+@contextmanager
+def files_as_owner(places: Places) -> Iterator[None]:
+    """Reach files as the owner of the state folder for a while. Run no program inside: it could become root again.
+
+    Raises:
+        UsageError: the state folder is a link, or no folder.
+    """
+    owner = owner_of(places)
+    if owner is None:
+        yield
+        return
+    groups = os.getgroups()
+    try:
+        os.initgroups(owner.pw_name, owner.pw_gid)
+        os.setegid(owner.pw_gid)
+        os.seteuid(owner.pw_uid)
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
+def _first_owner(path: Path) -> pwd.struct_passwd | None:
+    for part in (*reversed(path.parents), path):
+        if not os.path.lexists(part):
+            return None
+        uid = part.lstat().st_uid
+        if uid != 0:
+            return pwd.getpwuid(uid)
+    return None
