@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from potluck_daemon.cli.terminal import table
+from potluck_cli.terminal import table
 
 from benchmarks.figures import FIGURES, Figure
 from benchmarks.gpu.figures import GPU_FIGURES, has_gpu

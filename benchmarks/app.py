@@ -10,9 +10,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from potluck_app.pages import SIDEBAR
-from potluck_daemon.control import schema
-from potluck_daemon.states import State
+from potluck_app.pages.catalogue import SIDEBAR
+from potluck_control import schema
+from potluck_control.states import State
 
 from benchmarks.figures import Measured
 from benchmarks.machine import pss_bytes

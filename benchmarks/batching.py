@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import torch
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint

@@ -15,9 +15,9 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.client import ControlClient
+from potluck_control.states import State
 
 from benchmarks.figures import Measured
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess

@@ -10,8 +10,8 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from potluck_daemon.placement.choose import next_move
-from potluck_daemon.placement.swarm_map import ModelSize, Own, SwarmMap
+from potluck_engine.placement.choose import next_move
+from potluck_engine.placement.swarm_map import ModelSize, Own, SwarmMap
 
 from benchmarks.figures import Measured
 from benchmarks.simulation.scenario import random_volunteer, scenario

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
 
 from benchmarks.figures import Measured
 from benchmarks.loops import interleaved, median_ratio, rounded, swarm_model

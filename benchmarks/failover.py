@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
-from potluck_daemon.cli.completion import Completion
-from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import Engine, LocalSwarm
+from potluck_gateway.completion import Completion
 
 from benchmarks.figures import Measured
 from benchmarks.loops import generate, swarm_model

@@ -15,10 +15,10 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
-from potluck_daemon.policy import Limits
+from potluck_control.states import Reason, State
+from potluck_daemon.policy.decide import Limits
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.settings.schema import Settings, YieldSettings
-from potluck_daemon.states import Reason, State
 
 from benchmarks.figures import Measured
 from benchmarks.presence_lab import GIB, IDLE_GPU, Lab

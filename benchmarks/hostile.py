@@ -16,9 +16,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from potluck_daemon.control import schema
-from potluck_daemon.control.schema import HOST
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.schema import HOST
+from potluck_control.states import State
 
 from benchmarks.figures import Measured
 from tests.helpers.daemon_process import DaemonProcess

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-from potluck_daemon.control.methods.setup import Step
+from potluck_control.methods.setup import Step
 from potluck_daemon.environment.store import Store
 
 from benchmarks.figures import Measured
@@ -97,7 +97,7 @@ class _Home:
         return {**os.environ, **self._places, "OMP_NUM_THREADS": "1"}
 
     def _command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "potluck_daemon.cli.main", "setup", *arguments]
+        return [sys.executable, "-m", "potluck_cli.main", "setup", *arguments]
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

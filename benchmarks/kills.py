@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from potluck_daemon.control import schema
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.states import State
 
 from benchmarks.figures import Measured
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
@@ -32,8 +32,8 @@ from tests.helpers.tray_host import TrayHost
 
 SEED = 20
 TARGETS = {
-    "daemon": "potluck_daemon.cli.daemon",
-    "engine": "potluck_daemon.engine",
+    "daemon": "potluck_cli.daemon",
+    "engine": "potluck_engine",
     "p2pd": "p2pd",
     "app": "potluck_app",
 }
@@ -170,7 +170,7 @@ class Series:
     def _kill_command(self) -> None:
         words = self._rng.choice(_COMMANDS)
         command = subprocess.Popen(
-            [sys.executable, "-m", "potluck_daemon.cli.main", *words],
+            [sys.executable, "-m", "potluck_cli.main", *words],
             env=self._daemon.environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ import statistics
 import time
 
 import torch
-from potluck_daemon.cli.completion import quiet
+from potluck_gateway.completion import quiet
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint

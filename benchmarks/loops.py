@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_daemon.cli.completion import Completion, Options, complete, quiet
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
+from potluck_gateway.completion import Completion, Options, complete, quiet
 
 from benchmarks.figures import Measured
 from potluck.client import AutoDistributedModelForCausalLM

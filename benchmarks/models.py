@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_daemon.cli.completion import quiet
+from potluck_gateway.completion import quiet
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 _CACHE = Path(__file__).parents[1] / ".cache" / "benchmarks"

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from potluck_daemon.engine.network_speed import NetworkSpeed
+from potluck_engine.network_speed import NetworkSpeed
 
 from benchmarks.figures import Measured
 from potluck.errors import PotluckError

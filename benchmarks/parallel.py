@@ -16,9 +16,9 @@ from pathlib import Path
 
 import psutil
 import torch
-from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.ranks.processes import RankProcesses
-from potluck_daemon.engine.ranks.ranked import RankedSpan
+from potluck_engine.config import EngineConfig
+from potluck_engine.ranks.processes import RankProcesses
+from potluck_engine.ranks.ranked import RankedSpan
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint

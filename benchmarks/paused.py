@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from potluck_daemon.control import schema
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.states import State
 
 from benchmarks.figures import Measured
 from benchmarks.machine import pss_bytes, rss_bytes

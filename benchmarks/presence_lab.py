@@ -15,7 +15,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from potluck_daemon.policy import Decision, EngineView, Inputs, Limits, Order, Phase, decide
+from potluck_control.states import State
+from potluck_daemon.policy.decide import Decision, EngineView, Inputs, Limits, Order, Phase, decide
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.drm import DrmUseProbe
@@ -24,7 +25,6 @@ from potluck_daemon.presence.probe import Probe, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.watch import Level, Watch
 from potluck_daemon.settings.schema import Settings
-from potluck_daemon.states import State
 
 from tests.helpers.bus_services import Login, Logind
 from tests.helpers.desktop import Desktop, desktop

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from potluck_daemon.control import schema
+from potluck_control import schema
+from potluck_control.states import State
 from potluck_daemon.presence.drm import INTERVAL_S, DrmUseProbe
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.states import State
 
 from benchmarks.figures import Measured
 from benchmarks.paused import cpu_seconds

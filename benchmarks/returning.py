@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from potluck_daemon.control import schema
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.states import State
 
 from benchmarks.figures import Measured
 from tests.helpers.daemon_process import GAME, LOOPBACK, DaemonProcess, scripted_game

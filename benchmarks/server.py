@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import psutil
-from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import Engine, LocalSwarm
 
 from benchmarks.figures import Measured
 from benchmarks.machine import pss_bytes
@@ -36,8 +36,8 @@ sys.stdin.read()
 def engine_modules() -> tuple[str, ...]:
     """What a serving engine has imported, from which everything else of it follows."""
     return (
-        "potluck_daemon.cli.serve",
-        "potluck_daemon.engine.main",
+        "potluck_cli.serve",
+        "potluck_engine.main",
         "potluck.p2p.libp2p",
         "potluck.blocks.span",
         "transformers.models.llama.modeling_llama",

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from potluck_daemon.cli.completion import quiet
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
+from potluck_gateway.completion import quiet
 from torch import Tensor
 
 from potluck.client.config import ClientConfig

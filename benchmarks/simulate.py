@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from potluck_daemon.cli.terminal import table
+from potluck_cli.terminal import table
 
 from benchmarks.figures import Measured
 from benchmarks.simulation.runs import Interval, PolicyName, Summary, run_seeds

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from potluck_daemon.policy import Decision, EngineView, Inputs, Limits, Order, Phase, decide
+from potluck_control.states import Certainty, Reason, State
+from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.policy.decide import Decision, EngineView, Inputs, Limits, Order, Phase, decide
+from potluck_daemon.policy.terms import Disk, bars
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.tracking import Track, observe
 from potluck_daemon.settings.schema import LimitSettings, WhenSettings
-from potluck_daemon.states import Certainty, Reason, State
-from potluck_daemon.terms import Disk, bars
-from potluck_daemon.usage import DayUse
 
 from benchmarks.figures import Measured
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
 
 from benchmarks.figures import Measured
 from benchmarks.loops import generate, swarm_model

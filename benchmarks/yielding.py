@@ -22,10 +22,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from potluck_daemon.cli.completion import Completion, quiet
-from potluck_daemon.cli.local_swarm import LocalSwarm
-from potluck_daemon.control import schema
-from potluck_daemon.states import State
+from potluck_cli.local_swarm import LocalSwarm
+from potluck_control import schema
+from potluck_control.states import State
+from potluck_gateway.completion import Completion, quiet
 
 from benchmarks.figures import Measured
 from benchmarks.loops import generate, swarm_model

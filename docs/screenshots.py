@@ -28,15 +28,15 @@ from helpers.daemon_process import DaemonProcess
 from helpers.desktop import Desktop, desktop, ended
 from helpers.games import steam_game
 from helpers.tray_host import TrayHost, TrayItem
-from potluck_app import theme
-from potluck_app.pages import SIDEBAR
-from potluck_daemon.cli.completion import quiet
-from potluck_daemon.contact import free_port
-from potluck_daemon.control import schema
-from potluck_daemon.control.methods import earnings, gateway, machine, setup
-from potluck_daemon.control.methods.gateway import GatewayState
-from potluck_daemon.control.schema import Status
-from potluck_daemon.states import Reason, State
+from potluck_app.pages.catalogue import SIDEBAR
+from potluck_app.shell import theme
+from potluck_control import schema
+from potluck_control.methods import earnings, gateway, machine, setup
+from potluck_control.methods.gateway import GatewayState
+from potluck_control.schema import Status
+from potluck_control.states import Reason, State
+from potluck_daemon.swarms.contact import free_port
+from potluck_gateway.completion import quiet
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 

@@ -6,8 +6,8 @@ Run it from the top of the source tree after the demo model changed: `python ins
 from __future__ import annotations
 
 import torch
-from potluck_daemon.engine.self_test import BLOCK, block_input
-from potluck_daemon.resources import DEMO_MODEL, resource
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_engine.self_test import BLOCK, block_input
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 

@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from potluck_daemon.settings.files import write_atomically
 from potluck_daemon.updates.manifest import (
     PRODUCT,
     BadManifestError,
@@ -35,6 +34,7 @@ from potluck_daemon.updates.update import KIND
 
 from installer.tree import product_version
 from potluck.errors import PotluckError, UsageError
+from potluck.files import write_atomically
 
 MANIFEST = "potluck.json"
 _DAYS = 180

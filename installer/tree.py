@@ -28,8 +28,8 @@ PYTHONS = ("3.11", "3.12", "3.13")
 XZ_LEVEL = 2  # of what is packed: against the usual 6, a sixth of the time for 9 % more bytes (measured)
 _PLATFORM = "x86_64-manylinux_2_36"  # Debian 12's C library, the oldest of those that packages are made for
 _PROGRAMS = {
-    "potluck": ("potluck_daemon.cli.main", "program"),
-    "potluckd": ("potluck_daemon.cli.daemon", "main"),
+    "potluck": ("potluck_cli.main", "program"),
+    "potluckd": ("potluck_cli.daemon", "main"),
 }
 _APP = {"potluck-app": ("potluck_app.main", "main")}
 _SCRIPT = """\

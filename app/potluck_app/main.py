@@ -12,30 +12,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import platformdirs
-from potluck_daemon.control import schema
-from potluck_daemon.control.agreement import Agreement
-from potluck_daemon.control.client import Line
-from potluck_daemon.control.methods import earnings, settings, updates
-from potluck_daemon.control.methods.setup import SetupState
-from potluck_daemon.control.methods.updates import UpdatesState
-from potluck_daemon.control.schema import Method, Status
-from potluck_daemon.settings.places import find_socket
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.agreement import Agreement
+from potluck_control.client import Line
+from potluck_control.methods import earnings, settings, updates
+from potluck_control.methods.setup import SetupState
+from potluck_control.methods.updates import UpdatesState
+from potluck_control.places import find_socket
+from potluck_control.schema import Method, Status
+from potluck_control.states import State
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
-from potluck_app import icons, language, renewal, theme
-from potluck_app.instance import SingleInstance
-from potluck_app.link import DaemonLink
-from potluck_app.notifier import Message, Notifier
-from potluck_app.pauses import donating
-from potluck_app.preferences import Preferences
-from potluck_app.renewal import Renewal
-from potluck_app.starting import CommandStarter, Starter
-from potluck_app.tray import Tray
+from potluck_app.shell import icons, language, renewal, theme
+from potluck_app.shell.instance import SingleInstance
+from potluck_app.shell.link import DaemonLink
+from potluck_app.shell.notifier import Message, Notifier
+from potluck_app.shell.pauses import donating
+from potluck_app.shell.preferences import Preferences
+from potluck_app.shell.renewal import Renewal
+from potluck_app.shell.starting import CommandStarter, Starter
+from potluck_app.shell.tray import Tray
 
 if TYPE_CHECKING:
-    from potluck_app.window import MainWindow
+    from potluck_app.shell.window import MainWindow
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -85,7 +85,7 @@ class App(QObject):
 
     def window(self) -> MainWindow:
         if self._window is None:
-            from potluck_app.window import MainWindow  # an app that starts in the tray is there sooner without it
+            from potluck_app.shell.window import MainWindow  # an app that starts in the tray is there sooner without it
 
             self._window = window = MainWindow(self.link)
             window.has_tray = self.tray.has_host

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from potluck_daemon.ledger.bookkeeping import Booking
+from potluck_control.outbox import Booking, Outbox, left_behind
 from potluck_daemon.ledger.ledger import Ledger
-from potluck_daemon.ledger.outbox import Outbox, left_behind
 
 from benchmarks.figures import Measured
 from potluck.p2p.identity import Identity

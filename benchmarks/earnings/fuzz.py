@@ -13,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from potluck_daemon.engine.receipts import Tab, Tabs
-from potluck_daemon.ledger.bookkeeping import Booking, Outcome
+from potluck_control.outbox import Booking
+from potluck_daemon.ledger.bookkeeping import Outcome
 from potluck_daemon.ledger.ledger import Ledger
+from potluck_engine.receipts import Tab, Tabs
 
 from benchmarks.figures import Measured
 from potluck.p2p.identity import Identity

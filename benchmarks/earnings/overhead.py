@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from potluck_daemon.cli.local_swarm import LocalSwarm
-from potluck_daemon.control import schema
-from potluck_daemon.control.methods import earnings
-from potluck_daemon.engine.receipts import Tabs
-from potluck_daemon.states import State
+from potluck_cli.local_swarm import LocalSwarm
+from potluck_control import schema
+from potluck_control.methods import earnings
+from potluck_control.states import State
+from potluck_engine.receipts import Tabs
 
 from benchmarks.figures import Measured
 from benchmarks.loops import generate, rounded, swarm_model

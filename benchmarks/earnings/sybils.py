@@ -12,11 +12,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from potluck_daemon.engine.compute.step_scheduler import StepScheduler
-from potluck_daemon.engine.compute.steps import Batch, StepCost, StepJob
-from potluck_daemon.engine.compute.turns import shares_by_worth
-from potluck_daemon.ledger.bookkeeping import Booking
+from potluck_control.outbox import Booking
 from potluck_daemon.ledger.ledger import Ledger
+from potluck_engine.compute.step_scheduler import StepScheduler
+from potluck_engine.compute.steps import Batch, StepCost, StepJob
+from potluck_engine.compute.turns import shares_by_worth
 
 from benchmarks.figures import Measured
 from potluck.p2p.identity import Identity

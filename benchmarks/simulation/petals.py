@@ -7,7 +7,7 @@ Its simulation of everybody's moves is done once a minute for all, not for each 
 from __future__ import annotations
 
 import numpy as np
-from potluck_daemon.placement.price import Floats, Ints
+from potluck_engine.placement.price import Floats, Ints
 
 from benchmarks.simulation.scenario import scenario
 from benchmarks.simulation.swarm import Swarm

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from potluck_daemon.engine.neighbours import WATCHED
-from potluck_daemon.placement.choose import (
+from potluck_engine.neighbours import WATCHED
+from potluck_engine.placement.choose import (
     AGAIN_S,
     CHECK_S,
     Move,
@@ -15,7 +15,7 @@ from potluck_daemon.placement.choose import (
     rarest_missing,
     single_moves,
 )
-from potluck_daemon.placement.price import Floats, Ints
+from potluck_engine.placement.price import Floats, Ints
 
 from benchmarks.simulation.scenario import scenario
 from benchmarks.simulation.swarm import Swarm

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from potluck_daemon.placement.belief import believed_tps
-from potluck_daemon.placement.price import Bools, Floats, Ints, Servers
-from potluck_daemon.placement.swarm_map import SwarmMap
+from potluck_engine.placement.belief import believed_tps
+from potluck_engine.placement.price import Bools, Floats, Ints, Servers
+from potluck_engine.placement.swarm_map import SwarmMap
 
 from benchmarks.simulation.churn import Arrival, arrivals
 from benchmarks.simulation.scenario import scenario

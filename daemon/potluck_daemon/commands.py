@@ -7,14 +7,15 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from potluck_control import schema
+
 from potluck.errors import UsageError
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
-from potluck_daemon import logs
-from potluck_daemon.control import schema
 from potluck_daemon.control.server import Handler
-from potluck_daemon.joined import JoinedSwarms, free_name
-from potluck_daemon.new_model import find_model
 from potluck_daemon.presence.probe import Sighting
+from potluck_daemon.reporting import logs
+from potluck_daemon.swarms.joined import JoinedSwarms, free_name
+from potluck_daemon.swarms.new_model import find_model
 from potluck_daemon.topics.contribution import ContributionTopic
 from potluck_daemon.topics.earnings import EarningsTopic
 from potluck_daemon.topics.gateway import GatewayTopic

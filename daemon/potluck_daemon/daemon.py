@@ -20,48 +20,49 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from potluck_control.engine_messages import Signed, Vouched
+from potluck_control.methods.models import Served
+from potluck_control.places import Places
+from potluck_control.schema import Metrics, Status, SwarmStatus, Transition
+from potluck_control.states import Reason, State
+
 from potluck.errors import PotluckError, UsageError
+from potluck.files import remove_litter
 from potluck.protocol.swarm import Swarm
-from potluck_daemon import logs
-from potluck_daemon.budget import Budget, models_folder
 from potluck_daemon.commands import Commands
-from potluck_daemon.contact import free_port, peers_to_ask
-from potluck_daemon.contribution import ContributionBook, Counters, given
 from potluck_daemon.control.events import Broadcast
-from potluck_daemon.control.methods.models import Served
 from potluck_daemon.control.peers import AccessRule
-from potluck_daemon.control.schema import Metrics, Status, SwarmStatus, Transition
 from potluck_daemon.control.server import ControlServer
-from potluck_daemon.counters import TokenCounts, count, stopped
-from potluck_daemon.display import download, load_status, served, swarm_status
-from potluck_daemon.energy import Power
 from potluck_daemon.environment.interpreter import engine_python, has_torch
-from potluck_daemon.history import HistoryFile
-from potluck_daemon.instance import InstanceLock
+from potluck_daemon.host.instance import InstanceLock
+from potluck_daemon.host.notify import ServiceManager
 from potluck_daemon.ledger.clerk import Clerk
-from potluck_daemon.load import LoadMeter, available_memory_bytes
-from potluck_daemon.measuring import Measuring
-from potluck_daemon.metrics.families import families
-from potluck_daemon.metrics.page import MetricsPage
-from potluck_daemon.notify import ServiceManager
-from potluck_daemon.policy import Decision, Inputs, Limits, decide, has_game, is_finished
+from potluck_daemon.metering.energy import Power
+from potluck_daemon.metering.load import LoadMeter, available_memory_bytes
+from potluck_daemon.metering.measuring import Measuring
+from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.policy.budget import Budget, models_folder
+from potluck_daemon.policy.decide import Decision, Inputs, Limits, decide, has_game, is_finished
+from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.watch import Level, Watch
+from potluck_daemon.reporting import logs
+from potluck_daemon.reporting.contribution import ContributionBook, Counters, given
+from potluck_daemon.reporting.counters import TokenCounts, count, stopped
+from potluck_daemon.reporting.display import download, load_status, served, swarm_status
+from potluck_daemon.reporting.history import HistoryFile
+from potluck_daemon.reporting.metrics.families import families
+from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.settings.accepted import AcceptedSettings
-from potluck_daemon.settings.files import remove_litter
-from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.settings.store import Loaded
-from potluck_daemon.states import Reason, State
-from potluck_daemon.supervisor.messages import Signed, Vouched
+from potluck_daemon.settings.wanted import Wanted, read_wanted, stamps
 from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.terms import network_caps
-from potluck_daemon.usage import DayUse
-from potluck_daemon.wanted import Wanted, read_wanted, stamps
+from potluck_daemon.swarms.contact import free_port, peers_to_ask
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from potluck_daemon.cli.command_tree import potluck
-from potluck_daemon.cli.completions import bash, fish, zsh
+from potluck_cli.command_tree import potluck
+from potluck_cli.completions import bash, fish, zsh
 
 from installer.tree import SOURCE, build_epoch, product_version
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from potluck_daemon.environment.preflight import MIN_MACOS
 from potluck_daemon.environment.uv import find_uv
-from potluck_daemon.launch_agents import APP, DAEMON
+from potluck_daemon.host.launch_agents import APP, DAEMON
 
 from installer.macos.icon import icns
 from installer.tree import REQUIREMENTS, SOURCE, build_epoch, make_wheel, product_version

@@ -8,9 +8,9 @@ import pytest
 from helpers.daemon_process import DaemonProcess
 from helpers.desk import AT_FULL_SPEED, SETTINGS
 from helpers.desktop import Desktop, desktop
-from potluck_daemon.control import schema
-from potluck_daemon.control.schema import Status
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.schema import Status
+from potluck_control.states import State
 
 
 @pytest.fixture(scope="module")

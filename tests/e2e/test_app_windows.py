@@ -14,16 +14,17 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before Qt is imported
 
 from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
-from potluck_app import language, words
-from potluck_app.chat import ChatPage
-from potluck_app.earnings import EarningsPage
-from potluck_app.link import DaemonLink
-from potluck_app.page import Page
-from potluck_app.when import WhenPage
-from potluck_app.window import MainWindow
-from potluck_daemon.control import schema
-from potluck_daemon.control.methods import earnings
-from potluck_daemon.states import State
+from potluck_app.pages.chat import ChatPage
+from potluck_app.pages.earnings import EarningsPage
+from potluck_app.pages.page import Page
+from potluck_app.pages.when import WhenPage
+from potluck_app.shell import language
+from potluck_app.shell.link import DaemonLink
+from potluck_app.shell.window import MainWindow
+from potluck_app.words import words
+from potluck_control import schema
+from potluck_control.methods import earnings
+from potluck_control.states import State
 from PySide6.QtCore import QDeadlineTimer, QLocale, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton, QWidget

@@ -22,8 +22,8 @@ from helpers.desk import AT_FULL_SPEED, SETTINGS
 from helpers.desktop import Desktop, ended
 from helpers.games import steam_game
 from helpers.tray_host import TrayHost, TrayItem
-from potluck_daemon.control import schema
-from potluck_daemon.states import Reason, State
+from potluck_control import schema
+from potluck_control.states import Reason, State
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),

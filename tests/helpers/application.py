@@ -8,7 +8,7 @@ import pytest
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before Qt is imported by a test
 
-from potluck_app import language, theme
+from potluck_app.shell import language, theme
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import torch
-from potluck_daemon.cli.completion import Text
-from potluck_daemon.resources import DEMO_MODEL, resource
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_gateway.completion import Text
 
 from potluck import AutoDistributedModelForCausalLM
 from potluck.errors import PotluckError

@@ -31,7 +31,7 @@ class CommandLine:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "potluck_daemon.cli.main", *arguments],
+            [sys.executable, "-m", "potluck_cli.main", *arguments],
             env=self.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

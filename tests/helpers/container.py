@@ -70,7 +70,7 @@ class Container(Debian):
         (packages / "paths.pth").write_text("\n".join(("/opt/site-packages", *sources)) + "\n")
         if self._wheel is not None:
             self.install_wheel(self._wheel)
-        for name, module in (("potluck", "potluck_daemon.cli.main"), ("potluckd", "potluck_daemon.cli.daemon")):
+        for name, module in (("potluck", "potluck_cli.main"), ("potluckd", "potluck_cli.daemon")):
             script = folder / "bin" / name
             script.write_text(_SCRIPT.format(python=INSTALLED / "bin" / "python", module=module))
             script.chmod(0o755)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient, DaemonAwayError
-from potluck_daemon.control.schema import Status
-from potluck_daemon.settings.files import write_atomically
+from potluck_control import schema
+from potluck_control.client import ControlClient, DaemonAwayError
+from potluck_control.schema import Status
 
+from potluck.files import write_atomically
 from tests.helpers.killing import kill_all
 
 WAIT_S = 120.0
@@ -93,7 +93,7 @@ class DaemonProcess:
     def start(self) -> None:
         """Start it and wait until it answers."""
         self._process = subprocess.Popen(
-            [self._python, "-m", "potluck_daemon.cli.daemon", *self._options],
+            [self._python, "-m", "potluck_cli.daemon", *self._options],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
@@ -128,7 +128,7 @@ class DaemonProcess:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `potluck ARGUMENTS` beside this daemon."""
         return subprocess.run(
-            [self._python, "-m", "potluck_daemon.cli.main", *arguments],
+            [self._python, "-m", "potluck_cli.main", *arguments],
             env=self.environment,
             capture_output=True,
             text=True,

@@ -23,7 +23,7 @@ OTHERS: dict[str, str] = {  # pages about other systems, and the test that names
 
 _PACKAGE = "tests/system/test_debian_package.py"  # installs and purges packages in a fresh Debian
 _RUN_FILE = "tests/system/test_run_file.py"  # by an ordinary user of a fresh Debian
-_ROLLBACK = "tests/unit/topics/test_topics_setup.py"  # with made environments
+_ROLLBACK = "tests/unit/daemon/topics/test_topics_setup.py"  # with made environments
 _SERVER_PACKAGE = "tests/system/test_server_package.py"  # the same for a server's, under systemd
 _WHEEL = "tests/system/test_wheel.py"  # pip, in an environment of its own
 _UPDATE = "tests/integration/test_updating.py"  # a publisher on loopback

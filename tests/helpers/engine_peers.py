@@ -10,10 +10,10 @@ from pathlib import Path
 
 import torch
 from helpers.golden import CHECKPOINT
-from potluck_daemon.engine.compute.threads import Threads
-from potluck_daemon.engine.config import Limits
-from potluck_daemon.engine.handlers import Handlers
-from potluck_daemon.engine.serving import Serving
+from potluck_engine.compute.threads import Threads
+from potluck_engine.config import Limits
+from potluck_engine.handlers import Handlers
+from potluck_engine.serving import Serving
 
 from potluck import wire
 from potluck.blocks import BlockSpan, load_span

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.events import EngineEvent
-from potluck_daemon.engine.main import run_engine
+from potluck_engine.config import EngineConfig, Limits
+from potluck_engine.events import EngineEvent
+from potluck_engine.main import run_engine
 
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span

@@ -1,11 +1,11 @@
-"""A way to the daemon that answers when the test says so, beside the real one in `potluck_app.link`."""
+"""A way to the daemon that answers when the test says so, beside the real one in `potluck_app.shell.link`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from potluck_daemon.control.schema import Method
+from potluck_control.schema import Method
 
 from potluck.errors import PotluckError
 

@@ -93,7 +93,7 @@ def list_all(world: dict) -> int:
 def execute(world: dict, linux: dict, command: list[str]) -> int:
     match command:
         case ["/usr/bin/potluck", *rest]:
-            os.execv(sys.executable, [sys.executable, "-m", "potluck_daemon.cli.main", *rest, "--wait=0"])
+            os.execv(sys.executable, [sys.executable, "-m", "potluck_cli.main", *rest, "--wait=0"])
         case ["systemctl", "enable", "--now", "potluckd.service"]:
             linux["service"] = "active"
         case ["/bin/sh", "-c", script] if "cat >/etc/wsl.conf" in script:

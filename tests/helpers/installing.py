@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_daemon.resources import DEMO_MODEL, num_blocks_of, resource
+from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
 
 from potluck.protocol.invite import encode_invite, new_swarm
 from tests.helpers.debian import CACHE, REPOSITORY, Debian

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import psutil
 import torch
-from potluck_daemon.cli.completion import Text
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient
-from potluck_daemon.control.schema import Status
-from potluck_daemon.resources import DEMO_MODEL, resource
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.client import ControlClient
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_control.schema import Status
+from potluck_control.states import State
+from potluck_gateway.completion import Text
 from transformers import AutoModelForCausalLM
 
 from tests.helpers.killing import kill_all
@@ -48,7 +48,7 @@ class Machine:
         )
 
     def command(self, *arguments: str) -> list[str]:
-        return ["ip", "netns", "exec", self.name, sys.executable, "-m", "potluck_daemon.cli.main", *arguments]
+        return ["ip", "netns", "exec", self.name, sys.executable, "-m", "potluck_cli.main", *arguments]
 
     def wait_for(self, wanted: Callable[[Status], bool]) -> None:
         """Ask the daemon until its status is as wanted."""

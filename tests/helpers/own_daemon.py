@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient, DaemonAwayError
-from potluck_daemon.control.method import Method
+from potluck_control import schema
+from potluck_control.client import ControlClient, DaemonAwayError
+from potluck_control.method import Method
+from potluck_control.places import Places
 from potluck_daemon.daemon import Daemon
-from potluck_daemon.settings.places import Places
 
 P = TypeVar("P")
 R = TypeVar("R")

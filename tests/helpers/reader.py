@@ -17,8 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from helpers.daemon_process import LOOPBACK, giving_up_after
-from potluck_daemon.control.client import ControlClient
-from potluck_daemon.control.schema import Status
+from potluck_control.client import ControlClient
+from potluck_control.schema import Status
 
 WAIT_S = 200.0
 _PRINTED = {"INVITE": r"potluck1:[\w-]{40,}", "ADDRESS": r"/ip4/127\.0\.0\.1/\S+/p2p/\w+"}

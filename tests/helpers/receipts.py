@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from potluck_daemon.ledger.bookkeeping import Booking
+from potluck_control.outbox import Booking
 
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import Span

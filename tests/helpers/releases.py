@@ -24,25 +24,25 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient, DaemonAwayError
-from potluck_daemon.control.schema import Status
-from potluck_daemon.settings.files import write_atomically
-from potluck_daemon.settings.places import Places
+from potluck_control import schema
+from potluck_control.client import ControlClient, DaemonAwayError
+from potluck_control.places import Places
+from potluck_control.schema import Status
 from potluck_daemon.updates.notes import Notes, NotesFile
 
 from installer.linux.run import pack_run
 from installer.tree import SOURCE
+from potluck.files import write_atomically
 from tests.helpers.killing import kill_all
 
 WAIT_S = 120.0
 _SCRIPT = "#!/bin/sh\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
 _PROGRAMS = {
-    "potluck": ("potluck_daemon.cli.main", "program"),
-    "potluckd": ("potluck_daemon.cli.daemon", "main"),
-    "potluck-app": ("potluck_daemon.cli.main", "program"),  # there is no app in it
+    "potluck": ("potluck_cli.main", "program"),
+    "potluckd": ("potluck_cli.daemon", "main"),
+    "potluck-app": ("potluck_cli.main", "program"),  # there is no app in it
 }
-_DAEMON = "potluck_daemon/cli/daemon.py"
+_DAEMON = "potluck_cli/daemon.py"
 _MAIN = "    args = parser().parse_args(argv)\n"
 _STARTED = "    loop = asyncio.get_running_loop()\n"
 _PROVED = ("potluck_daemon/updates/versions.py", "PROVED_S = 30.0", "PROVED_S = {proved_s}")
@@ -113,8 +113,8 @@ def retitled(release: Path, version: str, out: Path, *faults: Change) -> Path:
 def _copy_sources(packages: Path) -> None:
     hidden = shutil.ignore_patterns("__pycache__")
     shutil.copytree(SOURCE / "potluck", packages / "potluck", ignore=hidden)
-    shutil.copytree(SOURCE / "daemon" / "potluck_daemon", packages / "potluck_daemon", ignore=hidden)
-    resources = packages / "potluck_daemon" / "resources"
+    shutil.copytree(SOURCE / "daemon", packages, ignore=hidden, dirs_exist_ok=True)
+    resources = packages / "potluck_control" / "resources"
     resources.mkdir()
     for name in ("demo-model", "engine", "systemd"):
         (resources / name).symlink_to(SOURCE / "resources" / name)

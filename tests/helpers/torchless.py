@@ -39,18 +39,18 @@ def install_without_torch(folder: Path) -> Installation:
         if not path.name.startswith(_LEFT_OUT) and path.suffix != ".pth":
             (packages / path.name).symlink_to(path)
     (packages / "potluck").symlink_to(_SOURCE / "potluck")
-    daemon = packages / "potluck_daemon"
-    shutil.copytree(_SOURCE / "daemon" / "potluck_daemon", daemon, ignore=shutil.ignore_patterns("__pycache__"))
-    (daemon / "resources").mkdir()
+    shutil.copytree(_SOURCE / "daemon", packages, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    resources = packages / "potluck_control" / "resources"
+    resources.mkdir()
     for path in (_SOURCE / "resources").iterdir():
         if path.name != "engine":
-            (daemon / "resources" / path.name).symlink_to(path)
+            (resources / path.name).symlink_to(path)
     wheels = folder / "wheels"
     wheels.mkdir()
     hold = folder / "hold"
     wait = f"while os.path.exists({str(hold)!r}): time.sleep(0.05)"
     wheel = make_wheel(wheels, "torch_of_the_tests", paths=f"import os, time; exec({wait!r})\n{real}\n")
-    engine = daemon / "resources" / "engine"
+    engine = resources / "engine"
     engine.mkdir()
     lock(engine / "cpu.txt", wheel)
     (engine / "block.safetensors").symlink_to(_SOURCE / "resources" / "engine" / "block.safetensors")

@@ -15,15 +15,15 @@ from helpers.application import application  # before anything else imports Qt
 from helpers.own_daemon import own_daemon
 from helpers.update_server import UpdateServer
 from helpers.wheel_server import lock, make_wheel
-from potluck_app.home import HomePage
-from potluck_app.link import DaemonLink
-from potluck_app.window import MainWindow
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient
-from potluck_daemon.control.methods import settings
-from potluck_daemon.control.methods.settings import Change, SetParams
+from potluck_app.pages.home import HomePage
+from potluck_app.shell.link import DaemonLink
+from potluck_app.shell.window import MainWindow
+from potluck_control import schema
+from potluck_control.client import ControlClient
+from potluck_control.methods import settings
+from potluck_control.methods.settings import Change, SetParams
+from potluck_control.places import Places
 from potluck_daemon.environment import interpreter, making
-from potluck_daemon.settings.places import Places
 from PySide6.QtCore import QDeadlineTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget

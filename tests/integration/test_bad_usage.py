@@ -16,7 +16,7 @@ import torch
 from helpers.client_world import prompt
 from helpers.command_line import CommandLine, Outcome
 from helpers.small_model import golden_with_tokenizer
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
 
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from helpers.machine import GENERATE, Machine, local_tokens
 from helpers.nat_world import NatWorld, nat_world
-from potluck_daemon.resources import DEMO_MODEL, resource
-from potluck_daemon.states import State
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_control.states import State
 
 
 @dataclass(frozen=True, slots=True)

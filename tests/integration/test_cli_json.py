@@ -8,9 +8,9 @@ from dataclasses import fields
 
 import pytest
 from helpers.daemon_process import LOOPBACK, DaemonProcess
-from potluck_daemon.cli import main
-from potluck_daemon.cli.config import SettingsPage
-from potluck_daemon.codec import from_json
+from potluck_cli import main
+from potluck_cli.config import SettingsPage
+from potluck_control.codec import from_json
 
 from potluck.protocol.invite import encode_invite, new_swarm
 

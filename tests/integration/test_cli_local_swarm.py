@@ -14,12 +14,12 @@ import psutil
 import pytest
 from helpers.golden import CHECKPOINT
 from helpers.small_model import golden_with_tokenizer
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
 
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 
-POTLUCK = [sys.executable, "-m", "potluck_daemon.cli.main"]
+POTLUCK = [sys.executable, "-m", "potluck_cli.main"]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ _HOST = """
 import sys, time
 from pathlib import Path
 from potluck.protocol.blocks import Span
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
 
 with LocalSwarm(Path(sys.argv[1]), [Span(0, 4)]) as swarm:
     swarm.engines[0].freeze()

@@ -16,7 +16,7 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import Engine, LocalSwarm
 from transformers import PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError

@@ -18,9 +18,9 @@ import pytest
 import torch
 from helpers.daemon_process import GAME, DaemonProcess, anonymous_bytes, scripted_game
 from helpers.streamers import At
-from potluck_daemon.cli.local_swarm import LocalSwarm
-from potluck_daemon.control import schema
-from potluck_daemon.states import Reason, State
+from potluck_cli.local_swarm import LocalSwarm
+from potluck_control import schema
+from potluck_control.states import Reason, State
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from potluck import AutoDistributedModelForCausalLM
@@ -183,7 +183,7 @@ def test_drained_it_lets_a_generation_end_here_and_takes_no_new_one(
 
     def drain() -> None:
         serving.wait_for(lambda status: status.sessions == 1)
-        command = [sys.executable, "-m", "potluck_daemon.cli.main", "drain", "--within", "90s", "--json"]
+        command = [sys.executable, "-m", "potluck_cli.main", "drain", "--within", "90s", "--json"]
         drained.append(subprocess.Popen(command, env=serving.environment, stdout=subprocess.PIPE, text=True))
         serving.wait_for(lambda status: status.state is State.DRAINING)
         assert "Finishing" in serving.status().text
@@ -265,7 +265,7 @@ def _daemons(daemon: DaemonProcess) -> list[psutil.Process]:
     found = []
     for process in daemon.processes():
         with contextlib.suppress(psutil.NoSuchProcess):
-            if "potluck_daemon.cli.daemon" in process.cmdline():
+            if "potluck_cli.daemon" in process.cmdline():
                 found.append(process)
     return found
 
@@ -273,7 +273,7 @@ def _daemons(daemon: DaemonProcess) -> list[psutil.Process]:
 def test_two_starts_at_once_make_one_daemon() -> None:
     with DaemonProcess() as daemon:
         daemon.stop()
-        start = [sys.executable, "-m", "potluck_daemon.cli.main", "start"]
+        start = [sys.executable, "-m", "potluck_cli.main", "start"]
         both = [subprocess.Popen(start, env=daemon.environment, stdout=subprocess.DEVNULL) for _ in range(4)]
         assert [process.wait(120) for process in both] == [0, 0, 0, 0]
         deadline = time.monotonic() + 60
@@ -314,9 +314,9 @@ def test_the_daemon_and_its_commands_import_nothing_heavy() -> None:
     heavy = {"torch", "transformers", "hivemind", "numpy"}
     code = (
         "import sys, pkgutil, importlib\n"
-        "import potluck_daemon.cli.daemon, potluck_daemon.cli.main, potluck_daemon.control.client\n"
+        "import potluck_cli.daemon, potluck_cli.main, potluck_control.client\n"
         "for name in ('start', 'stop', 'status', 'pause', 'resume', 'join', 'history', 'logs', 'service'):\n"
-        "    importlib.import_module('potluck_daemon.cli.' + name)\n"
+        "    importlib.import_module('potluck_cli.' + name)\n"
         "import tomlkit, Xlib.display\n"
         "print(*(name for name in sys.modules if '.' not in name))"
     )

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import psutil
 import pytest
 from helpers.daemon_process import LOOPBACK, DaemonProcess
-from potluck_daemon.control import schema
-from potluck_daemon.control.methods import contribution, gateway, models, settings, swarms
-from potluck_daemon.control.methods.gateway import GatewayState
-from potluck_daemon.control.methods.settings import Change, SetParams
-from potluck_daemon.gateway.client import ask
-from potluck_daemon.gateway.requests import Message
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.methods import contribution, gateway, models, settings, swarms
+from potluck_control.methods.gateway import GatewayState
+from potluck_control.methods.settings import Change, SetParams
+from potluck_control.states import State
+from potluck_gateway.client import ask
+from potluck_gateway.requests import Message
 
 PROMPT = "The quick brown fox"
 

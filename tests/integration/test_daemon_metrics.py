@@ -10,9 +10,9 @@ import pytest
 import torch
 from helpers.daemon_process import DaemonProcess
 from helpers.golden import CHECKPOINT
-from potluck_daemon.cli.local_swarm import LocalSwarm
-from potluck_daemon.control import schema
-from potluck_daemon.states import State
+from potluck_cli.local_swarm import LocalSwarm
+from potluck_control import schema
+from potluck_control.states import State
 from prometheus_client.parser import text_string_to_metric_families
 
 from potluck import AutoDistributedModelForCausalLM

@@ -55,7 +55,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def potluck(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, made_mac.__file__, "potluck_daemon.cli.main", *arguments]
+    command = [sys.executable, made_mac.__file__, "potluck_cli.main", *arguments]
     return subprocess.run(command, env=environment(home), capture_output=True, text=True, timeout=250, check=False)
 
 
@@ -76,7 +76,7 @@ def test_every_source_of_evidence_that_a_mac_lacks_is_shown_as_missing_and_none_
 
 
 def test_the_daemon_lives_in_the_users_library_and_answers_its_commands(home: Path) -> None:
-    command = [sys.executable, made_mac.__file__, "potluck_daemon.cli.daemon", "--log-to-stderr"]
+    command = [sys.executable, made_mac.__file__, "potluck_cli.daemon", "--log-to-stderr"]
     with subprocess.Popen(command, env=environment(home), stderr=subprocess.PIPE, text=True) as daemon:
         try:
             assert daemon.stderr is not None

@@ -11,9 +11,9 @@ from helpers.bus_services import Logind
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.desktop import session_bus
 from helpers.probe_reports import WAIT_S
-from potluck_daemon.control import schema
-from potluck_daemon.control.schema import PresenceParams, ProbeState
-from potluck_daemon.states import Certainty, Reason, State
+from potluck_control import schema
+from potluck_control.schema import PresenceParams, ProbeState
+from potluck_control.states import Certainty, Reason, State
 
 SETTINGS = LOOPBACK + "[yield]\nquiet_certain_s = 0.2\nquiet_likely_s = 0.2\nlikely_interval_s = 0.2\n"
 

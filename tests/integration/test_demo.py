@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 from helpers.golden import CHECKPOINT
 
-DEMO = [sys.executable, "-m", "potluck_daemon.cli.main", "demo"]
+DEMO = [sys.executable, "-m", "potluck_cli.main", "demo"]
 
 
 def test_the_demo_keeps_its_promises_with_a_prompt_of_any_letters() -> None:

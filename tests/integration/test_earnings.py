@@ -13,11 +13,11 @@ import torch
 from helpers.daemon_process import DaemonProcess
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_daemon.cli.local_swarm import LocalSwarm
-from potluck_daemon.control import schema
-from potluck_daemon.control.methods import earnings
-from potluck_daemon.purse import DaemonPurse
-from potluck_daemon.states import State
+from potluck_cli.local_swarm import LocalSwarm
+from potluck_control import schema
+from potluck_control.daemon_credit import DaemonPurse
+from potluck_control.methods import earnings
+from potluck_control.states import State
 
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.protocol.receipts import Work

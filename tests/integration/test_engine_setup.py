@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from potluck_daemon.control.methods.setup import Progress, Step
+from potluck_control.methods.setup import Progress, Step
 from potluck_daemon.environment import plan as planning
 from potluck_daemon.environment import setup
 from potluck_daemon.environment.machine import Machine, look

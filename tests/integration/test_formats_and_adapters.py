@@ -12,7 +12,7 @@ from helpers.adapters import save_adapter
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from peft import PeftModel
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
 from transformers import AutoModelForCausalLM
 
 from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError

@@ -34,8 +34,8 @@ from helpers.hostile_peer import (
     refusal,
 )
 from helpers.hostile_server import MISDEEDS, HostileServer, refuse
-from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
-from potluck_daemon.cli.overview import live_servers
+from potluck_cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.overview import live_servers
 from transformers.utils import logging
 
 from potluck import AutoDistributedModelForCausalLM, wire

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.daemon_process import LOOPBACK, DaemonProcess
-from potluck_daemon.cli.completion import Text
-from potluck_daemon.cli.local_swarm import LocalSwarm
-from potluck_daemon.control import schema
-from potluck_daemon.resources import DEMO_MODEL, resource
-from potluck_daemon.states import State
+from potluck_cli.local_swarm import LocalSwarm
+from potluck_control import schema
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_control.states import State
+from potluck_gateway.completion import Text
 
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span

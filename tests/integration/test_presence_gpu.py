@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.nvml_stub import HAS_COMPILER, Driver, nvidia_driver
 from helpers.probe_reports import watching
+from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence import heat, memory, nvidia, nvml
 from potluck_daemon.presence.heat import HeatProbe, PowerProbe
 from potluck_daemon.presence.memory import VramPressureProbe
@@ -16,7 +17,6 @@ from potluck_daemon.presence.nvidia import NvidiaUseProbe
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.states import Certainty, Reason
 
 pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="needs gcc")
 

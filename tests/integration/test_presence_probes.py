@@ -15,6 +15,7 @@ import pytest
 from helpers.desktop import Desktop, desktop, ended
 from helpers.games import ask_gamemode, gamemoded, window
 from helpers.probe_reports import WAIT_S, watching
+from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.full_screen import FullScreenProbe
 from potluck_daemon.presence.gamemode import GameModeProbe
 from potluck_daemon.presence.probe import (
@@ -24,7 +25,6 @@ from potluck_daemon.presence.probe import (
     Situation,
     Surroundings,
 )
-from potluck_daemon.states import Certainty, Reason
 
 
 @pytest.fixture

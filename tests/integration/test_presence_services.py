@@ -14,6 +14,7 @@ from dbus_fast import Variant
 from helpers.bus_services import Login, Logind, Service
 from helpers.desktop import session_bus
 from helpers.probe_reports import WAIT_S, watching
+from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.battery import BatteryProbe
 from potluck_daemon.presence.idle_gnome import GnomeIdleProbe
 from potluck_daemon.presence.idle_kde import KdeIdleProbe
@@ -23,7 +24,6 @@ from potluck_daemon.presence.metered import MeteredProbe
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Situation, Surroundings
 from potluck_daemon.presence.seat import OtherUsersProbe, SessionSwitchProbe
 from potluck_daemon.presence.sleep import SleepProbe
-from potluck_daemon.states import Certainty, Reason
 
 UPOWER, NETWORK = "org.freedesktop.UPower", "org.freedesktop.NetworkManager"
 GNOME, KDE, SAVER = "org.gnome.Mutter.IdleMonitor", "org.kde.screensaver", "org.freedesktop.ScreenSaver"

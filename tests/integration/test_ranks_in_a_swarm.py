@@ -10,7 +10,7 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import Engine, LocalSwarm
 from transformers import PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
@@ -39,7 +39,7 @@ def prompt(batch: int = 1) -> torch.Tensor:
 
 
 def other_rank(engine: Engine) -> psutil.Process:
-    return next(process for process in engine.processes() if "potluck_daemon.engine.ranks.rank" in process.cmdline())
+    return next(process for process in engine.processes() if "potluck_engine.ranks.rank" in process.cmdline())
 
 
 def test_tokens_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:

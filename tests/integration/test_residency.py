@@ -15,10 +15,10 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_daemon.cli.local_swarm import Engine as EngineProcess
-from potluck_daemon.cli.local_swarm import LocalSwarm
-from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.server import Engine
+from potluck_cli.local_swarm import Engine as EngineProcess
+from potluck_cli.local_swarm import LocalSwarm
+from potluck_engine.config import EngineConfig, Limits
+from potluck_engine.server import Engine
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM

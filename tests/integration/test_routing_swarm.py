@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.golden import CHECKPOINT
-from potluck_daemon.cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import Engine, LocalSwarm
 from transformers import PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM

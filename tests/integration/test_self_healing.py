@@ -8,7 +8,7 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_daemon.cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalSwarm
 from transformers import AutoModelForCausalLM
 
 from potluck import AutoDistributedModelForCausalLM, ClientConfig

@@ -8,11 +8,11 @@ import shutil
 from pathlib import Path
 
 import psutil
-from potluck_daemon.control import schema
-from potluck_daemon.control.methods import setup
-from potluck_daemon.control.methods.setup import SetupState, Step
-from potluck_daemon.control.schema import CreateParams
-from potluck_daemon.states import Reason
+from potluck_control import schema
+from potluck_control.methods import setup
+from potluck_control.methods.setup import SetupState, Step
+from potluck_control.schema import CreateParams
+from potluck_control.states import Reason
 
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 from tests.helpers.torchless import install_without_torch

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 from helpers.machine import GENERATE, Machine, local_tokens
-from potluck_daemon.states import State
+from potluck_control.states import State
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from potluck_daemon.control import schema
-from potluck_daemon.control.methods import updates
-from potluck_daemon.control.methods.updates import UpdatesState
+from potluck_control import schema
+from potluck_control.methods import updates
+from potluck_control.methods.updates import UpdatesState
 from potluck_daemon.settings.store import load
 
 from tests.helpers.releases import Installation

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import yaml
 from helpers.image import Builder, Container, missing_tool
-from potluck_daemon.resources import DEMO_MODEL
+from potluck_control.resources import DEMO_MODEL
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "resources" / "container"
 UID = 990  # of the image's user
 WAIT_S = 120.0
-MODEL = f"/usr/local/lib/python3.11/dist-packages/potluck_daemon/resources/{DEMO_MODEL}"
+MODEL = f"/usr/local/lib/python3.11/dist-packages/potluck_control/resources/{DEMO_MODEL}"
 LOOPBACK = {"OMP_NUM_THREADS": "1", "POTLUCK_SERVE_THREADS": "1", "POTLUCK_SERVE_LISTEN": "/ip4/127.0.0.1/tcp/0"}
 
 ASK = """

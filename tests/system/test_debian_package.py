@@ -48,7 +48,7 @@ def test_a_server_s_package_serves_without_systemd_and_leaves_nothing(machine: D
     machine.wait_until(*ALICE, user="alice", says=installing.SERVING)
     said = machine.output("potluck", "generate", "Count from 7 to 18:", user="alice")
     assert "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in said
-    daemon = machine.output("pgrep", "-f", "^[^ ]*python.* -m potluck_daemon.cli.daemon")
+    daemon = machine.output("pgrep", "-f", "^[^ ]*python.* -m potluck_cli.daemon")
     running = machine.output("readlink", "-f", f"/proc/{daemon}/exe")
     assert running.endswith(f"python{PYTHONS[machine.suite]}")
     machine.output("potluck", "stop", user="alice")
@@ -71,7 +71,7 @@ def set_up_with_another_python(machine: Debian) -> None:
     machine.write(PYTHON_LIBRARY, f"{PYTHON}/lib\n")
     machine.output("ldconfig")
     packages = {"PYTHONPATH": "/usr/lib/potluck/lib/python3/site-packages", "POTLUCK_UV": "/usr/lib/potluck/bin/uv"}
-    command = (f"{PYTHON}/bin/python3.11", "-m", "potluck_daemon.cli.main", "setup", "--wheels", "/wheels")
+    command = (f"{PYTHON}/bin/python3.11", "-m", "potluck_cli.main", "setup", "--wheels", "/wheels")
     assert "ready: the engine computes on cpu" in machine.output(*command, user="alice", environment=packages)
 
 

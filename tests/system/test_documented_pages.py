@@ -15,8 +15,8 @@ from helpers.documented import ELSEWHERE, STORIES
 from helpers.documents import Kind, Passage, passages
 from helpers.reader import Reader
 from helpers.torchless import install_without_torch
-from potluck_daemon.control.schema import Status
-from potluck_daemon.states import State
+from potluck_control.schema import Status
+from potluck_control.states import State
 
 ROOT = Path(__file__).parents[2]
 CODES = {"potluck doctor": (0, 1)}  # it may find something on the machine that runs the tests
@@ -93,7 +93,7 @@ def words() -> dict[str, str]:
 def without_an_engine(tmp_path: Path) -> Iterator[Story]:
     installation = install_without_torch(tmp_path)
     program = tmp_path / "potluck"
-    program.write_text(f'#!/bin/sh\nexec {installation.python} -m potluck_daemon.cli.main "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {installation.python} -m potluck_cli.main "$@"\n')
     program.chmod(0o755)
     with Reader({"/mnt/big": str(tmp_path / "big")}, tmp_path, installation.environment) as me:
         yield Story(me)

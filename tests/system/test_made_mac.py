@@ -46,7 +46,7 @@ def environment() -> Iterator[dict[str, str]]:
 
 def test_a_made_mac_serves_answers_steps_aside_and_comes_back(environment: dict[str, str]) -> None:
     def potluck(*arguments: str) -> str:
-        command = [sys.executable, "-m", "potluck_daemon.cli.main", *arguments]
+        command = [sys.executable, "-m", "potluck_cli.main", *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_S, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.container import INSTALLED, Container, missing_tool
-from potluck_daemon.units import unit_text
+from potluck_daemon.host.units import unit_text
 
 from potluck.protocol.invite import encode_invite, new_swarm
 
@@ -34,7 +34,7 @@ INVITE = encode_invite(new_swarm("tiny", "tiny-petals", 4, revision="local"))
 
 
 AUTOSTART = """
-from potluck_daemon.units import set_start_at_login, starts_at_login
+from potluck_daemon.host.units import set_start_at_login, starts_at_login
 for is_wanted in (True, True, False, False):
     set_start_at_login(is_wanted)
     assert starts_at_login() is is_wanted
@@ -122,7 +122,7 @@ def test_killed_it_is_started_again_and_nothing_old_is_left(machine: Container, 
     machine.output("kill", "-KILL", before)
     wait_until(lambda: show(machine, "MainPID", user=service) not in ("0", before), "restarted", machine)
     wait_serving(machine, user=service)
-    assert not machine.run("ps", "-o", "args=", "-p", engine).stdout.count("potluck_daemon.engine")
+    assert not machine.run("ps", "-o", "args=", "-p", engine).stdout.count("potluck_engine")
     assert machine.output("pgrep", "-c", "p2pd") == "1"
 
 

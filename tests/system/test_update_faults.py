@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from helpers.asking import somebody_asking
-from potluck_daemon.control import schema
-from potluck_daemon.control.methods import updates
-from potluck_daemon.control.schema import Status
-from potluck_daemon.states import State
+from potluck_control import schema
+from potluck_control.methods import updates
+from potluck_control.schema import Status
+from potluck_control.states import State
 
 from tests.helpers.daemon_process import LOOPBACK
 from tests.helpers.releases import Installation

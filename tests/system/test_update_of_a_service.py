@@ -31,10 +31,10 @@ GOOD, BAD = "0.98.0", "0.99.0"
 HERE = ("127.0.0.1", "8000")
 CALL = """
 import sys
-from potluck_daemon.codec import dumps
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient
-from potluck_daemon.settings.places import find_socket
+from potluck_control.codec import dumps
+from potluck_control import schema
+from potluck_control.client import ControlClient
+from potluck_control.places import find_socket
 print(dumps(ControlClient(find_socket()).call(schema.METHODS[sys.argv[1]])).decode())
 """
 

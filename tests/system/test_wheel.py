@@ -40,9 +40,10 @@ def test_the_wheel_holds_packages_types_and_resources(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {
         "potluck/py.typed",
+        "potluck_cli/main.py",
         "potluck_daemon/cli/main.py",
         "potluck_app/__init__.py",
-        "potluck_daemon/resources/demo-model/config.json",
+        "potluck_control/resources/demo-model/config.json",
     } <= names
     assert any(name.startswith("potluck_app/icons/") for name in names)
     assert not any(

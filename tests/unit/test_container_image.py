@@ -11,9 +11,9 @@ from pathlib import Path
 
 import yaml
 from helpers.documents import commands
-from potluck_daemon.cli.daemon import parser
-from potluck_daemon.cli.main import load, parser_of
-from potluck_daemon.settings.places import system_places
+from potluck_cli.daemon import parser
+from potluck_cli.main import load, parser_of
+from potluck_control.places import system_places
 from potluck_daemon.settings.schema import entries
 
 ROOT = Path(__file__).parents[2]

@@ -28,15 +28,15 @@ def loaded_by(code: str) -> set[str]:
         "potluck.p2p.runtime_dir",
         "potluck.protocol.invite",
         "potluck.protocol.messages",
-        "potluck_daemon.cli.command_tree",
-        "potluck_daemon.cli.main",
-        "potluck_daemon.cli.manual",
+        "potluck_cli.command_tree",
+        "potluck_cli.main",
+        "potluck_cli.manual",
         "potluck_daemon.doctor.checks",
-        "potluck_daemon.cli.local_swarm",
+        "potluck_cli.local_swarm",
         "potluck_daemon.daemon",
-        "potluck_daemon.engine.config",
-        "potluck_daemon.engine.events",
-        "potluck_daemon.joined",
+        "potluck_engine.config",
+        "potluck_engine.events",
+        "potluck_daemon.swarms.joined",
     ],
 )
 def test_a_light_module_loads_nothing_heavy(module: str) -> None:
@@ -49,7 +49,7 @@ def test_a_light_module_loads_nothing_heavy(module: str) -> None:
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     code = f"""
-from potluck_daemon.cli.main import main
+from potluck_cli.main import main
 try:
     main({arguments!r})
 except SystemExit as exit:

@@ -6,13 +6,13 @@ import fnmatch
 import re
 from pathlib import Path
 
-from potluck_daemon.cli.main import COMMANDS
+from potluck_cli.main import COMMANDS
 
 from benchmarks.figures import FIGURES
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-LISTED = {"", "app", "daemon", "daemon/potluck_daemon", "docs", "potluck", "resources", "tests"}
+LISTED = {"", "app", "daemon", "docs", "potluck", "resources", "tests"}
 EMPTY_MEANS_ABSENT = ("__pycache__", ".")
 
 
@@ -71,7 +71,7 @@ def test_files_that_the_documents_point_to_exist() -> None:
 
 def test_files_named_in_the_life_of_a_step_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    bases = ("", "potluck/client/", "daemon/potluck_daemon/", "daemon/potluck_daemon/engine/")
+    bases = ("", "potluck/client/", "daemon/", "daemon/potluck_daemon/")
     for name in re.findall(r"`([a-z_/0-9]+\.py)`", text):
         assert any((ROOT / base / name).exists() for base in bases), name
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from potluck_daemon.engine.neighbours import WATCHED
+from potluck_engine.neighbours import WATCHED
 
 from benchmarks.simulation import churn
 from benchmarks.simulation.petals import Petals

@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient
-from potluck_daemon.control.methods import settings
-from potluck_daemon.control.schema import PresenceParams
-from potluck_daemon.states import Reason
+from potluck_control import schema
+from potluck_control.client import ControlClient
+from potluck_control.methods import settings
+from potluck_control.schema import PresenceParams
+from potluck_control.states import Reason
 
 from potluck.errors import PotluckError
 from potluck_app.windows.judging import LIFETIME_S, Wishes, judge

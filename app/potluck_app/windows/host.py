@@ -8,18 +8,18 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-from potluck_daemon.control.client import ControlClient, Line
+from potluck_control.client import ControlClient, Line
 
 from potluck.errors import PotluckError
-from potluck_app import words
-from potluck_app.link import DaemonLink
-from potluck_app.starting import Starter
+from potluck_app.shell.link import DaemonLink
+from potluck_app.shell.starting import Starter
 from potluck_app.windows import signals
 from potluck_app.windows.agent import PresenceAgent
 from potluck_app.windows.distribution import set_up
 from potluck_app.windows.leaving import Leaving
 from potluck_app.windows.places import PACKAGE, disk_folder
 from potluck_app.windows.wsl import Wsl, WslError
+from potluck_app.words import words
 
 
 class WslStarter(Starter):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from potluck_daemon.control.schema import PresenceParams
-from potluck_daemon.states import Certainty, Reason
+from potluck_control.schema import PresenceParams
+from potluck_control.states import Certainty, Reason
 
 from potluck_app.windows.signals import Attention, Seen
 

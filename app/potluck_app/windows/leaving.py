@@ -12,13 +12,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum, auto
 
-from potluck_daemon.control import schema
-from potluck_daemon.control.schema import Status
-from potluck_daemon.states import Reason, State
+from potluck_control import schema
+from potluck_control.schema import Status
+from potluck_control.states import Reason, State
 from PySide6.QtCore import QObject, Signal
 
 from potluck.errors import PotluckError
-from potluck_app.link import DaemonLink
+from potluck_app.shell.link import DaemonLink
 from potluck_app.windows.wsl import DISTRIBUTION, Wsl
 
 

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from potluck_daemon.control.piped import PipedLine
+from potluck_control.piped import PipedLine
 
 from potluck.errors import PotluckError
 

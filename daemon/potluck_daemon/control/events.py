@@ -9,8 +9,8 @@ import asyncio
 from collections import OrderedDict
 from types import TracebackType
 
-from potluck_daemon.codec import dumps
-from potluck_daemon.control.schema import STATUS_EVENT, TRANSITION_EVENT, Status, Transition
+from potluck_control.codec import dumps
+from potluck_control.schema import STATUS_EVENT, TRANSITION_EVENT, Status, Transition
 
 MAX_WAITING = 64
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from potluck_daemon.control.schema import EVENTS_PATH, HOST, RPC_PATH
+from potluck_control.schema import EVENTS_PATH, HOST, RPC_PATH
 
 MAX_HEAD_BYTES = 8 * 1024
 MAX_HEADERS = 40

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from potluck_daemon.codec import CodecError, dumps, from_json, loads, to_json
-from potluck_daemon.control import schema
+from potluck_control import schema
+from potluck_control.codec import CodecError, dumps, from_json, loads, to_json
 
 
 class RpcError(Exception):

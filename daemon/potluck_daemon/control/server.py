@@ -16,10 +16,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from potluck_control import schema
+from potluck_control.codec import dumps
+
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon.codec import dumps
-from potluck_daemon.connections import Connections
-from potluck_daemon.control import http, rpc, schema
+from potluck_daemon.control import http, rpc
+from potluck_daemon.control.connections import Connections
 from potluck_daemon.control.events import Broadcast, Subscription
 from potluck_daemon.control.peers import AccessRule, peer_of
 

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from potluck_daemon.control.schema import Status
+from potluck_control.places import Places
+from potluck_control.schema import Status
+
 from potluck_daemon.doctor import clock, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
-from potluck_daemon.joined import chosen_swarm
-from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import load
+from potluck_daemon.swarms.joined import chosen_swarm
 
 log = logging.getLogger(__name__)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from potluck_control.methods.health import Finding as Finding
+from potluck_control.methods.health import Severity as Severity
+from potluck_control.places import Places
+from potluck_control.schema import Status
+
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.control.methods.health import Finding as Finding
-from potluck_daemon.control.methods.health import Severity as Severity
-from potluck_daemon.control.schema import Status
-from potluck_daemon.settings.places import Places
 from potluck_daemon.settings.store import Loaded
 
 

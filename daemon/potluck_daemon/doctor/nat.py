@@ -7,9 +7,9 @@ import socket
 from dataclasses import dataclass, field
 
 import psutil
+from potluck_control.network_report import NetworkReport
 
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
-from potluck_daemon.engine.network_report import NetworkReport
 
 NAME = "NAT"
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)

@@ -6,9 +6,9 @@ import socket
 from dataclasses import dataclass
 
 import psutil
+from potluck_control.states import State
 
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
-from potluck_daemon.states import State
 
 NAME = "port"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from potluck_control.states import State
+
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
-from potluck_daemon.states import State
 
 NAME = "daemon"
 

@@ -13,9 +13,10 @@ import sys
 import threading
 from pathlib import Path
 
+from potluck_control.codec import dumps
+from potluck_control.methods.setup import Problem, Progress
+
 from potluck.errors import PotluckError
-from potluck_daemon.codec import dumps
-from potluck_daemon.control.methods.setup import Problem, Progress
 from potluck_daemon.environment.machine import look
 from potluck_daemon.environment.making import Told
 from potluck_daemon.environment.plan import make_plan

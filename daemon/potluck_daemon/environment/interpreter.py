@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
+from potluck_control.places import Places
+
 from potluck_daemon.environment.store import Store, interpreter
-from potluck_daemon.settings.places import Places
 
 
 def engine_python(places: Places, named: str) -> str:

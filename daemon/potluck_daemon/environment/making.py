@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from potluck_control.codec import CodecError, from_json, loads
+from potluck_control.methods.setup import Problem, Progress, Step
+
 from potluck_daemon.child import Child, started
-from potluck_daemon.codec import CodecError, from_json, loads
-from potluck_daemon.control.methods.setup import Problem, Progress, Step
 
 log = logging.getLogger(__name__)
 

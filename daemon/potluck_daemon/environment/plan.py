@@ -8,13 +8,14 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from potluck_control.resources import resource
+
 from potluck.errors import UsageError
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Machine
 from potluck_daemon.environment.preflight import Site, examine, visit
 from potluck_daemon.environment.store import Store, read_manifest
 from potluck_daemon.environment.variants import TORCH, VARIANTS, Choice, choose_variant
-from potluck_daemon.resources import resource
 
 _ID_LETTERS = 10
 _PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # as `installer/lock.py` writes it

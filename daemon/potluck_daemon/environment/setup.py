@@ -17,9 +17,10 @@ from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
 
+from potluck_control.methods.setup import Progress, Step
+
 import potluck
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon.control.methods.setup import Progress, Step
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.failures import explained
 from potluck_daemon.environment.kin import die_with_us
@@ -129,7 +130,7 @@ def try_environment(folder: Path) -> tuple[str, ...]:
     Raises:
         PotluckError: it does not work; the message has its own words.
     """
-    command = [str(interpreter(folder)), "-m", "potluck_daemon.engine.self_test"]
+    command = [str(interpreter(folder)), "-m", "potluck_engine.self_test"]
     try:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:  # torch leaves a folder where temporary files go
             done = subprocess.run(

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck_control.codec import CodecError, dumps, from_json, loads
+
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon.codec import CodecError, dumps, from_json, loads
 
 _MANIFEST = "environment.json"
 _CURRENT, _PREVIOUS = "current", "previous"

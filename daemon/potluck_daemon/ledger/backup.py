@@ -15,13 +15,14 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from potluck_control.places import Places
+
 from potluck.errors import UsageError
 from potluck.p2p.identity import Identity, write_private
-from potluck_daemon.instance import InstanceLock
+from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.ledger.tables import connect
 from potluck_daemon.ledger.upkeep import check
 from potluck_daemon.settings.owner import files_as_owner
-from potluck_daemon.settings.places import Places
 
 _LEDGER = "ledger.sqlite"
 _IDENTITY = "identity.key"

@@ -9,19 +9,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 
-from potluck.protocol.receipts import (
-    COUNTERSIGNED_BYTES,
-    Receipt,
-    ReceiptError,
-    opened_at,
-    read_countersigned,
-    read_delegation,
-    read_receipt,
-)
+from potluck_control.outbox import Booking
+
+from potluck.protocol.receipts import COUNTERSIGNED_BYTES, ReceiptError, opened_at
 from potluck_daemon.ledger.tables import LedgerError
 
 KEEP_S = 92 * 86400
@@ -34,33 +26,6 @@ class Outcome(StrEnum):
     BOOKED = "booked"
     KNOWN = "known"  # this one or a later one of its tab is booked already
     REFUSED = "refused"
-
-
-@dataclass(frozen=True)
-class Booking:
-    """A receipt as it came: signed where we served, countersigned where we were served; with its delegation."""
-
-    data: bytes
-    delegation: bytes | None = None
-
-    @cached_property
-    def receipt(self) -> Receipt:
-        """Raises ReceiptError unless all signatures hold."""
-        if len(self.data) == COUNTERSIGNED_BYTES:
-            return read_countersigned(self.data).receipt
-        return read_receipt(self.data).receipt
-
-    @cached_property
-    def payer(self) -> bytes:
-        """The donor for whom the client spends, or the client itself. Raises ReceiptError."""
-        if self.delegation is None:
-            return self.receipt.client
-        delegation = read_delegation(self.delegation)
-        if delegation.client != self.receipt.client:
-            raise ReceiptError("the delegation is about another client than the receipt")
-        if delegation.expires_at < opened_at(self.receipt.tab):
-            raise ReceiptError("the delegation had expired when the session began")
-        return delegation.owner
 
 
 class Books:

@@ -19,16 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from potluck_control import engine_messages as messages
+from potluck_control.outbox import Booking, left_behind
+
 from potluck.errors import PotluckError
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.receipts import ReceiptError, swarm_id
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.ledger.bookkeeping import Booking, Outcome
+from potluck_daemon.ledger.bookkeeping import Outcome
 from potluck_daemon.ledger.ledger import Ledger
-from potluck_daemon.ledger.outbox import left_behind
 from potluck_daemon.ledger.tables import LedgerError
-from potluck_daemon.supervisor import messages
 
 log = logging.getLogger(__name__)
 

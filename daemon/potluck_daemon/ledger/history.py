@@ -8,8 +8,7 @@ import time
 from collections.abc import Sequence
 from itertools import pairwise
 
-from potluck.p2p.identity import peer_id_of
-from potluck_daemon.control.methods.earnings import (
+from potluck_control.methods.earnings import (
     Earned,
     Earnings,
     EarningsGroups,
@@ -18,7 +17,9 @@ from potluck_daemon.control.methods.earnings import (
     Entry,
     Group,
 )
-from potluck_daemon.control.methods.periods import Period
+from potluck_control.methods.periods import Period
+
+from potluck.p2p.identity import peer_id_of
 
 _DAY_S = 86400
 _SUMS = """

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from potluck_control.methods.earnings import LedgerCheck
+from potluck_control.outbox import Booking
+
 from potluck.p2p.identity import Identity, peer_id_of, public_key_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.receipts import delegate
-from potluck_daemon.control.methods.earnings import LedgerCheck
 from potluck_daemon.ledger import upkeep, vouchers
-from potluck_daemon.ledger.bookkeeping import Booking, Books, Outcome
+from potluck_daemon.ledger.bookkeeping import Books, Outcome
 from potluck_daemon.ledger.history import History
 from potluck_daemon.ledger.tables import connect
 from potluck_daemon.ledger.trust import worths

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 
+from potluck_control.methods.earnings import LedgerCheck
+from potluck_control.outbox import Booking
+
 from potluck.protocol.receipts import ReceiptError
-from potluck_daemon.control.methods.earnings import LedgerCheck
-from potluck_daemon.ledger.bookkeeping import KEEP_S, Booking
+from potluck_daemon.ledger.bookkeeping import KEEP_S
 
 MAX_PROBLEMS = 20
 

@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from potluck_control.states import Reason
+
 from potluck.errors import UsageError
 from potluck_daemon.presence.probe import Report, Sighting, Situation
-from potluck_daemon.states import Reason
 
 MAX_SOURCES = 32
 REPEAT_S = 1.0  # a likely report has to be seen twice

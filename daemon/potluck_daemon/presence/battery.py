@@ -12,10 +12,10 @@ from pathlib import Path
 
 import psutil
 from jeepney import DBusAddress
+from potluck_control.states import Reason
 
 from potluck_daemon.presence.bus import Bus, bus, owner_rule, properties_rule
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
-from potluck_daemon.states import Reason
 
 INTERVAL_S = 10.0
 _NAME = "org.freedesktop.UPower"

@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from potluck_control.states import Certainty, Reason
+
 from potluck_daemon.presence.desktop_programs import NOT_GAMES
 from potluck_daemon.presence.nvidia import WEAK_SHARE
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.states import Certainty, Reason
 
 INTERVAL_S = 2.0
 RELIST_EVERY = 5  # looks after which a process that had no GPU open is looked at again

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from potluck_control.states import Certainty, Reason
+
 from potluck_daemon.presence.desktop_programs import NOT_GAMES
 from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import program_of
 from potluck_daemon.presence.x11 import XScreen
-from potluck_daemon.states import Certainty, Reason
 
 if TYPE_CHECKING:
     from Xlib.display import Display

@@ -6,11 +6,11 @@ Interface: https://github.com/FeralInteractive/gamemode (daemon/gamemode-dbus.c)
 from __future__ import annotations
 
 from jeepney import DBusAddress
+from potluck_control.states import Reason
 
 from potluck_daemon.presence.bus import Bus, bus, owner_rule, signal_rule
 from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import program_of
-from potluck_daemon.states import Reason
 
 _NAME = "com.feralinteractive.GameMode"
 _GAMEMODE = DBusAddress("/com/feralinteractive/GameMode", _NAME, _NAME)

@@ -5,9 +5,10 @@ On a Steam Deck and other consoles the whole session runs in it, game or not; th
 
 from __future__ import annotations
 
+from potluck_control.states import Reason
+
 from potluck_daemon.presence.probe import Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name, watch_programs
-from potluck_daemon.states import Reason
 
 INTERVAL_S = 0.5
 _SESSION_OPTIONS = frozenset(("-e", "--steam", "--xwayland-count"))

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from potluck_control.states import Reason
+
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
-from potluck_daemon.states import Reason
 
 INTERVAL_S = 5.0
 STOP_ABOVE_C = 10.0

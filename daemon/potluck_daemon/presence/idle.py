@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from potluck_control.states import Certainty, Reason
+
 from potluck_daemon.presence.probe import Report, Sighting
-from potluck_daemon.states import Certainty, Reason
 
 RETURN_INTERVAL_S = 1.0  # while nobody is there: how soon a return is noticed
 LONGEST_WAIT_S = 15.0

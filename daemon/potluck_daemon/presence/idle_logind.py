@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from potluck_control.states import Certainty
+
 from potluck_daemon.presence.bus import bus
 from potluck_daemon.presence.idle import use
 from potluck_daemon.presence.logind import SESSION_RULES, own_screens
 from potluck_daemon.presence.probe import Report, Situation, Surroundings
-from potluck_daemon.states import Certainty
 
 
 class LogindIdleProbe:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from potluck_control.states import Reason
+
 from potluck_daemon.presence.probe import Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable, Program, watch_programs
-from potluck_daemon.states import Reason
 
 INTERVAL_S = 0.1  # a look at a quiet machine costs 30 us
 

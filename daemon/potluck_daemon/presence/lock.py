@@ -6,11 +6,11 @@ Told by the desktop's screen saver service on the session bus, and by logind for
 from __future__ import annotations
 
 from jeepney import DBusAddress
+from potluck_control.states import Reason
 
 from potluck_daemon.presence.bus import Bus, bus, owner_rule, signal_rule
 from potluck_daemon.presence.logind import SESSION_RULES, own_screens
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
-from potluck_daemon.states import Reason
 
 _SAVERS = tuple(
     DBusAddress(f"/{name.replace('.', '/')}", name, name)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from potluck_control.states import Certainty, Reason
+
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
-from potluck_daemon.states import Certainty, Reason
 
 INTERVAL_S, VRAM_INTERVAL_S = 1.0, 2.0  # asking a driver costs more
 MIN_SHARE, MAX_SHARE = 0.08, 0.15  # of a GPU's memory, between which the reserve lies; the engine leaves a fifth

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from jeepney import DBusAddress
+from potluck_control.states import Reason
 
 from potluck_daemon.presence.bus import bus, properties_rule
 from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings
-from potluck_daemon.states import Reason
 
 _NAME = "org.freedesktop.NetworkManager"
 _MANAGER = DBusAddress("/org/freedesktop/NetworkManager", _NAME, _NAME)

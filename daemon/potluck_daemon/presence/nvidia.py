@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 
+from potluck_control.states import Certainty, Reason
+
 from potluck_daemon.presence.desktop_programs import NOT_GAMES
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
 from potluck_daemon.presence.probe import Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.states import Certainty, Reason
 
 INTERVAL_S = 2.0
 WEAK_SHARE = 0.4  # of the share that makes a program likely to be a game: full-screen with this much is one

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from potluck_daemon.states import Certainty, Reason
+from potluck_control.states import Certainty, Reason
 
 
 class ProbeUnavailableError(Exception):

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_daemon.control.methods.programs import Place, RunningProgram
+from potluck_control.methods.programs import Place, RunningProgram
+
 from potluck_daemon.presence.menu import MenuEntry
 from potluck_daemon.presence.processes import program_of
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 
+from potluck_control.states import Certainty, Reason
+
 from potluck_daemon.presence.bus import bus
 from potluck_daemon.presence.idle import use
 from potluck_daemon.presence.logind import SESSION_RULES, LoginSession, login_sessions
 from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings
-from potluck_daemon.states import Certainty, Reason
 
 
 class SessionSwitchProbe:

@@ -13,11 +13,11 @@ import os
 
 from jeepney import MessageFlag, MessageType, new_method_call
 from jeepney.io.blocking import open_dbus_connection
+from potluck_control.states import Reason
 
 from potluck_daemon.presence.bus import CALL_TIMEOUT_S, bus
 from potluck_daemon.presence.logind import MANAGER, NAME
 from potluck_daemon.presence.probe import ProbeFailedError, Report, Sighting, Situation, Surroundings
-from potluck_daemon.states import Reason
 
 LONGEST_DELAY_S = 4.5  # below logind's InhibitDelayMaxSec
 _LOOK_S = 0.05

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 
+from potluck_control.states import Reason
+
 from potluck_daemon.presence.probe import Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name, watch_programs
-from potluck_daemon.states import Reason
 
 INTERVAL_S = 0.5
 _APP_ID = re.compile(r"AppId=(\d+)")

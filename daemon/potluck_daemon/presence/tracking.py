@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from potluck_daemon.policy import Evidence, Over, Presence
+from potluck_control.states import Certainty, Reason
+
+from potluck_daemon.policy.decide import Evidence, Over, Presence
 from potluck_daemon.presence.probe import Sighting
-from potluck_daemon.states import Certainty, Reason
 
 _SLACK = 0.8  # of the interval: a timer may fire a little early
 _USE = (Reason.USER_ACTIVE, Reason.AWAY)

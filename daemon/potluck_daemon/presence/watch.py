@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
-from potluck_daemon.control.schema import ProbeState, ProbeStatus
-from potluck_daemon.policy import SETTLE_S, Presence
+from potluck_control.schema import ProbeState, ProbeStatus
+from potluck_control.states import Reason
+
+from potluck_daemon.policy.decide import SETTLE_S, Presence
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Sighting, Situation
 from potluck_daemon.presence.tracking import Track, forget_quiet, observe
-from potluck_daemon.states import Reason
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,10 @@ that needs another one. The services of Wine, installers and the launchers' own 
 
 from __future__ import annotations
 
+from potluck_control.states import Certainty, Reason
+
 from potluck_daemon.presence.probe import Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name, watch_programs
-from potluck_daemon.states import Certainty, Reason
 
 INTERVAL_S = 1.0
 

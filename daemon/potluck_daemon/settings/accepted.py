@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from potluck_daemon.settings.files import write_atomically
+from potluck.files import write_atomically
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded, load, parse, take_back
 

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from potluck_control.places import Places
+
 from potluck.errors import UsageError
-from potluck_daemon.settings.places import Places
 
 
 def owner_of(places: Places) -> pwd.struct_passwd | None:

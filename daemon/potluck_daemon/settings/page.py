@@ -7,7 +7,8 @@ from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 
-from potluck_daemon.control.methods.settings import Section, Setting, SettingKind, SettingsPage
+from potluck_control.methods.settings import Section, Setting, SettingKind, SettingsPage
+
 from potluck_daemon.settings.schema import Entry, Settings, entries
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.settings.values import value_of

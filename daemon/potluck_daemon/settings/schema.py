@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Final
 
+from potluck_control.hours import parse_hours
+
 from potluck.protocol.records import QUANTIZATIONS
-from potluck_daemon.settings.hours import parse_hours
 
 SETTINGS_VERSION: Final = 2
 DTYPES: Final = ("auto", "float32", "bfloat16", "float16")

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from potluck_daemon.codec import CodecError, dumps, from_json, loads
-from potluck_daemon.control.methods.machine import Device
-from potluck_daemon.control.schema import SwarmStatus
-from potluck_daemon.settings.files import keep_aside, write_atomically
-from potluck_daemon.usage import DayUse
+from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.methods.machine import Device
+from potluck_control.schema import SwarmStatus
+
+from potluck.files import keep_aside, write_atomically
+from potluck_daemon.metering.usage import DayUse
 
 log = logging.getLogger(__name__)
 

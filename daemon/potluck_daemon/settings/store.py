@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from potluck.errors import UsageError
-from potluck_daemon.settings.files import write_atomically
+from potluck.files import write_atomically
 from potluck_daemon.settings.migrations import OLDEST, migrate
 from potluck_daemon.settings.schema import SETTINGS_VERSION, Entry, Settings, entries
 from potluck_daemon.settings.values import convert, entry_of, suggestion

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from potluck_daemon.supervisor.messages import Failed
+from potluck_control.engine_messages import Failed
 
 MAX_LETTERS = 300
 _DUMP = ("Extension modules: ", "  File ", "Thread 0x", "Current thread 0x", "  ...")  # where a crash was, for the log

@@ -15,9 +15,10 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from potluck_daemon.codec import CodecError
+from potluck_control.codec import CodecError
+from potluck_control.engine_messages import MAX_LINE_BYTES, Command, Failed, Message, decode, encode
+
 from potluck_daemon.supervisor.diagnosis import Exit
-from potluck_daemon.supervisor.messages import MAX_LINE_BYTES, Command, Failed, Message, decode, encode
 
 log = logging.getLogger(__name__)
 engine_log = logging.getLogger("engine")

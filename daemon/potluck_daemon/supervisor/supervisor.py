@@ -26,10 +26,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from potluck_daemon.control.schema import EngineStatus
-from potluck_daemon.engine.network_report import NetworkCaps
-from potluck_daemon.policy import EngineView, Order, Phase
-from potluck_daemon.supervisor import messages
+from potluck_control import engine_messages as messages
+from potluck_control.network_report import NetworkCaps
+from potluck_control.schema import EngineStatus
+
+from potluck_daemon.policy.decide import EngineView, Order, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import Exit, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
@@ -326,4 +327,4 @@ def reported(facts: EngineFacts, report: messages.Report, now: float) -> EngineF
 def _command(python: str) -> list[str]:
     """An engine tells as much as its daemon does."""
     verbose = ["--verbose"] if log.isEnabledFor(logging.DEBUG) else []
-    return [python or sys.executable, "-m", "potluck_daemon.engine", *verbose]
+    return [python or sys.executable, "-m", "potluck_engine", *verbose]

@@ -8,12 +8,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from potluck_control.method import Empty
+from potluck_control.methods import contribution
+from potluck_control.methods.contribution import Contribution
+from potluck_control.methods.earnings import Earned
+from potluck_control.methods.periods import Period, SeriesParams
+
 from potluck.errors import PotluckError
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import contribution
-from potluck_daemon.control.methods.contribution import Contribution
-from potluck_daemon.control.methods.earnings import Earned
-from potluck_daemon.control.methods.periods import Period, SeriesParams
 from potluck_daemon.control.server import Handler
 from potluck_daemon.ledger.history import History
 from potluck_daemon.topics.topic import Topic

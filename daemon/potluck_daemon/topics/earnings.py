@@ -8,14 +8,15 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from potluck_control.method import Empty
+from potluck_control.methods import earnings
+from potluck_control.methods.periods import SeriesParams
+from potluck_control.outbox import Booking
+
 from potluck.errors import UsageError
 from potluck.p2p.identity import public_key_of
 from potluck.protocol.receipts import COUNTERSIGNED_BYTES
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import earnings
-from potluck_daemon.control.methods.periods import SeriesParams
 from potluck_daemon.control.server import Handler
-from potluck_daemon.ledger.bookkeeping import Booking
 from potluck_daemon.ledger.clerk import Clerk
 
 if TYPE_CHECKING:

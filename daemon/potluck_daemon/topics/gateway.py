@@ -5,17 +5,18 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
+from potluck_control.gateway_messages import Open
+from potluck_control.method import Empty
+from potluck_control.methods import gateway
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
+from potluck_control.resources import bundled_checkpoint
+
 from potluck.errors import UsageError
 from potluck.protocol.invite import encode_invite
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import gateway
-from potluck_daemon.control.methods.gateway import GatewayState, GatewayStatus, StartParams
 from potluck_daemon.control.server import Handler
-from potluck_daemon.gateway.gateway import Gateway
-from potluck_daemon.gateway.messages import Open
-from potluck_daemon.joined import JoinedSwarms
-from potluck_daemon.resources import bundled_checkpoint
+from potluck_daemon.supervisor.gateway import Gateway
+from potluck_daemon.swarms.joined import JoinedSwarms
 from potluck_daemon.topics.topic import Topic
 
 if TYPE_CHECKING:

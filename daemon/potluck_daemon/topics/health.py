@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import health
+from potluck_control.method import Empty
+from potluck_control.methods import health
+
 from potluck_daemon.control.server import Handler
 from potluck_daemon.topics.topic import Topic
 
@@ -54,8 +55,8 @@ class HealthTopic(Topic):
             self._examination = replace(self._examination, is_running=False)
 
     async def _export(self, params: health.ExportParams) -> health.Bundle:
-        from potluck_daemon.bundle import this_person, write_bundle
         from potluck_daemon.doctor.checks import read_scene
+        from potluck_daemon.reporting.bundle import this_person, write_bundle
 
         def write() -> health.Bundle:
             scene = read_scene(self._daemon.places, status)

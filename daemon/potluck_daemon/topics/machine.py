@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from potluck_control.method import Empty
+from potluck_control.methods import machine
+
 from potluck.errors import UsageError
-from potluck_daemon import login
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import machine
 from potluck_daemon.control.server import Handler
 from potluck_daemon.environment.interpreter import has_torch
+from potluck_daemon.host import login
 from potluck_daemon.topics.topic import Topic
 
 

@@ -9,16 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from potluck_control.method import Empty
+from potluck_control.methods import models
+from potluck_control.methods.models import ModelsFolder, StoredModel
+
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon.budget import download_folder
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import models
-from potluck_daemon.control.methods.models import ModelsFolder, StoredModel
 from potluck_daemon.control.server import Handler
-from potluck_daemon.display import needs
-from potluck_daemon.joined import JoinedSwarms
-from potluck_daemon.meters import free_bytes, taken_bytes
-from potluck_daemon.stored_models import Moving, check_target, delete_folder, delete_model, stored_models
+from potluck_daemon.metering.meters import free_bytes, taken_bytes
+from potluck_daemon.policy.budget import download_folder
+from potluck_daemon.reporting.display import needs
+from potluck_daemon.swarms.joined import JoinedSwarms
+from potluck_daemon.swarms.stored_models import Moving, check_target, delete_folder, delete_model, stored_models
 from potluck_daemon.topics.settings import change_settings
 from potluck_daemon.topics.topic import Topic
 

@@ -7,10 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from potluck_control import schema
+from potluck_control.method import Empty
+from potluck_control.methods import programs
+
 from potluck.errors import PotluckError
-from potluck_daemon.control import schema
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import programs
 from potluck_daemon.control.server import Handler
 from potluck_daemon.presence.menu import MenuEntry, read_menu
 from potluck_daemon.presence.running import Seen, choose, look, place_of, placed

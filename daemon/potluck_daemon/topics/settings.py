@@ -7,9 +7,10 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from potluck_control.method import Empty
+from potluck_control.methods import settings
+
 from potluck.errors import UsageError
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import settings
 from potluck_daemon.control.server import Handler
 from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.store import change

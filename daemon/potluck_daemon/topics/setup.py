@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from potluck_control.method import Empty
+from potluck_control.methods import setup
+from potluck_control.methods.setup import BeginParams, SetupState
+
 from potluck.errors import UsageError
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import setup
-from potluck_daemon.control.methods.setup import BeginParams, SetupState
 from potluck_daemon.control.server import Handler
 from potluck_daemon.environment.machine import Machine, look
 from potluck_daemon.environment.making import Making

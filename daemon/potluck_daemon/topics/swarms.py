@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import swarms
+from potluck_control.method import Empty
+from potluck_control.methods import swarms
+
 from potluck_daemon.control.server import Handler
-from potluck_daemon.joined import JoinedSwarms
+from potluck_daemon.swarms.joined import JoinedSwarms
 from potluck_daemon.topics.settings import change_settings
 from potluck_daemon.topics.topic import Topic
 

@@ -17,12 +17,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from potluck_control.method import Empty
+from potluck_control.methods import updates
+from potluck_control.methods.setup import Problem
+from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
+
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.child import started
-from potluck_daemon.control.method import Empty
-from potluck_daemon.control.methods import updates
-from potluck_daemon.control.methods.setup import Problem
-from potluck_daemon.control.methods.updates import Offered, UpdateProgress, UpdatesState
 from potluck_daemon.control.server import Handler
 from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.topics.topic import Topic
@@ -39,7 +40,7 @@ _CHECK_S = 25.0  # below the control API's own limit
 _BEGIN_S = 20.0  # until a process that was started has taken the lock
 _LOOK_S = 0.3
 _TRY_LATER = "try again later; see that this computer has a network, and the setting updates.url"
-_COMMAND = ("-m", "potluck_daemon.cli.main", "update", "--json")
+_COMMAND = ("-m", "potluck_cli.main", "update", "--json")
 
 
 class UpdatesTopic(Topic):

@@ -13,12 +13,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.methods.setup import Problem
+from potluck_control.methods.updates import UpdateProgress
+from potluck_control.places import Places
+
 from potluck.errors import PotluckError
-from potluck_daemon.codec import CodecError, dumps, from_json, loads
-from potluck_daemon.control.methods.setup import Problem
-from potluck_daemon.control.methods.updates import UpdateProgress
-from potluck_daemon.settings.files import keep_aside, write_atomically
-from potluck_daemon.settings.places import Places
+from potluck.files import keep_aside, write_atomically
 from potluck_daemon.updates.freshness import Seen
 
 _TRIES = 5

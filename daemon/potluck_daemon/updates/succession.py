@@ -12,11 +12,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from potluck_control import schema
+from potluck_control.client import ControlClient, DaemonAwayError
+
 from potluck.errors import PotluckError
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient, DaemonAwayError
-from potluck_daemon.instance import EXIT_ALREADY_RUNNING
-from potluck_daemon.units import UNIT, start_service, stop_service
+from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING
+from potluck_daemon.host.units import UNIT, start_service, stop_service
 from potluck_daemon.updates.versions import PROVED_S
 
 START_TIMEOUT_S = 60.0
@@ -46,7 +47,7 @@ class LocalSuccessor:
             if isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError):
                 return False
             raise  # one that hangs is not ended in order, and not passed over either
-        command = [sys.executable, "-m", "potluck_daemon.cli.main", "drain", "--within", _DRAIN_WITHIN]
+        command = [sys.executable, "-m", "potluck_cli.main", "drain", "--within", _DRAIN_WITHIN]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             raise PotluckError(f"the daemon does not end: {done.stderr.strip()}", hint="potluck logs")

@@ -122,7 +122,7 @@ def _unpack(path: Path, version: str, versions: Versions) -> None:
     python = versions.folder(version) / "bin" / "python3"  # its scripts name the current version's
     if not python.exists():
         raise PotluckError(f"the file does not hold version {version}", hint="tell the publisher")
-    answer = _run(python, "-m", "potluck_daemon.cli.main", "--version")
+    answer = _run(python, "-m", "potluck_cli.main", "--version")
     if answer.split()[-1:] != [version]:
         raise PotluckError(f"the update says it is {answer.strip()!r}, not {version}", hint="tell the publisher")
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon.settings.files import sync_folder
+from potluck.files import sync_folder
 
 PROVED_S = 30.0  # a new version whose daemon ran so long has proved itself
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from helpers.fake_link import FakeLink
-from potluck_app.chat import ChatPage
-from potluck_daemon.control.methods.earnings import Earned, Earnings
-from potluck_daemon.control.methods.gateway import GatewayState, GatewayStatus
-from potluck_daemon.control.schema import Status, SwarmStatus
-from potluck_daemon.gateway.requests import ChatRequest
-from potluck_daemon.gateway.server import GatewayServer
-from potluck_daemon.states import Reason, State
+from potluck_app.pages.chat import ChatPage
+from potluck_control.methods.earnings import Earned, Earnings
+from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.schema import Status, SwarmStatus
+from potluck_control.states import Reason, State
+from potluck_gateway.requests import ChatRequest
+from potluck_gateway.server import GatewayServer
 from PySide6.QtCore import QDeadlineTimer, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton

@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import pytest
 from helpers.fake_link import FakeLink
-from potluck_app import words
-from potluck_app.away import AwayPage
-from potluck_app.first_run import FirstRunPage
-from potluck_app.home import HomePage
-from potluck_app.installation import InstallationPage
-from potluck_app.pace import Pace
-from potluck_app.set_up_plan import SetUpPlan
-from potluck_app.tray import Tray
-from potluck_app.window import MainWindow
-from potluck_daemon.control.methods.health import Finding, Severity
-from potluck_daemon.control.methods.machine import Device, Machine
-from potluck_daemon.control.methods.settings import Change, SetParams
-from potluck_daemon.control.methods.setup import BeginParams, Plan, Problem, Progress, SetupState, Step
-from potluck_daemon.control.methods.updates import Offered, UpdateProgress, UpdatesState
-from potluck_daemon.control.schema import Joined, Status, SwarmStatus
-from potluck_daemon.states import Reason, State
+from potluck_app.pages.first_run import FirstRunPage
+from potluck_app.pages.home import HomePage
+from potluck_app.pages.installation import InstallationPage
+from potluck_app.pages.set_up_plan import SetUpPlan
+from potluck_app.shell.away import AwayPage
+from potluck_app.shell.tray import Tray
+from potluck_app.shell.window import MainWindow
+from potluck_app.words import words
+from potluck_app.words.pace import Pace
+from potluck_control.methods.health import Finding, Severity
+from potluck_control.methods.machine import Device, Machine
+from potluck_control.methods.settings import Change, SetParams
+from potluck_control.methods.setup import BeginParams, Plan, Problem, Progress, SetupState, Step
+from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
+from potluck_control.schema import Joined, Status, SwarmStatus
+from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QFileDialog, QLabel, QProgressBar, QPushButton, QWidget
 
 from potluck.errors import PotluckError, UsageError

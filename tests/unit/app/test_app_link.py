@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from potluck_app.link import DaemonLink
-from potluck_daemon.codec import dumps, loads
-from potluck_daemon.control.methods.setup import Plan, SetupState
-from potluck_daemon.control.methods.updates import UpdatesState
-from potluck_daemon.control.schema import Status, Transition
-from potluck_daemon.states import Reason, State
+from potluck_app.shell.link import DaemonLink
+from potluck_control.codec import dumps, loads
+from potluck_control.methods.setup import Plan, SetupState
+from potluck_control.methods.updates import UpdatesState
+from potluck_control.schema import Status, Transition
+from potluck_control.states import Reason, State
 
 SERVING = Status(State.SERVING, Reason.NONE, "Serving", since=5.0, version="1", tokens_per_s=3.0)
 SETUP = SetupState(False, "/engines", Plan("cpu", "no GPU", "", 1, 1, True))

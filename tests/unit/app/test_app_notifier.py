@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_app.notifier import ERRORS_APART_S, FORGOTTEN_S, Notifier
-from potluck_app.preferences import Preferences
-from potluck_daemon.control.agreement import Agreement, Difference
-from potluck_daemon.control.methods.earnings import MICROCREDITS
-from potluck_daemon.control.schema import Status
-from potluck_daemon.states import Reason, State
+from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, Notifier
+from potluck_app.shell.preferences import Preferences
+from potluck_control.agreement import Agreement, Difference
+from potluck_control.methods.earnings import MICROCREDITS
+from potluck_control.schema import Status
+from potluck_control.states import Reason, State
 
 FAILED = Status(State.ERROR, Reason.ENGINE_FAILED, "The engine failed", since=100.0, version="1")
 PAUSED = replace(FAILED, state=State.PAUSED, reason=Reason.USER, text="Paused by you")

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
-from potluck_app.activity import ActivityPage, told
-from potluck_app.diagnostics import DiagnosticsPage
-from potluck_app.earnings import EarningsPage
-from potluck_app.export import Export
-from potluck_app.pages import SIDEBAR
-from potluck_app.segments import Segments
-from potluck_app.stretch import Stretch
-from potluck_app.system_info import describe
-from potluck_app.table import Table
-from potluck_app.window import MainWindow
-from potluck_daemon.control.agreement import Agreement, Difference
-from potluck_daemon.control.methods.contribution import Contribution, ContributionNow, ContributionSeries, EnergySource
-from potluck_daemon.control.methods.earnings import (
+from potluck_app.pages.activity import ActivityPage, told
+from potluck_app.pages.catalogue import SIDEBAR
+from potluck_app.pages.diagnostics import DiagnosticsPage
+from potluck_app.pages.earnings import EarningsPage
+from potluck_app.pages.export import Export
+from potluck_app.shell.window import MainWindow
+from potluck_app.widgets.segments import Segments
+from potluck_app.widgets.table import Table
+from potluck_app.words.stretch import Stretch
+from potluck_app.words.system_info import describe
+from potluck_control.agreement import Agreement, Difference
+from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries, EnergySource
+from potluck_control.methods.earnings import (
     Earned,
     Earnings,
     EarningsGroups,
@@ -32,15 +32,15 @@ from potluck_daemon.control.methods.earnings import (
     Group,
     GroupParams,
 )
-from potluck_daemon.control.methods.health import Bundle, Examination, Finding, Severity
-from potluck_daemon.control.methods.machine import Device, LoginStart, Machine
-from potluck_daemon.control.methods.models import Models, ModelsFolder
-from potluck_daemon.control.methods.periods import Period
-from potluck_daemon.control.methods.programs import Place, Placed, PlaceParams, Programs
-from potluck_daemon.control.methods.setup import Plan, SetupState
-from potluck_daemon.control.methods.swarms import JoinedSwarm, Swarms
-from potluck_daemon.control.methods.updates import UpdatesState
-from potluck_daemon.control.schema import (
+from potluck_control.methods.health import Bundle, Examination, Finding, Severity
+from potluck_control.methods.machine import Device, LoginStart, Machine
+from potluck_control.methods.models import Models, ModelsFolder
+from potluck_control.methods.periods import Period
+from potluck_control.methods.programs import Place, Placed, PlaceParams, Programs
+from potluck_control.methods.setup import Plan, SetupState
+from potluck_control.methods.swarms import JoinedSwarm, Swarms
+from potluck_control.methods.updates import UpdatesState
+from potluck_control.schema import (
     EngineStatus,
     History,
     Logs,
@@ -50,10 +50,10 @@ from potluck_daemon.control.schema import (
     SwarmStatus,
     Transition,
 )
+from potluck_control.states import Reason, State
 from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded
-from potluck_daemon.states import Reason, State
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTableWidget, QWidget

@@ -5,16 +5,17 @@ from __future__ import annotations
 import datetime
 
 import pytest
-from potluck_app import theme, words
-from potluck_app.button import Switch
-from potluck_app.chart import Bar, BarChart, Sparkline, nice_step
-from potluck_app.icons import glyph
-from potluck_app.pages import SIDEBAR
-from potluck_app.row import Row
-from potluck_app.segments import Segments
-from potluck_app.stretch import Stretch
-from potluck_app.table import Table
-from potluck_daemon.control.methods.periods import Period, SeriesParams
+from potluck_app.pages.catalogue import SIDEBAR
+from potluck_app.shell import theme
+from potluck_app.shell.icons import glyph
+from potluck_app.widgets.button import Switch
+from potluck_app.widgets.chart import Bar, BarChart, Sparkline, nice_step
+from potluck_app.widgets.row import Row
+from potluck_app.widgets.segments import Segments
+from potluck_app.widgets.table import Table
+from potluck_app.words import words
+from potluck_app.words.stretch import Stretch
+from potluck_control.methods.periods import Period, SeriesParams
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest

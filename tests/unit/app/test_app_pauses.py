@@ -6,9 +6,9 @@ import datetime
 from dataclasses import replace
 
 import pytest
-from potluck_app.pauses import Pause, offered
-from potluck_daemon.control.schema import PauseParams, Status, SwarmStatus
-from potluck_daemon.states import Reason, State
+from potluck_app.shell.pauses import Pause, offered
+from potluck_control.schema import PauseParams, Status, SwarmStatus
+from potluck_control.states import Reason, State
 
 SERVING = Status(State.SERVING, Reason.NONE, "", since=0.0, version="1", swarm=SwarmStatus("friday", "demo", 4))
 ALWAYS = (Pause.HOUR, Pause.MORNING, Pause.RESUMED)

@@ -9,13 +9,13 @@ import pytest
 from potluck_app.windows.agent import REPEAT_S, WISHES_S, PresenceAgent, wishes_of
 from potluck_app.windows.judging import LIFETIME_S, Wishes, judge
 from potluck_app.windows.signals import Attention, LastInput, Seen, idle_seconds
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import DaemonAwayError
-from potluck_daemon.control.methods import settings
-from potluck_daemon.control.schema import PresenceParams
+from potluck_control import schema
+from potluck_control.client import DaemonAwayError
+from potluck_control.methods import settings
+from potluck_control.schema import PresenceParams
+from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.agents import REPORTABLE
 from potluck_daemon.settings.schema import entries
-from potluck_daemon.states import Certainty, Reason
 
 AT_WORK = Seen(1.0, Attention.ACCEPTS, "explorer.exe", frozenset({"explorer.exe"}), False, "")
 NO_WISHES = Wishes()

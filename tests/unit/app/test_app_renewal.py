@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
-from potluck_app.chat import ChatPage
 from potluck_app.main import App
-from potluck_app.preferences import Preferences
-from potluck_app.renewal import Renewal, command
-from potluck_app.starting import CommandStarter
-from potluck_daemon.control.agreement import Agreement, Difference
+from potluck_app.pages.chat import ChatPage
+from potluck_app.shell.preferences import Preferences
+from potluck_app.shell.renewal import Renewal, command
+from potluck_app.shell.starting import CommandStarter
+from potluck_control.agreement import Agreement, Difference
 from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton
 
 AGREED = Agreement(Difference.NONE, methods=("hello",))

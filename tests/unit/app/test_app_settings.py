@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
-from potluck_app import week_grid
-from potluck_app.devices import Devices, choice, toggled
-from potluck_app.giving import Company, Giving, Share
-from potluck_app.limits import LimitsPage
-from potluck_app.login import Login
-from potluck_app.models import ModelsPage
-from potluck_app.number_box import NumberBox
-from potluck_app.page import Page
-from potluck_app.when import WhenPage
-from potluck_daemon.control.methods.machine import Device, LoginParams, LoginStart, Machine
-from potluck_daemon.control.methods.models import (
+from potluck_app.pages.devices import Devices, choice, toggled
+from potluck_app.pages.giving import Company, Giving, Share
+from potluck_app.pages.limits import LimitsPage
+from potluck_app.pages.login import Login
+from potluck_app.pages.models import ModelsPage
+from potluck_app.pages.page import Page
+from potluck_app.pages.when import WhenPage
+from potluck_app.widgets import week_grid
+from potluck_app.widgets.number_box import NumberBox
+from potluck_control.methods.machine import Device, LoginParams, LoginStart, Machine
+from potluck_control.methods.models import (
     DeleteParams,
     Models,
     ModelsFolder,
@@ -26,9 +26,9 @@ from potluck_daemon.control.methods.models import (
     Served,
     StoredModel,
 )
-from potluck_daemon.control.methods.programs import Place, Placed, PlaceParams, Programs, RunningProgram
-from potluck_daemon.control.methods.settings import Change, Changed, SetParams, SettingsPage
-from potluck_daemon.control.methods.swarms import JoinedSwarm, LeaveParams, Swarms
+from potluck_control.methods.programs import Place, Placed, PlaceParams, Programs, RunningProgram
+from potluck_control.methods.settings import Change, Changed, SetParams, SettingsPage
+from potluck_control.methods.swarms import JoinedSwarm, LeaveParams, Swarms
 from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 from helpers.fake_link import FakeLink
-from potluck_app.first_run import FirstRunPage
-from potluck_app.home import HomePage
-from potluck_app.icons import icon, name_of
-from potluck_app.never import NeverYield
-from potluck_app.strip import BlockStrip
-from potluck_app.theme import DARK, LIGHT, Colours
-from potluck_app.tray import Tray
-from potluck_app.watching import WatchingPage
-from potluck_app.window import MainWindow
-from potluck_daemon.codec import from_json
-from potluck_daemon.control.schema import (
+from potluck_app.pages.first_run import FirstRunPage
+from potluck_app.pages.home import HomePage
+from potluck_app.pages.never import NeverYield
+from potluck_app.pages.watching import WatchingPage
+from potluck_app.shell.icons import icon, name_of
+from potluck_app.shell.theme import DARK, LIGHT, Colours
+from potluck_app.shell.tray import Tray
+from potluck_app.shell.window import MainWindow
+from potluck_app.widgets.strip import BlockStrip
+from potluck_control.codec import from_json
+from potluck_control.schema import (
     EngineStatus,
     Joined,
     JoinParams,
@@ -29,7 +29,7 @@ from potluck_daemon.control.schema import (
     SwarmStatus,
     UseStatus,
 )
-from potluck_daemon.states import Reason, State
+from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtTest import QTest

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_app import daemon_texts, words
-from potluck_app.daemon_failures import FAILURES
-from potluck_app.daemon_texts import translated
-from potluck_daemon import policy
-from potluck_daemon.control.schema import LoadStatus, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
-from potluck_daemon.states import Reason, State
+from potluck_app.words import daemon_texts, words
+from potluck_app.words.daemon_failures import FAILURES
+from potluck_app.words.daemon_texts import translated
+from potluck_control.schema import LoadStatus, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
+from potluck_control.states import Reason, State
+from potluck_daemon.policy import decide as policy
 from PySide6.QtCore import QCoreApplication, QTranslator
 
 from potluck.errors import PotluckError

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
-from potluck_app import login
-from potluck_app.link import DaemonLink
-from potluck_app.starting import Starter
+from potluck_app.pages import login
+from potluck_app.shell.link import DaemonLink
+from potluck_app.shell.starting import Starter
 from potluck_app.windows import distribution
 from potluck_app.windows.distribution import Found, Step, check, look, next_step, set_up
 from potluck_app.windows.host import WslStarter
 from potluck_app.windows.places import disk_folder
 from potluck_app.windows.wsl import Wsl, WslError, decode, explain
-from potluck_daemon.cli.main import load, parser_of
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient, DaemonAwayError
-from potluck_daemon.control.methods.machine import LoginParams, LoginStart
-from potluck_daemon.control.schema import DrainParams, Status
-from potluck_daemon.states import Reason, State
+from potluck_cli.main import load, parser_of
+from potluck_control import schema
+from potluck_control.client import ControlClient, DaemonAwayError
+from potluck_control.methods.machine import LoginParams, LoginStart
+from potluck_control.schema import DrainParams, Status
+from potluck_control.states import Reason, State
 from PySide6.QtCore import QEventLoop, QTimer
 
 from tests.helpers import fake_wsl

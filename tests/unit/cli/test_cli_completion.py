@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.golden import CHECKPOINT
-from potluck_daemon.cli.completion import Completion, Options, Text, complete
+from potluck_gateway.completion import Completion, Options, Text, complete
 from transformers import AutoModelForCausalLM
 
 from potluck.errors import CheckpointError

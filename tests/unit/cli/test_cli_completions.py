@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from potluck_daemon.cli import main
-from potluck_daemon.cli.command_tree import potluck
-from potluck_daemon.cli.completions import bash, fish, zsh
+from potluck_cli import main
+from potluck_cli.command_tree import potluck
+from potluck_cli.completions import bash, fish, zsh
 from potluck_daemon.settings.schema import entries
 
 KEYS = {entry.key for entry in entries()}

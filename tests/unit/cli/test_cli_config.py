@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from potluck_daemon.cli import config
-from potluck_daemon.cli.main import main
+from potluck_cli import config
+from potluck_cli.main import main
 from potluck_daemon.settings.schema import Settings, entries
 from potluck_daemon.settings.store import load
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 import pytest
-from potluck_daemon.cli import connect
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient, ControlError, DaemonAwayError
-from potluck_daemon.control.schema import Status
-from potluck_daemon.states import Reason, State
+from potluck_cli import connect
+from potluck_control import schema
+from potluck_control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_control.schema import Status
+from potluck_control.states import Reason, State
 
 
 class StartingDaemon:

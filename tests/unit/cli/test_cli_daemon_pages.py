@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from potluck_daemon.cli.durations import duration, parse_duration, seconds_until
-from potluck_daemon.cli.main import main
-from potluck_daemon.cli.pause import pause_params
-from potluck_daemon.cli.status import page
-from potluck_daemon.cli.terminal import Terminal
-from potluck_daemon.control.schema import (
+from potluck_cli.durations import duration, parse_duration, seconds_until
+from potluck_cli.main import main
+from potluck_cli.pause import pause_params
+from potluck_cli.status import page
+from potluck_cli.terminal import Terminal
+from potluck_control.schema import (
     EngineStatus,
     LoadStatus,
     PauseParams,
@@ -20,7 +20,7 @@ from potluck_daemon.control.schema import (
     Status,
     SwarmStatus,
 )
-from potluck_daemon.states import Reason, State
+from potluck_control.states import Reason, State
 
 from potluck.errors import UsageError
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from helpers.golden import CHECKPOINT
-from potluck_daemon.cli.demo import Demo, require_room, spans_of
-from potluck_daemon.cli.local_swarm import LocalSwarm, Model
-from potluck_daemon.cli.terminal import Terminal
+from potluck_cli.demo import Demo, require_room, spans_of
+from potluck_cli.local_swarm import LocalSwarm, Model
+from potluck_cli.terminal import Terminal
 from transformers import AutoConfig
 
 from potluck.errors import PotluckError, UsageError

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_daemon.cli import diag
-from potluck_daemon.cli.main import main
-from potluck_daemon.control.schema import Status, SwarmStatus, Transition
-from potluck_daemon.history import HistoryFile
-from potluck_daemon.joined import JoinedSwarms
-from potluck_daemon.redaction import Person
-from potluck_daemon.settings.places import user_places
-from potluck_daemon.states import Reason, State
+from potluck_cli import diag
+from potluck_cli.main import main
+from potluck_control.places import user_places
+from potluck_control.redaction import Person
+from potluck_control.schema import Status, SwarmStatus, Transition
+from potluck_control.states import Reason, State
+from potluck_daemon.reporting.history import HistoryFile
+from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.p2p.identity import Identity
 from potluck.protocol.invite import encode_invite, new_swarm

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from potluck_daemon.cli import main as cli
+from potluck_cli import main as cli
 
 from potluck.errors import CheckpointError, NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import Code, RemoteError
@@ -94,7 +94,7 @@ def test_a_missing_package_is_named() -> None:
 
 @pytest.mark.parametrize(("where", "code", "said"), [("&-", 0, ""), ("/dev/full", 1, "potluck: there is no room left")])
 def test_an_output_that_takes_nothing_is_no_internal_error(where: str, code: int, said: str) -> None:
-    line = f'exec "{sys.executable}" -m potluck_daemon.cli.main config list >{where} <&-'
+    line = f'exec "{sys.executable}" -m potluck_cli.main config list >{where} <&-'
     done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, timeout=250, check=False)
     assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
 
@@ -103,7 +103,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("potluck_daemon.cli.convert.run", interrupted)
+    monkeypatch.setattr("potluck_cli.convert.run", interrupted)
     assert run("convert", "a", "b") == 130
 
 

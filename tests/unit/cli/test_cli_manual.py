@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from potluck_daemon.cli import main
-from potluck_daemon.cli.command_tree import potluck, potluckd
-from potluck_daemon.cli.manual import outputs
+from potluck_cli import main
+from potluck_cli.command_tree import potluck, potluckd
+from potluck_cli.manual import outputs
 from potluck_daemon.settings.schema import entries
 
 from potluck.errors import UsageError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
-from potluck_daemon.cli.overview import overview, page, replicas
-from potluck_daemon.cli.terminal import Style, Terminal, ranges, strip, table
+from potluck_cli.overview import overview, page, replicas
+from potluck_cli.terminal import Style, Terminal, ranges, strip, table
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.invite import new_swarm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from potluck_daemon.cli.main import main
+from potluck_cli.main import main
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM
-from potluck_daemon.cli.serve import add_arguments, engine_config
-from potluck_daemon.engine.config import EngineConfig
+from potluck_cli.serve import add_arguments, engine_config
+from potluck_engine.config import EngineConfig
 
 from potluck.errors import UsageError
 from potluck.protocol.invite import encode_invite

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from potluck_control.places import Places
 from potluck_daemon.environment.store import Store
 from potluck_daemon.settings.owner import files_as_owner, owner_of
-from potluck_daemon.settings.places import Places
 
 from potluck.errors import UsageError
 
@@ -19,7 +19,7 @@ DROP = """
 import os, sys
 from pathlib import Path
 from potluck_daemon.settings.owner import drop_root
-from potluck_daemon.settings.places import Places
+from potluck_control.places import Places
 folder = Path(sys.argv[1])
 drop_root(Places(config=folder, state=folder / "state", runtime=folder, cache=folder))
 print(os.geteuid(), os.getuid(), os.getegid(), 0 in os.getgroups())
@@ -106,8 +106,8 @@ def test_a_planted_python_never_runs_as_root(places: Places, tmp_path: Path, com
     assert Store(places.engines).current() == places.engines / "one"
     program = f"""if True:
         import sys
-        from potluck_daemon.cli.main import main
-        sys.modules["potluck_daemon.cli.generate"] = None  # as where torch is missing
+        from potluck_cli.main import main
+        sys.modules["potluck_cli.generate"] = None  # as where torch is missing
         sys.argv[1:] = {command}
         main()
     """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from helpers.golden import CHECKPOINT
-from potluck_daemon.cli.main import main
-from potluck_daemon.joined import JoinedSwarms
+from potluck_cli.main import main
+from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.errors import UsageError
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm

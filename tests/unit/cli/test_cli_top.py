@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from potluck_daemon.cli import top
-from potluck_daemon.cli.main import main
-from potluck_daemon.cli.top import Look, Temperature, one_line, sparkline
-from potluck_daemon.control.schema import METRICS as METHOD
-from potluck_daemon.control.schema import EngineStatus, LoadStatus, Metrics, Status, Transition
-from potluck_daemon.engine.metrics import EngineMetrics, PageCounts
-from potluck_daemon.states import Reason, State
+from potluck_cli import top
+from potluck_cli.main import main
+from potluck_cli.top import Look, Temperature, one_line, sparkline
+from potluck_control.engine_metrics import EngineMetrics, PageCounts
+from potluck_control.schema import METRICS as METHOD
+from potluck_control.schema import EngineStatus, LoadStatus, Metrics, Status, Transition
+from potluck_control.states import Reason, State
 
 SERVING = Status(
     State.SERVING,

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from helpers.documented import CONTAINER_PAGES, ELSEWHERE, OTHERS, STORIES
 from helpers.documents import DOCS, commands
-from potluck_daemon.cli import main
+from potluck_cli import main
 
 ROOT = DOCS.parent
 DONE = frozenset(chain(*STORIES.values(), CONTAINER_PAGES))
-SOURCES = ("potluck", "daemon/potluck_daemon")
+SOURCES = ("potluck", "daemon")
 MADE = {"commands"}  # from the commands themselves
 
 

@@ -1,9 +1,9 @@
 """An app beside a daemon of another version."""
 
 import pytest
-from potluck_daemon.control import schema
-from potluck_daemon.control.agreement import Difference, agree
-from potluck_daemon.control.schema import API_VERSION, Hello
+from potluck_control import schema
+from potluck_control.agreement import Difference, agree
+from potluck_control.schema import API_VERSION, Hello
 
 ALL = tuple(schema.METHODS)
 

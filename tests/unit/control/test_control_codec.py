@@ -1,9 +1,9 @@
 import dataclasses
 
 import pytest
-from potluck_daemon.codec import CodecError, dumps, from_json, loads
-from potluck_daemon.control.methods.settings import Change
-from potluck_daemon.control.schema import (
+from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.methods.settings import Change
+from potluck_control.schema import (
     METHODS,
     EngineStatus,
     HistoryParams,
@@ -14,7 +14,7 @@ from potluck_daemon.control.schema import (
     Status,
     SwarmStatus,
 )
-from potluck_daemon.states import Reason, State
+from potluck_control.states import Reason, State
 
 FULL = Status(
     state=State.YIELDED,

@@ -9,18 +9,18 @@ from pathlib import Path
 import psutil
 import pytest
 import pytest_asyncio
-from potluck_daemon.control import schema
-from potluck_daemon.control.client import ControlClient, DaemonAwayError
+from potluck_control import schema
+from potluck_control.client import ControlClient, DaemonAwayError
+from potluck_control.piped import PipedLine
+from potluck_control.states import Reason, State
 from potluck_daemon.control.events import Broadcast
 from potluck_daemon.control.peers import AccessRule
-from potluck_daemon.control.piped import PipedLine
 from potluck_daemon.control.server import ControlServer
-from potluck_daemon.states import Reason, State
 
 from potluck.errors import PotluckError
 
 SERVING = schema.Status(State.SERVING, Reason.NONE, "serving", 1.0, "test")
-COMMAND = (sys.executable, "-m", "potluck_daemon.cli.main", "control", "--wait=0")
+COMMAND = (sys.executable, "-m", "potluck_cli.main", "control", "--wait=0")
 
 
 async def answer(_: object) -> object:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from potluck_daemon.control import schema, server
-from potluck_daemon.control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_control import schema
+from potluck_control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_control.states import Reason, State
+from potluck_daemon.control import server
 from potluck_daemon.control.events import Broadcast
 from potluck_daemon.control.peers import AccessRule, Peer
 from potluck_daemon.control.server import ControlServer
-from potluck_daemon.states import Reason, State
 
 from potluck.errors import UsageError
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from potluck_daemon import launch_agents, login, units
-from potluck_daemon.login_entry import HIDDEN
-from potluck_daemon.units import UNIT, set_start_at_login, starts_at_login
+from potluck_daemon.host import launch_agents, login, units
+from potluck_daemon.host.login_entry import HIDDEN
+from potluck_daemon.host.units import UNIT, set_start_at_login, starts_at_login
 
 from potluck.errors import PotluckError, UsageError
 

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_daemon.policy import Order, Phase
-from potluck_daemon.settings.places import Places
+from potluck_control.engine_messages import Launch, decode
+from potluck_control.places import Places
+from potluck_daemon.policy.decide import Order, Phase
 from potluck_daemon.settings.schema import Settings
-from potluck_daemon.supervisor.messages import Launch, decode
+from potluck_daemon.settings.wanted import _launch
 from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.wanted import _launch
 
 from potluck.protocol.invite import new_swarm
 from potluck.protocol.swarm import Swarm
@@ -21,7 +21,7 @@ from potluck.protocol.swarm import Swarm
 GREETS_AND_READS = """
 import os, socket, sys
 from pathlib import Path
-from potluck_daemon.supervisor.messages import Hello, encode
+from potluck_control.engine_messages import Hello, encode
 (pipe,) = [socket.socket(fileno=int(word[7:])) for word in sys.argv if word.startswith("--pipe=")]
 pipe.sendall(encode(Hello(pid=os.getpid())))
 lines = pipe.makefile("rb")

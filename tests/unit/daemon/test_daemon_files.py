@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_daemon import logs
-from potluck_daemon.cli import daemon as potluckd
-from potluck_daemon.control.schema import Transition
-from potluck_daemon.counters import TokenCounts, count, stopped
-from potluck_daemon.history import HistoryFile
-from potluck_daemon.instance import AlreadyRunningError, InstanceLock
-from potluck_daemon.notify import ServiceManager
-from potluck_daemon.states import Reason, State
+from potluck_cli import daemon as potluckd
+from potluck_control.schema import Transition
+from potluck_control.states import Reason, State
+from potluck_daemon.host.instance import AlreadyRunningError, InstanceLock
+from potluck_daemon.host.notify import ServiceManager
+from potluck_daemon.reporting import logs
+from potluck_daemon.reporting.counters import TokenCounts, count, stopped
+from potluck_daemon.reporting.history import HistoryFile
 
 
 def transition(number: int) -> Transition:
@@ -65,7 +65,7 @@ def test_only_one_holds_the_lock_and_the_other_learns_who(tmp_path: Path) -> Non
 
 def test_the_kernel_frees_the_lock_of_a_killed_process(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from potluck_daemon.instance import InstanceLock\n"
+        "import sys; from pathlib import Path; from potluck_daemon.host.instance import InstanceLock\n"
         "lock = InstanceLock(Path(sys.argv[1])); lock.acquire(); print('held', flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_daemon import launch_agents, login
-from potluck_daemon.cli.main import EXIT_USAGE, main
-from potluck_daemon.launch_agents import APP, DAEMON, agent, agent_path, disabled
-from potluck_daemon.settings.places import user_places
+from potluck_cli.main import EXIT_USAGE, main
+from potluck_control.places import user_places
+from potluck_daemon.host import launch_agents, login
+from potluck_daemon.host.launch_agents import APP, DAEMON, agent, agent_path, disabled
 
 from potluck.errors import PotluckError
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from potluck_daemon import journal, logs
-from potluck_daemon.redaction import Person, redact, redact_person
+from potluck_control.redaction import Person, redact, redact_person
+from potluck_daemon.reporting import journal, logs
 
 from potluck.p2p.identity import Identity
 from potluck.protocol.invite import encode_invite, new_swarm

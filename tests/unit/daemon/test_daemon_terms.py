@@ -10,17 +10,17 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from potluck_daemon.budget import Budget, download_folder
-from potluck_daemon.energy import ProcessorMeter
-from potluck_daemon.engine.network_report import NetworkCaps
-from potluck_daemon.meters import DiskMeter, UseMeter
-from potluck_daemon.policy import Evidence, Presence
+from potluck_control.network_report import NetworkCaps
+from potluck_control.states import Reason
+from potluck_daemon.metering.energy import ProcessorMeter
+from potluck_daemon.metering.meters import DiskMeter, UseMeter
+from potluck_daemon.metering.traffic import Traffic, TrafficMeter
+from potluck_daemon.metering.usage import DayUse, used
+from potluck_daemon.policy.budget import Budget, download_folder
+from potluck_daemon.policy.decide import Evidence, Presence
+from potluck_daemon.policy.terms import Disk, bars, cost, network_caps
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
-from potluck_daemon.states import Reason
-from potluck_daemon.terms import Disk, bars, cost, network_caps
-from potluck_daemon.traffic import Traffic, TrafficMeter
-from potluck_daemon.usage import DayUse, used
 
 NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
 TODAY = "2026-11-23"
@@ -129,7 +129,7 @@ def test_energy_follows_the_processor_time_of_the_engine() -> None:
 
 
 async def test_an_engine_that_takes_more_memory_than_it_may_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_daemon.budget.INTERVAL_S", 0.0)
+    monkeypatch.setattr("potluck_daemon.policy.budget.INTERVAL_S", 0.0)
     budget = Budget({}, NvmlReader())
     await budget.sample(os.getpid(), "", LimitSettings())
     with pytest.raises(Exception, match=r"limits.ram_mb = 1"):

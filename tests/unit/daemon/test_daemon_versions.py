@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from potluck_daemon.codec import from_json, to_json
-from potluck_daemon.control.schema import ProbeState, ProbeStatus, Status
-from potluck_daemon.states import Reason, State
+from potluck_control.codec import from_json, to_json
+from potluck_control.schema import ProbeState, ProbeStatus, Status
+from potluck_control.states import Reason, State
 
 OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", "since": 1.0, "version": "0.1"}
 

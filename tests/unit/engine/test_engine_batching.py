@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
-from potluck_daemon.engine.compute.executor import SpanExecutor
-from potluck_daemon.engine.config import Limits
-from potluck_daemon.engine.memory.session_memory import SessionStep
+from potluck_engine.compute.executor import SpanExecutor
+from potluck_engine.config import Limits
+from potluck_engine.memory.session_memory import SessionStep
 from torch import Tensor
 
 from potluck.p2p.fake import FakeHost, FakeNetwork

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from potluck_daemon.engine.compute.call_scheduler import Call, CallScheduler, Priority
+from potluck_engine.compute.call_scheduler import Call, CallScheduler, Priority
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError

@@ -9,9 +9,9 @@ import threading
 from collections.abc import AsyncIterator, Callable, Generator
 
 import pytest
-from potluck_daemon.engine.compute.call_scheduler import Priority
-from potluck_daemon.engine.compute.call_thread import CallThread
-from potluck_daemon.engine.config import Limits
+from potluck_engine.compute.call_scheduler import Priority
+from potluck_engine.compute.call_thread import CallThread
+from potluck_engine.config import Limits
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers.engine_peers import PRIVATE, Client, Server, hidden_states, load, opening, serve, settle, until
-from potluck_daemon.engine.config import Limits
+from potluck_engine.config import Limits
 from torch import Tensor
 
 from potluck import wire

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM
-from potluck_daemon.engine import fitting
-from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.ranks.devices import parse_max_memory
+from potluck_engine import fitting
+from potluck_engine.config import EngineConfig, Limits
+from potluck_engine.ranks.devices import parse_max_memory
 
 from potluck.blocks.residency import place
 from potluck.checkpoint import open_checkpoint

@@ -9,8 +9,8 @@ import pytest
 import torch
 from helpers.client_world import HASTY, World, local_model, prompt, world
 from helpers.golden import CHECKPOINT
-from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.server import Engine
+from potluck_engine.config import EngineConfig
+from potluck_engine.server import Engine
 
 from potluck.errors import SwarmError
 from potluck.p2p.config import HostConfig

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM, load
-from potluck_daemon.engine.config import EngineConfig, Limits
-from potluck_daemon.engine.fitting import cache_tokens, choose_dtype, memory_limit_bytes, num_blocks_that_fit
+from potluck_engine.config import EngineConfig, Limits
+from potluck_engine.fitting import cache_tokens, choose_dtype, memory_limit_bytes, num_blocks_that_fit
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint, open_checkpoint

@@ -13,7 +13,7 @@ import pytest
 import torch
 from helpers.engine_peers import Server, load, serve
 from helpers.golden import GOLDEN
-from potluck_daemon.engine.config import Limits
+from potluck_engine.config import Limits
 
 from potluck import wire
 from potluck.p2p.fake import FakeHost, FakeNetwork

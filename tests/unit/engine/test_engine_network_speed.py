@@ -6,7 +6,7 @@ import random
 
 import pytest
 from helpers.server_records import server_of
-from potluck_daemon.engine.network_speed import (
+from potluck_engine.network_speed import (
     DAY_BYTES,
     DEFAULT_MBPS,
     EXCHANGE_BYTES,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, load, opening, until
-from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.events import EngineEvent, Freed, Online
-from potluck_daemon.engine.memory import parking
-from potluck_daemon.engine.server import Engine
+from potluck_engine.config import EngineConfig
+from potluck_engine.events import EngineEvent, Freed, Online
+from potluck_engine.memory import parking
+from potluck_engine.server import Engine
 from torch import Tensor
 
 from potluck import wire

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from potluck_daemon.engine.memory.page_admission import (
+from potluck_engine.memory.page_admission import (
     IDLE_S,
     MAX_PASSES,
     Grant,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
-from potluck_daemon.engine.config import Limits
+from potluck_engine.config import Limits
 from torch import Tensor
 
 from potluck.p2p.fake import FakeHost, FakeNetwork
@@ -31,7 +31,7 @@ def network() -> FakeNetwork:
 
 @pytest.fixture
 def quickly_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_daemon.engine.memory.page_admission.IDLE_S", 0.0)
+    monkeypatch.setattr("potluck_engine.memory.page_admission.IDLE_S", 0.0)
 
 
 async def open_session(host: FakeHost, server: Server, hidden: Tensor, **options: float) -> Client:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from helpers.engine_peers import PRIVATE, Client, Server, hidden_states, opening, serve
-from potluck_daemon.engine.config import Limits
-from potluck_daemon.engine.load import LoadMeter, link_wait_s
-from potluck_daemon.engine.memory import reservations
-from potluck_daemon.engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest
-from potluck_daemon.engine.memory.reservations import HELD_S, Reservations
+from potluck_engine.config import Limits
+from potluck_engine.load import LoadMeter, link_wait_s
+from potluck_engine.memory import reservations
+from potluck_engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest
+from potluck_engine.memory.reservations import HELD_S, Reservations
 
 from potluck import wire
 from potluck.p2p.fake import FakeHost, FakeNetwork

@@ -15,9 +15,9 @@ import psutil
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
-from potluck_daemon.engine.blocks import ServedBlocks
-from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.events import (
+from potluck_engine.blocks import ServedBlocks
+from potluck_engine.config import EngineConfig
+from potluck_engine.events import (
     EngineEvent,
     Freed,
     Joining,
@@ -28,10 +28,10 @@ from potluck_daemon.engine.events import (
     Placed,
     Starting,
 )
-from potluck_daemon.engine.ranks.devices import check_devices
-from potluck_daemon.engine.ranks.processes import RankProcesses
-from potluck_daemon.engine.ranks.ranked import RankedSpan, served
-from potluck_daemon.engine.server import Engine
+from potluck_engine.ranks.devices import check_devices
+from potluck_engine.ranks.processes import RankProcesses
+from potluck_engine.ranks.ranked import RankedSpan, served
+from potluck_engine.server import Engine
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -97,7 +97,7 @@ async def test_a_killed_rank_is_noticed_and_every_call_is_refused_with_a_code(tm
 async def test_a_rank_that_hangs_is_killed_when_an_exchange_takes_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck_daemon.engine.ranks.processes.EXCHANGE_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("potluck_engine.ranks.processes.EXCHANGE_TIMEOUT_S", 0.5)
     async with two_ranks(tmp_path) as (ranks, blocks):
         os.kill(ranks.pids[0], signal.SIGSTOP)
         with pytest.raises(RemoteError):
@@ -125,8 +125,8 @@ _START_RANKS = """
 import asyncio, sys
 from pathlib import Path
 from helpers.engine_peers import CHECKPOINT, SWARM
-from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.ranks.processes import RankProcesses
+from potluck_engine.config import EngineConfig
+from potluck_engine.ranks.processes import RankProcesses
 
 async def main():
     ranks = await RankProcesses.start(EngineConfig(SWARM, CHECKPOINT, Path(sys.argv[1]), devices=("cpu", "cpu")))

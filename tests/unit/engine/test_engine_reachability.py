@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from potluck_daemon.engine.reachability import Finding, Reach, Reachability, is_local, judge, relays_of
+from potluck_engine.reachability import Finding, Reach, Reachability, is_local, judge, relays_of
 
 from potluck.p2p.config import HostConfig
 from potluck.p2p.fake import FakeHost, FakeNetwork

@@ -14,14 +14,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, is_close, load, opening
-from potluck_daemon.engine import neighbours, rebalancing
-from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.events import EngineEvent, Moving, Online, Reshaped, Settled
-from potluck_daemon.engine.neighbours import following
-from potluck_daemon.engine.prefetching import Prefetching
-from potluck_daemon.engine.rebalancing import Anew, Grow, Shrink, next_step
-from potluck_daemon.engine.server import Engine
-from potluck_daemon.placement.swarm_map import ModelSize, Own, SwarmMap
+from potluck_engine import neighbours, rebalancing
+from potluck_engine.config import EngineConfig
+from potluck_engine.events import EngineEvent, Moving, Online, Reshaped, Settled
+from potluck_engine.neighbours import following
+from potluck_engine.placement.swarm_map import ModelSize, Own, SwarmMap
+from potluck_engine.prefetching import Prefetching
+from potluck_engine.rebalancing import Anew, Grow, Shrink, next_step
+from potluck_engine.server import Engine
 
 from potluck import wire
 from potluck.checkpoint import Checkpoint, open_checkpoint

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from helpers.engine_peers import Client, hidden_states, opening, serve
-from potluck_daemon.engine import receipts as module
-from potluck_daemon.engine.receipts import Tab, Tabs
-from potluck_daemon.ledger.bookkeeping import Booking
-from potluck_daemon.ledger.outbox import Outbox, left_behind
+from potluck_control.outbox import Booking, Outbox, left_behind
+from potluck_engine import receipts as module
+from potluck_engine.receipts import Tab, Tabs
 
 from potluck.p2p.fake import FakeNetwork
 from potluck.p2p.identity import Identity

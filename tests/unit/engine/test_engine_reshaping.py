@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
-from potluck_daemon.engine.config import Limits
+from potluck_engine.config import Limits
 
 from potluck import wire
 from potluck.blocks.reshaping import reshaped

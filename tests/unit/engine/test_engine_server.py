@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
-from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.events import EngineEvent, Joining, Loading, Measured, Offline, Online, Placed, Starting
-from potluck_daemon.engine.server import Engine
+from potluck_engine.config import EngineConfig
+from potluck_engine.events import EngineEvent, Joining, Loading, Measured, Offline, Online, Placed, Starting
+from potluck_engine.server import Engine
 
 from potluck.directory import Directory
 from potluck.errors import CheckpointError, UsageError

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, settle, until
-from potluck_daemon.engine.config import Limits
+from potluck_engine.config import Limits
 
 from potluck import wire
 from potluck.p2p.fake import FakeHost, FakeNetwork

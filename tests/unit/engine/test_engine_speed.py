@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from helpers.block_server import make_swarm
-from potluck_daemon.engine.compute.steps import CostMeter
-from potluck_daemon.engine.config import EngineConfig
-from potluck_daemon.engine.measure import Speed, is_news, refreshed
-from potluck_daemon.engine.speed_cache import SpeedCache, speed_key
+from potluck_engine.compute.steps import CostMeter
+from potluck_engine.config import EngineConfig
+from potluck_engine.measure import Speed, is_news, refreshed
+from potluck_engine.speed_cache import SpeedCache, speed_key
 
 SPEED = Speed(inference_tps=100.0, forward_tps=5000.0)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from potluck_daemon.engine.compute.step_scheduler import MIN_PIECE_TOKENS, PREFILL_STRETCH, StepScheduler
-from potluck_daemon.engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost, StepJob
-from potluck_daemon.engine.compute.turns import Shares, equal_shares
+from potluck_engine.compute.step_scheduler import MIN_PIECE_TOKENS, PREFILL_STRETCH, StepScheduler
+from potluck_engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost, StepJob
+from potluck_engine.compute.turns import Shares, equal_shares
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError

@@ -1,8 +1,8 @@
 import time
 
 import pytest
-from potluck_daemon.engine.compute import throttle
-from potluck_daemon.engine.compute.throttle import Throttle
+from potluck_engine.compute import throttle
+from potluck_engine.compute.throttle import Throttle
 
 
 @pytest.mark.parametrize(

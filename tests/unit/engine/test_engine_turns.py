@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from potluck_daemon.engine.compute.turns import LEFTOVER, Turns, shares_by_worth
+from potluck_engine.compute.turns import LEFTOVER, Turns, shares_by_worth
 
 from potluck.protocol.blocks import PeerId
 

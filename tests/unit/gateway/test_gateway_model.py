@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from potluck_daemon.cli.completion import Completion, Text
-from potluck_daemon.gateway import model as gateway_model
-from potluck_daemon.gateway.model import SwarmChat, plain_prompt
-from potluck_daemon.gateway.requests import ChatRequest, Message
-from potluck_daemon.resources import DEMO_MODEL, resource
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_gateway import model as gateway_model
+from potluck_gateway.completion import Completion, Text
+from potluck_gateway.model import SwarmChat, plain_prompt
+from potluck_gateway.requests import ChatRequest, Message
 
 from potluck.errors import UsageError
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from potluck_daemon.control.methods.gateway import GatewayState, GatewayStatus
-from potluck_daemon.gateway.client import ask
-from potluck_daemon.gateway.requests import BadRequestError, ChatRequest, Message, parse_request, visible
-from potluck_daemon.gateway.server import GatewayServer
+from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_gateway.client import ask
+from potluck_gateway.requests import BadRequestError, ChatRequest, Message, parse_request, visible
+from potluck_gateway.server import GatewayServer
 
 from potluck.errors import PotluckError, SwarmError
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from helpers.documents import commands
-from potluck_daemon.cli.main import load, parser_of
-from potluck_daemon.launch_agents import APP, DAEMON, agent
-from potluck_daemon.resources import resource
+from potluck_cli.main import load, parser_of
+from potluck_control.resources import resource
+from potluck_daemon.host.launch_agents import APP, DAEMON, agent
 
 from installer.macos import bundle
 from installer.macos.bundle import fill

@@ -1,0 +1,205 @@
+"""The Activity page: what happened and why, the newest first; programs never to step aside for, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from itertools import groupby, pairwise
+
+from potluck_control import schema
+from potluck_control.methods import programs
+from potluck_control.methods.programs import Place, Placed, PlaceParams, Programs
+from potluck_control.schema import History, HistoryParams, Status, Transition
+from potluck_control.states import Reason, State
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from potluck_app.pages.page import Link, Page
+from potluck_app.shell import theme
+from potluck_app.shell.theme import Type
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import Pot, card, line, text
+from potluck_app.widgets.notice import Notice
+from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.widgets.row import Row
+from potluck_app.widgets.segments import Segments
+from potluck_app.words import words
+from potluck_app.words.daemon_texts import translated
+
+_FEW, _MANY = 40, 400
+_POT, _TIME_WIDTH = 22, 48
+_TOGETHER_S = 60.0
+
+
+class Filter(Enum):
+    """The value is what the history is asked for."""
+
+    ALL = ()
+    ASIDE = (State.YIELDED, State.DRAINING, State.PAUSED)
+    PROBLEMS = (State.ERROR,)
+
+
+def told(transitions: Sequence[Transition]) -> list[Transition]:
+    """What is worth a line, oldest first: on the way to a state the same thing is not said twice."""
+    return [first for first, second in pairwise(transitions) if not _is_on_the_way(first, second)] + list(
+        transitions[-1:]
+    )
+
+
+def _is_on_the_way(first: Transition, second: Transition) -> bool:
+    """Stepping aside to what follows, or serving one block after the other as they are loaded."""
+    if first.state is State.DRAINING:
+        return first.text == second.text
+    is_growing = first.state is second.state is State.SERVING and first.reason is second.reason is Reason.NONE
+    return is_growing and second.at - first.at < _TOGETHER_S
+
+
+class ActivityPage(Page):
+    """Asked for anew when the state changes."""
+
+    def __init__(self, link: Link) -> None:
+        super().__init__(link, self.tr("Activity"))
+        choices = (
+            (Filter.ALL, self.tr("Everything")),
+            (Filter.ASIDE, self.tr("Stepped aside")),
+            (Filter.PROBLEMS, self.tr("Problems")),
+        )
+        self._filter: Segments[Filter] = Segments(self.tr("What to show"), choices)
+        self._undo, self._placed = Notice("good", "serving"), Placed("", Place.NONE, Place.NONE)
+        self._shown: tuple[Transition, ...] | None = None
+        self._ignored: tuple[str, ...] = ()
+        self._since, self._limit = 0.0, _FEW
+        self._days, self._never = QWidget(), QWidget()
+        self._empty = Placeholder("activity", self.tr("Looking…"))
+        self._more = Button(self.tr("Show more"), "down", "link", is_trailing=True)
+        self._build()
+
+    def show_status(self, status: Status) -> None:
+        if status.since != self._since:
+            self._since = status.since
+            self.refresh()
+
+    def refresh(self) -> None:
+        self._ask_history()
+        self.ask(programs.RUNNING, None, self._show_never)
+
+    def _ask_history(self) -> None:
+        wanted = self._filter.value
+        params = HistoryParams(self._limit, states=wanted.value)
+        self.ask(schema.HISTORY, params, lambda history: self._show(history) if wanted is self._filter.value else None)
+
+    def _show(self, history: History) -> None:
+        if history.transitions == self._shown:
+            return
+        self._shown = history.transitions
+        days = QWidget()
+        column = QVBoxLayout(days)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.SPACE_L)
+        newest_first = reversed(told(history.transitions))
+        offered = set(self._ignored)
+        for day, transitions in groupby(newest_first, lambda transition: words.day(transition.at)):
+            column.addWidget(self._day(day, list(transitions), offered))
+        self._days = _replace(self.column, self._days, days)
+        nothing = self.tr("Nothing of this kind has happened yet.")
+        self._empty.say("activity", self.tr("Nothing here"), nothing)
+        self._empty.setVisible(not history.transitions)
+        self._more.setVisible(len(history.transitions) == _FEW)
+
+    def _day(self, day: str, transitions: list[Transition], offered: set[str]) -> QWidget:
+        """`offered`: programs that need no button any more; grows."""
+        frame, column = card(day)
+        for number, transition in enumerate(transitions):
+            if number:
+                column.addWidget(line())
+            column.addLayout(self._line(transition, can_ignore=bool({transition.app} - offered - {""})))
+            offered.add(transition.app)
+        return frame
+
+    def _line(self, transition: Transition, *, can_ignore: bool) -> QHBoxLayout:
+        pot, at = Pot(_POT, transition.state), text("muted", said=words.time_of_day(transition.at))
+        at.setFixedWidth(_TIME_WIDTH)
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        state = words.state(transition.state, transition.reason)
+        texts.addWidget(text(kind=Type.STRONG, said=state))
+        said = translated(transition.text)
+        if said != state:
+            texts.addWidget(text("muted", said=said))
+        texts.addStretch(1)
+        row = QHBoxLayout()
+        row.setSpacing(theme.SPACE_M)
+        row.addWidget(at, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(pot, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(texts, 1)
+        if can_ignore:
+            row.addWidget(self._never_button(transition), 0, Qt.AlignmentFlag.AlignVCenter)
+        return row
+
+    def _never_button(self, transition: Transition) -> Button:
+        name = words.short(transition.app_title or transition.app)
+        button = Button(self.tr("Never for this app"), "off")
+        button.setToolTip(self.tr("Go on serving whenever {program} runs").format(program=name))
+        button.setAccessibleName(self.tr("Never step aside for {program}").format(program=name))
+        button.clicked.connect(lambda: self._place(transition.app, Place.NEVER))
+        return button
+
+    def _show_never(self, found: Programs) -> None:
+        if found.never == self._ignored:
+            return
+        self._ignored = found.never
+        frame, column = card(self.tr("Never stepped aside for"))
+        for app in found.never:
+            back = Button(self.tr("Take back"), "undo")
+            back.clicked.connect(lambda _=False, app=app: self._place(app, Place.NONE))
+            row = Row(app, "", back)
+            back.setAccessibleName(self.tr("Step aside for {program} again").format(program=app))
+            column.addWidget(row)
+        self._never = _replace(self.column, self._never, frame)
+        frame.setVisible(bool(found.never))
+        self._shown = None  # its buttons may have to go
+        self._ask_history()
+
+    def _place(self, app: str, place: Place) -> None:
+        self.ask(programs.PLACE, PlaceParams(app, place), self._offer_undo)
+
+    def _offer_undo(self, placed: Placed) -> None:
+        self._placed = placed
+        if placed.place is Place.NEVER:
+            said = self.tr("Potluck goes on serving while {program} runs.")
+        else:
+            said = self.tr("Potluck steps aside for {program} again.")
+        self._undo.say(said.format(program=placed.app), self.tr("Undo"))
+        self.refresh()
+
+    def _take_back(self) -> None:
+        self._undo.hide()
+        done = PlaceParams(self._placed.app, self._placed.before)
+        self.ask(programs.PLACE, done, lambda _: self.refresh())
+
+    def _show_more(self) -> None:
+        self._limit = _MANY
+        self.refresh()
+
+    def _choose(self) -> None:
+        self._limit = _FEW
+        self.refresh()
+
+    def _build(self) -> None:
+        self.head.addWidget(self._filter)
+        self.setFocusProxy(self._filter)
+        self._filter.chosen.connect(lambda _: self._choose())
+        self._undo.pressed.connect(self._take_back)
+        self._more.clicked.connect(self._show_more)
+        self._more.hide()
+        for widget in (self._undo, self._empty, self._days):
+            self.column.addWidget(widget)
+        self.column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.column.addWidget(self._never)
+        self._never.hide()
+
+
+def _replace(column: QVBoxLayout, old: QWidget, new: QWidget) -> QWidget:
+    column.replaceWidget(old, new)
+    old.setParent(None)
+    return new

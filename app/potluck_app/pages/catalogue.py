@@ -1,0 +1,44 @@
+"""The catalogue of pages in the order of the sidebar. A page's file is imported when the page is first opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from potluck_app.pages.page import Link, Page
+from potluck_app.shell.language import QT_TRANSLATE_NOOP, tr
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`source`: module:class of this package; the class is a `Page` that takes the link."""
+
+    key: str
+    label: str
+    glyph: str
+    source: str
+
+    @property
+    def title(self) -> str:
+        return tr(self.label)
+
+    def make(self, link: Link) -> Page:
+        module, _, name = self.source.partition(":")
+        page = getattr(import_module(f"potluck_app.pages.{module}"), name)(link)
+        assert isinstance(page, Page)
+        return page
+
+
+SIDEBAR = (
+    Entry("home", QT_TRANSLATE_NOOP("", "Home"), "home", "home:HomePage"),
+    Entry("earnings", QT_TRANSLATE_NOOP("", "Earnings"), "earnings", "earnings:EarningsPage"),
+    Entry("when", QT_TRANSLATE_NOOP("", "When to donate"), "when", "when:WhenPage"),
+    Entry("limits", QT_TRANSLATE_NOOP("", "Limits"), "limits", "limits:LimitsPage"),
+    Entry("models", QT_TRANSLATE_NOOP("", "Models"), "models", "models:ModelsPage"),
+    Entry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
+    Entry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
+    Entry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
+    Entry("installation", QT_TRANSLATE_NOOP("", "Installation"), "save", "installation:InstallationPage"),
+)
+WATCHING = Entry("watching", QT_TRANSLATE_NOOP("", "What Potluck watches"), "info", "watching:WatchingPage")
+FIRST_RUN = Entry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run:FirstRunPage")

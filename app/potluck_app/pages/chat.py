@@ -1,0 +1,259 @@
+"""The page Chat: try the swarm's model. The gateway is started with the first question and ends by itself."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from potluck_control.methods import earnings, gateway
+from potluck_control.methods.earnings import Earnings
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
+from potluck_control.schema import Method, Status, SwarmStatus
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout
+
+from potluck_app.pages.page import Link, Page
+from potluck_app.shell import theme
+from potluck_app.shell.theme import Type
+from potluck_app.widgets.answer import Answer, Said
+from potluck_app.widgets.bubble import Bubble
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import text
+from potluck_app.widgets.notice import Notice
+from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.words import words
+from potluck_app.words.daemon_texts import translated
+
+P = TypeVar("P")
+
+_LOOK_MS = 400  # while the gateway starts
+_FIELD_HEIGHT = 60
+_WIDEST = 860  # as the page
+
+
+class ChatPage(Page):
+    """`conversation`: what was said, without answers that failed. It is written nowhere and ends with the window."""
+
+    def __init__(self, link: Link) -> None:
+        super().__init__(link, self.tr("Chat"))
+        self._network = QNetworkAccessManager(self)
+        self._network.setProxy(QNetworkProxy(QNetworkProxy.ProxyType.NoProxy))
+        self._swarm: SwarmStatus | None = None
+        self.conversation: list[Said] = []
+        self._bubbles: list[Bubble] = []
+        self._answer: Answer | None = None
+        self._turn = 0  # grows with each question and each end: what belongs to an earlier one is not heard
+        self._is_busy = False
+        self._new, self._problem = Button(self.tr("New conversation"), "plus"), Notice("problem", "error")
+        self._empty = Placeholder("chat", "")
+        self._field, self._send = QuestionField(), Button(self.tr("Send"), "send", "primary")
+        self._stop, self._credit = Button(self.tr("Stop"), "close"), text("muted", kind=Type.CAPTION)
+        self._composer = self._build_composer()
+        self._build()
+        self._show_state()
+
+    @property
+    def is_unsaved(self) -> bool:
+        return bool(self._bubbles or self._field.toPlainText())
+
+    def show_status(self, status: Status) -> None:
+        before, self._swarm = self._swarm, status.swarm
+        if before is None or (before.name if before else "") != (self._swarm.name if self._swarm else ""):
+            self._show_state()
+
+    def refresh(self) -> None:
+        self.ask(earnings.SUMMARY, None, self._show_credit)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 (Qt's name)
+        """What one writes stays at the lower edge, while the conversation scrolls above it."""
+        super().resizeEvent(event)
+        self._place_composer()
+
+    def ask_model(self, question: str) -> None:
+        """Say it and wait for the answer, which comes by signals."""
+        self.conversation.append(Said("user", question))
+        self._add(Bubble(self.tr("You"), question, is_question=True))
+        self._begin()
+
+    def _begin(self) -> None:
+        """An answer to what was said last."""
+        self._problem.say("")
+        self._turn += 1
+        self._is_busy = True
+        self._add(Bubble(words.model(self._swarm.model if self._swarm else ""), is_question=False))
+        self._bubbles[-1].show_note(self.tr("Asking…"))
+        self._show_state()
+        self._ask_gateway(gateway.START, StartParams())
+
+    def _ask_gateway(self, method: Method[P, GatewayStatus], params: P | None) -> None:
+        turn = self._turn
+        self.link.call(
+            method,
+            params,
+            done=lambda status: self._hear(status) if turn == self._turn else None,
+            failed=lambda error: self._fail(words.failure(error)) if turn == self._turn else None,
+        )
+
+    def _hear(self, status: GatewayStatus) -> None:
+        turn = self._turn
+        if status.state is GatewayState.STARTING:
+            step = translated(status.step or "Starting")
+            self._bubbles[-1].show_note(self.tr("Getting ready: {step}…").format(step=step))
+            QTimer.singleShot(_LOOK_MS, lambda: self._ask_gateway(gateway.STATUS, None) if turn == self._turn else None)
+        elif status.state is GatewayState.READY:
+            self._bubbles[-1].show_note(self.tr("Waiting for the first word…"))
+            self._answer = answer = Answer(self._network, status, tuple(self.conversation), self)
+            answer.grew.connect(self._grow)
+            answer.ended.connect(self._end)
+            answer.failed.connect(self._fail)
+        else:
+            self._fail(status.problem or self.tr("The gateway was stopped."))
+
+    def _grow(self, said: str) -> None:
+        bar = self.verticalScrollBar()
+        is_at_end = bar.value() >= bar.maximum() - theme.SPACE_XL
+        self._bubbles[-1].show_text(said.strip())
+        self._bubbles[-1].show_note("")
+        if is_at_end:
+            self._scroll_down()
+
+    def _end(self, note: str = "") -> None:
+        """What came of the answer stays, also of one that was stopped."""
+        said = self._answer.text.strip() if self._answer is not None else ""
+        self._turn += 1
+        self._answer, self._is_busy = None, False
+        if said:
+            self.conversation.append(Said("assistant", said))
+        self._bubbles[-1].show_note(
+            note
+            if said or note
+            else self.tr("The model added nothing. A small one only continues a text: begin a sentence.")
+        )
+        self._show_state()
+        self._field.setFocus()
+        self.refresh()
+
+    def _fail(self, problem: str) -> None:
+        """The question stays and can be asked again; half an answer does not."""
+        self._turn += 1
+        self._answer, self._is_busy = None, False
+        self._remove(self._bubbles.pop())
+        self._problem.say(words.sentence(translated(problem)), self.tr("Ask again"))
+        self._show_state()
+        self._scroll_down()
+
+    def _press_stop(self) -> None:
+        if self._answer is not None:
+            self._answer.stop()
+        self._end(self.tr("Stopped."))
+
+    def _press_send(self) -> None:
+        question = self._field.toPlainText().strip()
+        if question and not self._is_busy and self._swarm is not None:
+            self._field.clear()
+            self.ask_model(question)
+
+    def _start_anew(self) -> None:
+        if self._answer is not None:
+            self._answer.stop()
+        self._turn += 1
+        self._answer, self._is_busy = None, False
+        self.conversation = []
+        for bubble in self._bubbles:
+            self._remove(bubble)
+        self._bubbles = []
+        self._problem.say("")
+        self._show_state()
+        self._field.setFocus()
+
+    def _show_state(self) -> None:
+        can_ask = self._swarm is not None
+        if self._swarm is None:
+            said = self.tr("A chat needs a swarm: join one, or start one.")
+            self._empty.say("chat", self.tr("Nobody to talk to yet"), said)
+        else:
+            said = self.tr(
+                "Each answer is computed by the members who serve its blocks. They can read what you write, so never "
+                "send what they must not know. Your questions spend the credit that this computer earned."
+            )
+            model = words.model(self._swarm.model)
+            self._empty.say("chat", self.tr("Talk to {model}").format(model=model), said)
+        self._empty.setVisible(not self._bubbles)
+        self._new.setEnabled(bool(self._bubbles))
+        self._field.setEnabled(can_ask)
+        self._send.setVisible(not self._is_busy)
+        self._send.setEnabled(can_ask and bool(self._field.toPlainText().strip()))
+        self._stop.setVisible(self._is_busy)
+
+    def _show_credit(self, sums: Earnings) -> None:
+        said = self.tr("Servers can read along. Your credit: {credit}")
+        self._credit.setText(said.format(credit=words.credits(sums.balance)))
+
+    def _add(self, bubble: Bubble) -> None:
+        self._bubbles.append(bubble)
+        self._talk.addWidget(bubble)
+        self._scroll_down()
+
+    def _remove(self, bubble: Bubble) -> None:
+        self._talk.removeWidget(bubble)
+        bubble.deleteLater()
+
+    def _scroll_down(self) -> None:
+        """Once the new text has its place."""
+        QTimer.singleShot(0, lambda: self.verticalScrollBar().setValue(self.verticalScrollBar().maximum()))
+
+    def _build(self) -> None:
+        self.head.addWidget(self._new)
+        self._new.clicked.connect(self._start_anew)
+        self._send.clicked.connect(self._press_send)
+        self._stop.clicked.connect(self._press_stop)
+        self._field.sent.connect(self._press_send)
+        self._field.textChanged.connect(self._show_state)
+        self._problem.pressed.connect(self._begin)
+        self.setFocusProxy(self._field)
+        self._talk = QVBoxLayout()
+        self._talk.setSpacing(theme.SPACE_M)
+        self.column.addWidget(self._empty)
+        self.column.addLayout(self._talk)
+        self.column.addWidget(self._problem)
+
+    def _build_composer(self) -> QFrame:
+        frame = QFrame(self)
+        frame.setObjectName("composer")
+        column, row = QVBoxLayout(frame), QHBoxLayout()
+        column.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, theme.SPACE_M)
+        column.setSpacing(theme.SPACE_XS)
+        row.setSpacing(theme.SPACE_M)
+        row.addWidget(self._field, 1)
+        for button in (self._send, self._stop):
+            row.addWidget(button, 0, Qt.AlignmentFlag.AlignBottom)
+        column.addLayout(row)
+        column.addWidget(self._credit)
+        return frame
+
+    def _place_composer(self) -> None:
+        height = self._composer.sizeHint().height()
+        self.setViewportMargins(0, 0, 0, height)
+        width = self.width()
+        self._composer.setGeometry(max(0, (width - _WIDEST) // 2), self.height() - height, min(width, _WIDEST), height)
+
+
+class QuestionField(QPlainTextEdit):
+    """Return sends, Shift with Return begins a line. Signal: `sent()`."""
+
+    sent = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedHeight(_FIELD_HEIGHT)
+        self.setTabChangesFocus(True)
+        self.setPlaceholderText(self.tr("Ask something"))
+        self.setAccessibleName(self.tr("Question"))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
+        is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if is_return and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.sent.emit()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,174 @@
+"""The Earnings page: what others signed for, by time and by model, and what it took in energy and money."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import TypeVar
+
+from potluck_control.methods import contribution, earnings
+from potluck_control.methods.earnings import (
+    MICROCREDITS,
+    Earned,
+    Earnings,
+    EarningsGroups,
+    EarningsSeries,
+    GroupParams,
+)
+from potluck_control.schema import Method
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget
+
+from potluck_app.pages.energy import EnergyCard
+from potluck_app.pages.export import Export
+from potluck_app.pages.page import Link, Page
+from potluck_app.shell import theme
+from potluck_app.shell.theme import Type
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import card, headline, text
+from potluck_app.widgets.chart import Bar, BarChart
+from potluck_app.widgets.figure import Figure, in_a_row
+from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.widgets.segments import Segments
+from potluck_app.widgets.table import Table
+from potluck_app.words import words
+from potluck_app.words.stretch import HOURS, Stretch
+
+P = TypeVar("P")
+R = TypeVar("R")
+_HOUR_S = 3600.0
+
+
+class EarningsPage(Page):
+    """Everything on it is about one `Stretch`, but for what says otherwise."""
+
+    AGAIN_MS = 10_000
+
+    def __init__(self, link: Link) -> None:
+        super().__init__(link, self.tr("Earnings"))
+        choices = ((Stretch.DAY, self.tr("Day")), (Stretch.WEEK, self.tr("Week")), (Stretch.MONTH, self.tr("Month")))
+        self._stretches: Segments[Stretch] = Segments(self.tr("Stretch of time"), choices)
+        self._earned, self._spent = Figure(self.tr("credits earned")), Figure(self.tr("credits spent"))
+        self._tokens, self._people = Figure(self.tr("tokens served")), Figure(self.tr("person(s) helped", "", 0))
+        self._balance = text("muted")
+        columns = (self.tr("People"), self.tr("Tokens"), self.tr("Spent"), self.tr("Earned"))
+        self._chart = BarChart(self.tr("Credits earned"))
+        self._table = Table(self.tr("Credits by time"), (self.tr("When"), *columns))
+        self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table")
+        self._models = Table(self.tr("Credits by model"), (self.tr("Model"), *columns))
+        self._no_models = text("muted", said=self.tr("No model has earned anything in this time."))
+        self._energy = EnergyCard()
+        self._export = Export(link, self)
+        self._loading = Placeholder("earnings", self.tr("Adding up…"))
+        self._cards = (self._build_sums(), self._build_chart(), self._build_models(), self._energy)
+        self._build()
+
+    def refresh(self) -> None:
+        stretch = self._stretches.value
+        params = stretch.params(datetime.datetime.now())
+        self._ask_about(stretch, earnings.SUMMARY, None, self._show_sums)
+        self._ask_about(stretch, earnings.SERIES, params, self._show_series)
+        self._ask_about(stretch, earnings.BY_MODEL, GroupParams(stretch.value), self._show_models)
+        self._ask_about(stretch, contribution.SERIES, params, lambda _, series: self._energy.show_series(series))
+        self.ask(contribution.NOW, None, self._energy.show_now)
+
+    def _ask_about(
+        self, stretch: Stretch, method: Method[P, R], params: P | None, show: Callable[[Stretch, R], None]
+    ) -> None:
+        """An answer about a stretch that was left meanwhile is not shown."""
+
+        def show_if_chosen(result: R) -> None:
+            if stretch is self._stretches.value:
+                show(stretch, result)
+
+        self.ask(method, params, show_if_chosen)
+
+    def _show_sums(self, stretch: Stretch, sums: Earnings) -> None:
+        self._loading.hide()
+        for frame in self._cards:
+            frame.show()
+        shown, total = stretch.sums(sums), sums.total
+        self._earned.say(words.credits(shown.earned))
+        self._spent.say(words.credits(shown.spent))
+        self._tokens.say(words.number(shown.tokens))
+        self._people.say(words.number(shown.people), self.tr("person(s) helped", "", shown.people))
+        said = self.tr("Balance: {balance} credits. Since the beginning {earned} earned and {spent} spent.")
+        amounts = {"balance": sums.balance, "earned": total.earned, "spent": total.spent}
+        self._balance.setText(said.format(**{name: words.credits(amount) for name, amount in amounts.items()}))
+
+    def _show_series(self, stretch: Stretch, series: EarningsSeries) -> None:
+        unit = self.tr("{amount} credits")
+        periods = series.periods
+        bars = [_bar(stretch, period.start, period.earned, unit) for period in periods]
+        if stretch is Stretch.DAY and periods:  # the hours to come
+            starts = (periods[-1].start + hour * _HOUR_S for hour in range(1, HOURS - len(periods) + 1))
+            bars.extend(_bar(stretch, start, 0, unit) for start in starts)
+        total = sum(period.earned for period in periods)
+        self._chart.show_bars(bars, unit.format(amount=words.credits(total)))
+        self._table.show_rows([(stretch.full(period.start), *_cells(period)) for period in reversed(periods)])
+
+    def _show_models(self, _: Stretch, found: EarningsGroups) -> None:
+        self._models.show_rows([(group.name, *_cells(group.sums)) for group in found.groups])
+        self._models.setVisible(bool(found.groups))
+        self._no_models.setVisible(not found.groups)
+
+    def _toggle(self) -> None:
+        is_table = self._views.currentIndex() == 0
+        self._views.setCurrentIndex(1 if is_table else 0)
+        self._switch.setText(self.tr("Show as chart") if is_table else self.tr("Show as table"))
+        self._switch.show_glyph("earnings" if is_table else "table")
+
+    def _build(self) -> None:
+        export = Button(self.tr("Export…"), "save")
+        export.clicked.connect(self._export.choose)
+        self._export.finished.connect(self.tell)
+        self._export.failed.connect(self.notice.say)
+        self._stretches.choose(Stretch.WEEK)
+        self._stretches.chosen.connect(lambda _: self.refresh())
+        self.head.setSpacing(theme.SPACE_M)
+        self.head.addWidget(self._stretches)
+        self.head.addWidget(export)
+        self.setFocusProxy(self._stretches)
+        self.column.addWidget(self._loading)
+        for frame in self._cards:
+            frame.hide()
+            self.column.addWidget(frame)
+
+    def _build_sums(self) -> QFrame:
+        frame, column = card()
+        column.addLayout(in_a_row((self._earned, self._spent, self._tokens, self._people)))
+        column.addWidget(self._balance)
+        return frame
+
+    def _build_chart(self) -> QFrame:
+        frame, column = card()
+        head = QHBoxLayout()
+        head.addWidget(headline(self.tr("Credits earned")), 1)
+        head.addWidget(self._switch)
+        self._switch.clicked.connect(self._toggle)
+        self._views.addWidget(self._chart)
+        self._views.addWidget(self._table)
+        note = self.tr(
+            "A credit is 10¹² parameter-tokens of work that somebody signed for. It is no money: it buys an earlier "
+            "place in the queues of those who trust you."
+        )
+        column.addLayout(head)
+        column.addWidget(self._views)
+        column.addWidget(text("muted", kind=Type.CAPTION, said=note))
+        return frame
+
+    def _build_models(self) -> QFrame:
+        frame, column = card(self.tr("By model"))
+        column.addWidget(self._models)
+        column.addWidget(self._no_models)
+        return frame
+
+
+def _bar(stretch: Stretch, start: float, microcredits: int, unit: str) -> Bar:
+    said = unit.format(amount=words.credits(microcredits))
+    return Bar(stretch.label(start), stretch.full(start), microcredits / MICROCREDITS, said)
+
+
+def _cells(sums: Earned) -> tuple[str, str, str, str]:
+    """Of a table, as its columns are called."""
+    amounts = (words.credits(sums.spent), words.credits(sums.earned))
+    return words.number(sums.people), words.number(sums.tokens), *amounts

@@ -1,0 +1,89 @@
+"""Writing all entries of the ledger to a file that the user chose, page by page, without blocking the window."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from potluck_control.methods import earnings
+from potluck_control.methods.earnings import Entries, Entry, ExportParams
+from PySide6.QtCore import QObject, QStandardPaths, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from potluck.errors import PotluckError
+from potluck_app.pages.page import Link
+from potluck_app.shell.language import tr
+from potluck_app.words import words
+
+_PAGE = 1000
+
+
+class Export(QObject):
+    """One export at a time. Signals: `finished(str)` and `failed(str)`, a sentence for the user."""
+
+    finished = Signal(str)
+    failed = Signal(str)
+
+    def __init__(self, link: Link, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._link, self._window = link, parent
+        self._path: Path | None = None
+        self._entries: list[Entry] = []
+
+    def choose(self) -> None:
+        """Ask where to; nothing happens if the user changes their mind or one is under way."""
+        if self._path is not None:
+            return
+        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+        table = self.tr("Table (CSV)")
+        kinds = f"{table} (*.csv);;JSON (*.json)"
+        suggested = str(Path(folder) / "potluck-earnings.csv")
+        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Export all entries"), suggested, kinds)
+        if chosen:
+            self.write(Path(chosen))
+
+    def write(self, path: Path) -> None:
+        """JSON if the name ends so, CSV otherwise."""
+        self._path, self._entries = path, []
+        self._ask(0)
+
+    def _ask(self, after: int) -> None:
+        self._link.call(earnings.EXPORT, ExportParams(after, _PAGE), done=self._take, failed=self._fail)
+
+    def _take(self, page: Entries) -> None:
+        self._entries.extend(page.entries)
+        if page.next is not None:
+            self._ask(page.next)
+            return
+        path, self._path = self._path, None
+        assert path is not None
+        try:
+            _write(path, self._entries)
+        except OSError as error:
+            self.failed.emit(words.sentence(f"{path}: {error.strerror or error}"))
+        else:
+            self.finished.emit(_done(path, len(self._entries)))
+
+    def _fail(self, error: PotluckError) -> None:
+        self._path = None
+        self.failed.emit(words.failure(error))
+
+
+def _done(path: Path, number: int) -> str:
+    return tr("%n entries written to {file}.", "", number).format(file=path)
+
+
+def _write(path: Path, entries: list[Entry]) -> None:
+    """Beside the file first, so that one that is there is replaced at once or not at all."""
+    rows = [asdict(entry) for entry in entries]
+    beside = path.with_name(f".{path.name}.part")
+    with beside.open("w", newline="", encoding="utf-8") as file:
+        if path.suffix.lower() == ".json":
+            json.dump(rows, file, indent=1)
+        else:
+            writer = csv.DictWriter(file, [field.name for field in fields(Entry)])
+            writer.writeheader()
+            writer.writerows(rows)
+    beside.replace(path)

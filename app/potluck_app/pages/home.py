@@ -1,0 +1,219 @@
+"""The Home page: what this machine does right now, why, and the one big button."""
+
+from __future__ import annotations
+
+import datetime
+
+from potluck_control import schema
+from potluck_control.methods import settings
+from potluck_control.methods.setup import Progress
+from potluck_control.methods.updates import Offered
+from potluck_control.schema import Status
+from potluck_control.states import Reason
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QVBoxLayout
+
+from potluck_app.pages.credit import CreditCard
+from potluck_app.pages.never import NeverYield
+from potluck_app.pages.page import Link, Page
+from potluck_app.shell import theme
+from potluck_app.shell.pauses import Pause, donating, is_stopped, offered
+from potluck_app.shell.theme import Type
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import Pot, card, text
+from potluck_app.widgets.notice import Notice
+from potluck_app.widgets.numbers import MachineCard, NowCard
+from potluck_app.widgets.strip import BlockStrip
+from potluck_app.words import words
+from potluck_app.words.daemon_texts import translated
+
+_CONFIRM_MS = 2000
+_POT = 56
+
+
+class HomePage(Page):
+    """Shows one `Status`. Signals: `watching_wanted()`, `earnings_wanted()`."""
+
+    AGAIN_MS = 30_000
+    watching_wanted = Signal()
+    earnings_wanted = Signal()
+
+    def __init__(self, link: Link) -> None:
+        super().__init__(link, "")
+        self.setAccessibleName(self.tr("Home"))
+        self._pot, self._title = Pot(_POT), text(kind=Type.TITLE)
+        self._reason, self._ending = text(), text("muted")
+        self._button, self._longer = Button(style="primary"), Button(self.tr("Pause longer"), "down", is_trailing=True)
+        self._pauses = QMenu(self)
+        self.never = NeverYield()
+        self._strip, self._blocks = BlockStrip(), text("muted")
+        self._credit, self._now, self._machine = CreditCard(link), NowCard(), MachineCard()
+        self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
+        self._watching, self._notices = Button(glyph="next", style="link", is_trailing=True), text("error")
+        self._can_resume, self._is_stopped, self._lacks_engine = False, False, False
+        self._offer = Notice("info", "accent")
+        self._setup: Progress | None = None
+        self._status: Status | None = None
+        self._build()
+        self.setFocusProxy(self._button)
+
+    def show_status(self, status: Status) -> None:
+        self._status = status
+        self._pot.show_state(status.state)
+        self._title.setText(words.title(status))
+        self._reason.setText(translated(status.text))
+        self._show_ending(status)
+        self._show_buttons(status)
+        focused = self.focusWidget()
+        self.never.show_status(status)
+        if self.never.isHidden() and focused is not None and self.never.isAncestorOf(focused):
+            self._button.setFocus()  # the keyboard must not fall on whatever comes next
+        self._show_swarm(status)
+        self._now.show_status(status)
+        self._machine.show_status(status)
+        self._watching.setText(words.watching(status.probes))
+        self._watching.setVisible(bool(status.probes))
+        self._notices.setText("\n".join(map(translated, status.notices)))
+        self._notices.setVisible(bool(status.notices))
+
+    def refresh(self) -> None:
+        self._credit.refresh()
+
+    def focus_watching(self) -> None:
+        """Back from the page that this button opens."""
+        self._watching.setFocus()
+
+    def show_setup(self, progress: Progress | None) -> None:
+        """How far the engine's set-up is; None: none runs."""
+        self._setup = progress
+        if self._status is not None:
+            self._show_ending(self._status)
+            self._show_buttons(self._status)
+
+    def _show_ending(self, status: Status) -> None:
+        setup = self._setup if status.reason is Reason.NO_ENGINE else None
+        said = words.progress(setup) if setup is not None else words.ending(status)
+        self._ending.setText(said)
+        self._ending.setVisible(bool(said))
+
+    def show_offer(self, offer: Offered | None) -> None:
+        """A newer version of Potluck, if there is one."""
+        said = self.tr("Version {version} of Potluck is offered.").format(version=offer.version) if offer else ""
+        self._offer.say(said, self.tr("See what changes"))
+
+    def _show_buttons(self, status: Status) -> None:
+        resume, pauses = words.resume(status), offered(status)
+        self._can_resume, self._is_stopped = bool(resume), is_stopped(status)
+        self._lacks_engine = status.reason is Reason.NO_ENGINE
+        setting_up = self.tr("Set up what computes") if self._setup is None else self.tr("See how far it is")
+        said, glyph = (setting_up, "save") if self._lacks_engine else ("", "")
+        self._button.setText(said or resume or Pause.HOUR.said())
+        self._button.show_glyph(glyph or ("play" if resume else "pause"))
+        self._button.setEnabled(self._lacks_engine or self._can_resume or bool(pauses))
+        self._longer.setVisible(bool(pauses))
+        for action in self._pauses.actions():
+            action.setVisible(action.data() in pauses)
+
+    def _show_swarm(self, status: Status) -> None:
+        swarm = status.swarm
+        described = "" if swarm is None else words.blocks(swarm, is_live=status.engine.pid is not None)
+        self._strip.show_swarm(swarm, described)
+        if swarm is None:
+            self._model.setText(self.tr("No swarm joined"))
+        else:
+            said = self.tr("{model}, swarm “{swarm}”")
+            self._model.setText(said.format(model=swarm.model, swarm=swarm.name))
+        self._blocks.setText("\n".join(filter(None, (described, "" if swarm is None else words.outlook(swarm)))))
+        self._invite.setVisible(swarm is not None)
+
+    def _build(self) -> None:
+        self._offer.pressed.connect(self.installation_wanted)
+        self.column.addWidget(self._offer)
+        self.column.addLayout(self._build_head())
+        self.column.addLayout(self._build_buttons())
+        self.column.addWidget(self.never)
+        pair = QHBoxLayout()
+        pair.setSpacing(theme.SPACE_L)
+        pair.addWidget(self._now, 1)
+        pair.addWidget(self._credit, 1)
+        self.column.addLayout(pair)
+        self.column.addWidget(self._build_model())
+        self.column.addWidget(self._machine)
+        self._watching.setToolTip(self.tr("Show what Potluck watches to step aside in time"))
+        self._watching.clicked.connect(self.watching_wanted)
+        self.never.never_wanted.connect(self._never_yield)
+        self._credit.pressed.connect(self.earnings_wanted)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(theme.SPACE_S, 0, 0, 0)  # its text stands under those of the cards
+        foot.addWidget(self._watching)
+        foot.addStretch(1)
+        self.column.addLayout(foot)
+        self._notices.hide()
+        self.column.addWidget(self._notices)
+
+    def _build_head(self) -> QHBoxLayout:
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(self._title)
+        texts.addWidget(self._reason)
+        texts.addWidget(self._ending)
+        texts.addStretch(1)
+        row = QHBoxLayout()
+        row.setSpacing(theme.SPACE_L)
+        row.addWidget(self._pot, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(texts, 1)
+        return row
+
+    def _build_buttons(self) -> QHBoxLayout:
+        self._button.setMinimumWidth(260)
+        self._button.clicked.connect(self._press)
+        for pause in Pause:
+            action = self._pauses.addAction(pause.said())
+            action.setData(pause)
+            action.triggered.connect(lambda _checked=False, chosen=pause: self._pause(chosen))
+        self._longer.setMenu(self._pauses)
+        row = QHBoxLayout()
+        row.setSpacing(theme.SPACE_M)
+        row.addWidget(self._button)
+        row.addWidget(self._longer)
+        row.addStretch(1)
+        return row
+
+    def _build_model(self) -> QFrame:
+        frame, column = card()
+        head = QHBoxLayout()
+        self._invite.setToolTip(self.tr("Copies an invite to this swarm; whoever has it can serve and use the model"))
+        self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
+        head.addWidget(self._model, 1)
+        head.addWidget(self._invite, 0, Qt.AlignmentFlag.AlignTop)
+        column.addLayout(head)
+        column.addWidget(self._strip)
+        column.addWidget(self._blocks)
+        return frame
+
+    def _press(self) -> None:
+        if self._lacks_engine:
+            self.installation_wanted.emit()
+        elif self._is_stopped:
+            self.ask(settings.SET, donating(True), lambda _: None)
+        elif self._can_resume:
+            self.ask(schema.RESUME, None, self.show_status)
+        else:
+            self._pause(Pause.HOUR)
+
+    def _pause(self, pause: Pause) -> None:
+        self.ask(schema.PAUSE, pause.params(datetime.datetime.now()), self.show_status)
+
+    def _never_yield(self, app: str) -> None:
+        self.ask(schema.NEVER_YIELD, schema.NeverYieldParams(app), self.show_status)
+
+    def _copy(self, invite: schema.Invite) -> None:
+        QGuiApplication.clipboard().setText(invite.invite)
+        self._invite.setText(self.tr("Copied"))
+        self._invite.show_glyph("check")
+        QTimer.singleShot(_CONFIRM_MS, self._offer_copy)
+
+    def _offer_copy(self) -> None:
+        self._invite.setText(self.tr("Copy invite"))
+        self._invite.show_glyph("copy")

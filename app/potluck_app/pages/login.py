@@ -1,0 +1,71 @@
+"""What starts when the user logs in: two switches that show what the system really does."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from potluck_control.methods import machine
+from potluck_control.methods.machine import LoginParams, LoginStart
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from potluck_app.pages.page import Page
+from potluck_app.shell import theme
+from potluck_app.widgets.button import Switch
+from potluck_app.widgets.card import line
+from potluck_app.widgets.row import Row
+from potluck_app.windows.autostart import Autostart
+from potluck_app.windows.places import LAUNCHER
+from potluck_app.words import words
+
+
+class Login(QWidget):
+    """Asks by way of its page."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self._page = page
+        self._windows = Autostart() if sys.platform == "win32" else None  # the daemon in WSL2 cannot do it there
+        self._daemon, self._app = Switch(), Switch()
+        self._help = {self._daemon: self.tr("By the rules that you have set."), self._app: self.tr("Without a window.")}
+        self._rows = {
+            self._daemon: Row(self.tr("Start donating"), self._help[self._daemon], self._daemon),
+            self._app: Row(self.tr("Show Potluck in the tray"), self._help[self._app], self._app),
+        }
+        self._daemon.toggled.connect(lambda is_on: self._change(LoginParams(daemon=is_on)))
+        self._app.toggled.connect(lambda is_on: self._change(LoginParams(app=is_on)))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.SPACE_M)
+        column.addWidget(self._rows[self._daemon])
+        column.addWidget(line())
+        column.addWidget(self._rows[self._app])
+        for switch in self._rows:
+            switch.setEnabled(False)  # until it is known
+
+    def refresh(self) -> None:
+        self._page.ask(machine.LOGIN, None, self._show)
+
+    def _show(self, start: LoginStart) -> None:
+        if self._windows is not None:
+            start = replace(start, app=self._windows.is_on(), app_problem="")
+        shown = (
+            (self._daemon, start.daemon, start.daemon_problem, start.daemon_by),
+            (self._app, start.app, start.app_problem, start.app_by),
+        )
+        for switch, is_on, problem, by in shown:
+            with QSignalBlocker(switch):
+                switch.setChecked(is_on)
+            switch.setEnabled(not problem)
+            self._rows[switch].show_help(self.tr("By {file}").format(file=by) if by else self._help[switch])
+            fixed = self.tr("It is arranged for everybody here.") if is_on else ""
+            refused = fixed or self.tr("This computer does not offer it.")
+            self._rows[switch].show_problem(refused if problem else "")
+            self._rows[switch].setToolTip(words.sentence(problem) if problem else "")
+
+    def _change(self, params: LoginParams) -> None:
+        if self._windows is not None and params.app is not None:
+            self._windows.switch(f'"{LAUNCHER}" --hidden' if params.app else None)
+            params = LoginParams()
+        self._page.ask(machine.SET_LOGIN, params, self._show)

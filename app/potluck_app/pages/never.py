@@ -1,0 +1,80 @@
+"""The offer to never step aside for the program that runs now. It is asked back once, in place: the answer stays."""
+
+from __future__ import annotations
+
+from potluck_control.schema import Status
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from potluck_app.shell import theme
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import card, text
+from potluck_app.words import words
+
+
+class NeverYield(QWidget):
+    """Hidden unless there is a program to speak of. Signal: `never_wanted(str)`, the program as the daemon names it."""
+
+    never_wanted = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._app = ""
+        self._offer, self._question = Button(glyph="off"), text()
+        self._yes, self._no = Button(self.tr("Never step aside")), Button(self.tr("Cancel"))
+        self._asking = self._build_question()
+        self._offer.clicked.connect(self.ask)
+        self._yes.clicked.connect(self._confirm)
+        self._no.clicked.connect(self._take_back)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._offer, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._asking)
+        self.hide()
+
+    def show_status(self, status: Status) -> None:
+        """Another program, or none: what was asked is not asked any more."""
+        if status.app == self._app:
+            return
+        self._app = status.app
+        self._offer.setText(words.menu_text(words.never(status)))
+        self._question.setText(words.never_question(status))
+        self._yes.setAccessibleDescription(self._question.text())
+        self._turn(is_asking=False)
+        self.setVisible(bool(self._app))
+
+    def ask(self) -> None:
+        """Show the question; the keyboard waits on what changes nothing."""
+        if self._app:
+            self._turn(is_asking=True)
+            self._no.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
+        if event.key() == Qt.Key.Key_Escape and self._asking.isVisible():
+            self._take_back()
+        else:
+            super().keyPressEvent(event)
+
+    def _confirm(self) -> None:
+        self._turn(is_asking=False)
+        self.never_wanted.emit(self._app)
+
+    def _take_back(self) -> None:
+        self._turn(is_asking=False)
+        self._offer.setFocus()
+
+    def _turn(self, *, is_asking: bool) -> None:
+        self._offer.setVisible(not is_asking)
+        self._asking.setVisible(is_asking)
+
+    def _build_question(self) -> QFrame:
+        frame, column = card()
+        row = QHBoxLayout()
+        row.setSpacing(theme.SPACE_M)
+        row.addStretch(1)
+        row.addWidget(self._yes)
+        row.addWidget(self._no)
+        column.addWidget(self._question)
+        column.addLayout(row)
+        return frame

@@ -1,0 +1,97 @@
+"""The user's own lists: programs to step aside for whenever they run, and programs never to step aside for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from potluck_control.methods.programs import Place, PlaceParams, Programs
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+
+from potluck_app.shell import theme
+from potluck_app.shell.theme import Type
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import card, line, text
+from potluck_app.widgets.row import Row
+
+
+class ProgramList(QWidget):
+    """One of the two. Signal: `placed(PlaceParams)`, to put a program on the list or take it off."""
+
+    placed = Signal(object)
+
+    def __init__(self, place: Place, title: str, explanation: str) -> None:
+        super().__init__()
+        self._place = place
+        self._shown: tuple[tuple[str, ...], tuple[tuple[str, str], ...]] | None = None
+        self._choice, self._add = QComboBox(), Button(self.tr("Add"), "plus")
+        self._entries = QVBoxLayout()
+        frame, column = card(title)
+        column.addWidget(text("muted", kind=Type.CAPTION, said=explanation))
+        column.addLayout(self._entries)
+        column.addLayout(self._build_choice(title))
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(frame)
+
+    def show_programs(self, found: Programs) -> None:
+        listed = found.always if self._place is Place.ALWAYS else found.never
+        offered = tuple((item.app, item.title) for item in found.running if item.place is not self._place)
+        if (listed, offered) == self._shown or self._choice.view().isVisible():
+            return  # nothing new, or somebody is choosing
+        self._shown = (listed, offered)
+        titles = {program.app: program.title for program in found.running}
+        _clear(self._entries)
+        for app in listed:
+            self._entries.addWidget(self._entry(app, titles.get(app, app)))
+            self._entries.addWidget(line())
+        typed = self._choice.currentText()
+        self._choice.clear()
+        for app, title in offered:
+            self._choice.addItem(title, app)
+        self._choice.setCurrentIndex(-1)
+        self._choice.setEditText(typed)
+
+    def _entry(self, app: str, title: str) -> Row:
+        remove = Button(self.tr("Remove"), "close", "quiet")
+        row = Row(title, app if title != app else "", remove)
+        remove.setAccessibleName(self.tr("Remove {program}").format(program=title))
+        remove.clicked.connect(self._placer(app, Place.NONE))
+        return row
+
+    def _placer(self, app: str, place: Place) -> Callable[[], None]:
+        return lambda: self.placed.emit(PlaceParams(app, place))
+
+    def _build_choice(self, title: str) -> QHBoxLayout:
+        self._choice.setEditable(True)
+        self._choice.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self._choice.setAccessibleName(self.tr("Program for the list: {list}").format(list=title))
+        self._choice.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        field = self._choice.lineEdit()
+        assert field is not None
+        field.setPlaceholderText(self.tr("A running program, or its name"))
+        field.returnPressed.connect(self._add_chosen)
+        self._add.clicked.connect(self._add_chosen)
+        row = QHBoxLayout()
+        row.setSpacing(theme.SPACE_M)
+        row.addWidget(self._choice, 1)
+        row.addWidget(self._add)
+        return row
+
+    def _add_chosen(self) -> None:
+        typed = self._choice.currentText().strip()
+        place = self._choice.findText(typed)
+        app = str(self._choice.itemData(place)) if place >= 0 else typed
+        try:
+            params = PlaceParams(app, self._place)
+        except ValueError:
+            return  # nothing typed
+        self._choice.setEditText("")
+        self.placed.emit(params)
+
+
+def _clear(layout: QVBoxLayout) -> None:
+    while (item := layout.takeAt(0)) is not None:
+        widget = item.widget()
+        if widget is not None:
+            widget.setParent(None)

@@ -1,0 +1,132 @@
+"""What would be installed to compute with: what fits this computer and why, what is fetched, and where it will lie."""
+
+from __future__ import annotations
+
+from potluck_control.methods.health import Finding, Severity
+from potluck_control.methods.setup import BeginParams, SetupState
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QVBoxLayout, QWidget
+
+from potluck_app.shell import theme
+from potluck_app.shell.theme import Type
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import line, text
+from potluck_app.widgets.findings import finding_line
+from potluck_app.widgets.row import Row
+from potluck_app.words import words
+
+_OF_ROOM = "disk"
+_OF_PLACE = ("folder", _OF_ROOM)  # checks that say nothing about a folder chosen after them
+_OF_PLAN = "GPU"  # the check that says what the plan says
+
+
+class SetUpPlan(QWidget):
+    """Signal: `begun(BeginParams)`, when the user wants it."""
+
+    begun = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = ""  # chosen here; empty: the usual one
+        self._state: SetupState | None = None
+        self._found = QWidget()
+        self._variant = ""  # chosen here; empty: the one that fits best
+        self._variants, self._choose = QMenu(self), Button(self.tr("Another folder…"), "folder")
+        self._another = Button(self.tr("Another build"), "down", is_trailing=True)
+        self._build_row = Row(self.tr("Build of torch"), "", self._another)
+        self._folder_row = Row(self.tr("Where it will lie"), "", self._choose)
+        self._sizes, self._begin = text("muted", kind=Type.CAPTION), Button("", "save", "primary")
+        self._build()
+
+    def show_state(self, state: SetupState) -> None:
+        self._state = state
+        self._show_variants(state)
+        self._show_found()
+        self._folder_row.show_help(self._folder or state.folder)
+        self._begin.setText(self.tr("Fetch and install") if state.error is None else self.tr("Try again"))
+        self._begin.show_glyph("save" if state.error is None else "refresh")
+
+    def _show_variants(self, state: SetupState) -> None:
+        """The one that fits is the first, and what is taken unless the user says otherwise."""
+        best = [name for name in state.variants if name == state.plan.variant]
+        offered = best + [name for name in state.variants if name != state.plan.variant]
+        if [action.data() for action in self._variants.actions()] != offered:
+            self._variants.clear()
+            for name in offered:
+                action = self._variants.addAction(words.variant(name))
+                action.setData(name)
+                action.triggered.connect(lambda _checked=False, name=name: self._take(name))
+        if self._variant not in offered:
+            self._variant = offered[0] if offered else ""
+        self._build_row.setVisible(len(offered) > 1)
+
+    def _take(self, variant: str) -> None:
+        self._variant = variant
+        self._show_found()
+
+    def _show_found(self) -> None:
+        if self._state is None:
+            return
+        plan, other = self._state.plan, self._other_variant()
+        shown = QWidget()
+        column = QVBoxLayout(shown)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.SPACE_M)
+        severity = Severity.WARNING if plan.advice else Severity.OK
+        column.addLayout(finding_line(severity, words.setting_up(plan.why), words.setting_up(plan.advice)))
+        for item in self._told():
+            column.addLayout(finding_line(item.severity, words.setting_up(item.text), self._advice(item)))
+        if plan.variant not in self._state.variants:
+            said = self.tr("This version of Potluck comes without the packages of the best build ({variant}).")
+            column.addLayout(finding_line(Severity.WARNING, said.format(variant=words.variant(plan.variant))))
+        elif not other and not plan.is_verified:
+            said = self.tr("Nobody of Potluck's has tried this build yet. It is used only if it passes its trial here.")
+            column.addLayout(finding_line(Severity.NOTE, said))
+        self._build_row.show_help(words.variant(self._variant))
+        self._column.replaceWidget(self._found, shown)
+        self._found.setParent(None)
+        self._found = shown
+        self._sizes.setText("" if other else words.sizes(plan.download_bytes, plan.disk_bytes))
+
+    def _told(self) -> list[Finding]:
+        """What is in the way, and how much room there is."""
+        known = self._state.findings if self._state is not None else ()
+        left_out = (_OF_PLAN, *_OF_PLACE) if self._folder else (_OF_PLAN,)
+        worth = [item for item in known if item.severity is not Severity.OK or item.check == _OF_ROOM]
+        return [item for item in worth if item.check not in left_out]
+
+    def _advice(self, of: Finding) -> str:
+        """What the daemon says is for those who type; about the place there is a button."""
+        if of.check in _OF_PLACE and of.severity is not Severity.OK:
+            return self.tr("Make room, or choose another folder below.")
+        return words.setting_up(of.advice)
+
+    def _other_variant(self) -> str:
+        """The one that is taken instead of the one that fits best; empty: that one."""
+        is_best = self._state is not None and self._variant == self._state.plan.variant
+        return "" if is_best else self._variant
+
+    def _choose_folder(self) -> None:
+        before = self._folder or (self._state.folder if self._state is not None else "")
+        chosen = QFileDialog.getExistingDirectory(self, self.tr("A folder for what computes"), before)
+        if chosen:
+            self._folder = chosen
+            self._folder_row.show_help(chosen)
+            self._show_found()
+
+    def _build(self) -> None:
+        self.setFocusProxy(self._begin)
+        self._choose.setAccessibleName(self.tr("Another folder for what computes"))
+        self._choose.clicked.connect(self._choose_folder)
+        self._another.setMenu(self._variants)
+        self._begin.clicked.connect(lambda: self.begun.emit(BeginParams(self._other_variant(), self._folder)))
+        self._column = column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.SPACE_M)
+        for widget in (self._found, line(), self._build_row, self._folder_row, line()):
+            column.addWidget(widget)
+        row = QHBoxLayout()
+        row.setSpacing(theme.SPACE_M)
+        row.addWidget(self._begin)
+        row.addWidget(self._sizes, 1, Qt.AlignmentFlag.AlignVCenter)
+        column.addLayout(row)

@@ -1,0 +1,143 @@
+"""A page of settings: rows whose controls show what the daemon obeys, and change it at once, with a way back.
+
+What a setting's range is, the daemon says; how it is called and explained, the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from potluck_control.methods import settings
+from potluck_control.methods.settings import (
+    Change,
+    Changed,
+    SetParams,
+    Setting,
+    SettingKind,
+    SettingsPage,
+)
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from potluck.errors import PotluckError
+from potluck_app.pages.page import Link, Page
+from potluck_app.widgets.button import Switch
+from potluck_app.widgets.card import line
+from potluck_app.widgets.notice import Notice
+from potluck_app.widgets.number_box import NumberBox
+from potluck_app.widgets.row import Row
+from potluck_app.words import words
+
+_HIGHEST = 1e9  # where the daemon names no bound
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A row of the page, and how it shows the setting behind it."""
+
+    row: Row
+    help_text: str
+    show: Callable[[Setting], None]
+
+
+class SettingsForm(Page):
+    """Subclasses add rows with `flag` and `number`, and override `show_settings` for what has no such row."""
+
+    def __init__(self, link: Link, title: str) -> None:
+        super().__init__(link, title)
+        self._fields: dict[str, Field] = {}
+        self._undo, self._back = Notice("good", "serving"), tuple[Change, ...]()
+        self._undo.pressed.connect(self._take_back)
+        self.column.addWidget(self._undo)
+
+    def refresh(self) -> None:
+        self.ask(settings.GET, None, self._show)
+
+    def order_tabs(self) -> None:
+        super().order_tabs()
+        self.start_above()
+
+    def show_settings(self, found: dict[str, Setting]) -> None:
+        """Called with all settings by key, when they were asked for and after each change."""
+
+    def change(self, *changes: Change) -> None:
+        """Have the daemon obey other values. A refusal is said beside the row of the first one, if it has one."""
+        field = self._fields.get(changes[0].key)
+
+        def failed(error: PotluckError) -> None:
+            if field is None:
+                self.complain(error)
+            else:
+                field.row.show_problem(words.failure(error))
+
+        self.link.call(settings.SET, SetParams(changes), done=self._changed, failed=failed)
+
+    def flag(self, key: str, title: str, help_text: str = "") -> Row:
+        switch = Switch()
+        switch.toggled.connect(lambda is_on: self.change(Change(key, is_on)))
+
+        def show(setting: Setting) -> None:
+            with QSignalBlocker(switch):
+                switch.setChecked(bool(setting.value))
+
+        return self._add(key, Field(Row(title, help_text, switch), help_text, show))
+
+    def number(
+        self, key: str, title: str, help_text: str = "", *, unit: str = "", zero: str = "", scale: float = 1
+    ) -> Row:
+        """`zero`: what 0 means, in words. `scale`: how many of the daemon's units one of the shown ones has."""
+        box, is_whole = NumberBox(unit, zero), True
+
+        def show(setting: Setting) -> None:
+            nonlocal is_whole
+            assert isinstance(setting.value, int | float)
+            is_whole = setting.kind is SettingKind.WHOLE
+            low, high = (setting.low or 0) / scale, (setting.high or _HIGHEST) / scale
+            box.show_value(setting.value / scale, low, high, is_whole=is_whole and scale == 1)
+
+        def enter(value: float) -> None:
+            told = value * scale
+            self.change(Change(key, round(told) if is_whole else told))
+
+        box.entered.connect(enter)
+        return self._add(key, Field(Row(title, help_text, box), help_text, show))
+
+    def _add(self, key: str, field: Field) -> Row:
+        field.row.control.setEnabled(False)  # until its value is known
+        self._fields[key] = field
+        return field.row
+
+    def _show(self, page: SettingsPage) -> None:
+        found = {setting.key: setting for section in page.sections for setting in section.settings}
+        for key, field in self._fields.items():
+            setting = found.get(key)
+            field.row.control.setEnabled(setting is not None and not setting.overridden_by)
+            if setting is None:
+                field.row.show_problem(self.tr("The daemon does not know this yet; update it."))
+                continue
+            field.show(setting)
+            field.row.show_problem("")
+            field.row.show_help(self._fixed(setting) if setting.overridden_by else field.help_text)
+        self.show_settings(found)
+
+    def _fixed(self, setting: Setting) -> str:
+        return self.tr("Fixed by {variable} in the daemon's environment.").format(variable=setting.overridden_by)
+
+    def _changed(self, changed: Changed) -> None:
+        self._back = changed.undo
+        self._undo.say(self.tr("Saved, and in use."), self.tr("Undo"))
+        self._show(changed.page)
+
+    def _take_back(self) -> None:
+        back, self._back = self._back, ()
+        self._undo.say("")
+        self.ask(settings.SET, SetParams(back), lambda changed: self._show(changed.page))
+
+
+def rows(column: QVBoxLayout, *widgets: QWidget) -> None:
+    """Into a card, with thin lines between them."""
+    for number, widget in enumerate(widgets):
+        if number:
+            column.addWidget(line())
+        column.addWidget(widget)

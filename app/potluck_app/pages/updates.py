@@ -1,0 +1,156 @@
+"""Newer versions of Potluck: whether to look for them, what is offered, and changing over to it."""
+
+from __future__ import annotations
+
+from potluck_control.methods import settings, updates
+from potluck_control.methods.settings import Change, SetParams
+from potluck_control.methods.setup import Problem
+from potluck_control.methods.updates import Offered, UpdatesState
+from PySide6.QtCore import QSignalBlocker, QTimer
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from potluck.errors import PotluckError
+from potluck_app.pages.page import Page
+from potluck_app.shell import theme
+from potluck_app.shell.theme import Type
+from potluck_app.widgets.button import Button, Switch
+from potluck_app.widgets.card import line, text
+from potluck_app.widgets.fetching import FetchBar
+from potluck_app.widgets.notice import Notice
+from potluck_app.widgets.row import Row
+from potluck_app.words import words
+from potluck_app.words.daemon_texts import translated
+
+_LOOK_MS = 700  # while one is fetched
+_ALLOWED = "updates.check"
+
+
+class Updates(QWidget):
+    """Asks by way of its page. The update itself is the work of a process that outlives daemon and app."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self._page = page
+        self._state: UpdatesState | None = None
+        self._check, self._allowed = Button(self.tr("Look now"), "refresh"), Switch()
+        self._running = Row(self.tr("Version"), "", self._check)
+        self._row = Row(
+            self.tr("Look for updates"),
+            self.tr("Once a day the publisher is asked for the newest version, and learns your address."),
+            self._allowed,
+        )
+        self._missing, self._error = text("muted"), Notice("problem", "error")
+        self._heading, self._changes = text(kind=Type.STRONG), text()
+        self._meaning, self._install = text("muted", kind=Type.CAPTION), Button("", "save", "primary")
+        self._bar = FetchBar(self.tr("Progress of the update"))
+        self._again = QTimer(self)
+        self._build()
+
+    def refresh(self) -> None:
+        self._page.ask(updates.STATE, None, self.show_state)
+
+    def show_state(self, state: UpdatesState) -> None:
+        self._state = state
+        is_running = state.progress is not None
+        looked = self.tr("{version}. Looked at {time}.") if state.checked_at is not None else "{version}"
+        at = words.clock(state.checked_at) if state.checked_at is not None else ""
+        self._running.show_help(looked.format(version=state.running, time=at))
+        self._check.setEnabled(state.is_configured and not is_running)
+        with QSignalBlocker(self._allowed):
+            self._allowed.setChecked(state.is_allowed)
+        self._allowed.setEnabled(state.is_configured)
+        self._missing.setVisible(not state.is_configured)
+        self._show_offer(state.offered, can_install=state.can_install, is_running=is_running)
+        self._bar.setVisible(is_running)
+        if state.progress is not None:
+            self._bar.say(words.sentence(translated(state.progress.text)), state.progress.done, state.progress.total)
+        self._show_error(state.error if not is_running else None)
+        if is_running and self.isVisible():
+            self._again.start(_LOOK_MS)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
+        super().showEvent(event)
+        if self._state is not None and self._state.progress is not None:
+            self._again.start(_LOOK_MS)
+
+    def _show_offer(self, offered: Offered | None, *, can_install: bool, is_running: bool) -> None:
+        self._offer.setVisible(offered is not None)
+        if offered is None:
+            return
+        said = self.tr("Version {version} of {day}")
+        self._heading.setText(said.format(version=offered.version, day=words.day(offered.issued_at)))
+        self._changes.setText("\n".join(f"• {change}" for change in offered.changes))
+        self._changes.setVisible(bool(offered.changes))
+        self._install.setText(self.tr("Install version {version}").format(version=offered.version))
+        self._install.setVisible(can_install and not is_running)
+        if can_install:
+            said = self.tr(
+                "Open sessions may end first, for ten minutes at most; then they go on elsewhere. If the new version "
+                "does not come up, this one is used again by itself."
+            )
+        else:
+            said = self.tr("What installed Potluck also updates it: apt, or pip. Install the new version with that.")
+        self._meaning.setText(said)
+
+    def _show_error(self, error: Problem | None) -> None:
+        self._error.say(words.problem(error), self.tr("Look again") if error else "")
+
+    def _call_check(self) -> None:
+        self._check.setEnabled(False)
+        self._page.link.call(updates.CHECK, None, done=self.show_state, failed=self._fail)
+
+    def _call_install(self) -> None:
+        self._install.setEnabled(False)
+        self._page.link.call(updates.INSTALL, None, done=self._begun, failed=self._fail)
+
+    def _begun(self, state: UpdatesState) -> None:
+        self._install.setEnabled(True)
+        self.show_state(state)
+
+    def _fail(self, error: PotluckError) -> None:
+        self._check.setEnabled(True)
+        self._install.setEnabled(True)
+        self._show_error(Problem(error.message, error.hint or ""))
+
+    def _allow(self, is_on: bool) -> None:
+        wanted = SetParams((Change(_ALLOWED, is_on),))
+        self._row.show_problem("")
+        self._page.link.call(settings.SET, wanted, done=lambda _: self.refresh(), failed=self._refuse)
+
+    def _refuse(self, error: PotluckError) -> None:
+        self._row.show_problem(words.failure(error))
+        self.refresh()
+
+    def _build(self) -> None:
+        self._missing.setText(
+            self.tr("This installation has no publisher to ask. The settings updates.url and updates.key name one.")
+        )
+        self._check.setEnabled(False)
+        self._allowed.setEnabled(False)  # until it is known
+        self._check.clicked.connect(self._call_check)
+        self._allowed.toggled.connect(self._allow)
+        self._install.clicked.connect(self._call_install)
+        self._error.pressed.connect(self._call_check)
+        self._again.setSingleShot(True)
+        self._again.timeout.connect(self.refresh)
+        self._offer = self._build_offer()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.SPACE_M)
+        for widget in (self._running, line(), self._row, self._missing, self._error, self._offer, self._bar):
+            column.addWidget(widget)
+        for widget in (self._missing, self._offer, self._bar):
+            widget.hide()
+
+    def _build_offer(self) -> QWidget:
+        around, column, row = QWidget(), QVBoxLayout(), QHBoxLayout()
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.SPACE_S)
+        for widget in (line(), self._heading, self._changes, self._meaning):
+            column.addWidget(widget)
+        row.addWidget(self._install)
+        row.addStretch(1)
+        column.addLayout(row)
+        around.setLayout(column)
+        return around

@@ -1,0 +1,104 @@
+"""Icons, drawn from our own SVG files in the colour that fits the theme.
+
+The icon of each state differs in shape, not only in colour: a steaming pot, a closed one, one with bars, with an arrow,
+with a mark. Glyphs are the small signs beside texts, one family on a grid of 24.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from pathlib import Path
+
+from potluck_control.states import State
+from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
+from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+from potluck_app.shell import theme
+
+_SIZES = (16, 22, 24, 32, 48, 64, 128)
+_GAP = 4  # between a sign and its text, beside what the style leaves
+GLYPH_SIZE = QSize(theme.GLYPH + _GAP, theme.GLYPH)
+_NAMES = {
+    State.SERVING: "serving",
+    State.IDLE: "idle",
+    State.STARTING: "idle",
+    State.JOINING: "idle",
+    State.PAUSED: "paused",
+    State.YIELDED: "yielded",
+    State.DRAINING: "yielded",
+    State.ERROR: "error",
+    State.UNKNOWN: "idle",
+}
+
+
+def name_of(state: State | None) -> str:
+    """The file that shows a state; a daemon that is away is shown as an error."""
+    return "error" if state is None else _NAMES[state]
+
+
+def icon(state: State | None, colours: theme.Colours) -> QIcon:
+    """The icon of `state` in the given theme, sharp at every usual size."""
+    return _icon(name_of(state), _ink(state, colours))
+
+
+def glyph(name: str, ink: str, *, is_trailing: bool = False) -> QIcon:
+    """A sign before a text (or after it), with the gap between them, in a colour; `GLYPH_SIZE` large."""
+    return _beside_text(name, ink, is_trailing)
+
+
+def paint_state(painter: QPainter, place: QRectF, state: State | None, colours: theme.Colours) -> None:
+    """Draw the icon of a state where a widget paints itself."""
+    _renderer(name_of(state), _ink(state, colours)).render(painter, place)
+
+
+def paint(painter: QPainter, place: QRectF, name: str, ink: str) -> None:
+    """Draw a glyph where a widget paints itself."""
+    _renderer(f"glyphs/{name}", ink).render(painter, place)
+
+
+def _ink(state: State | None, colours: theme.Colours) -> str:
+    return theme.colour_of(state, colours) if state is not State.IDLE else colours.text
+
+
+@lru_cache(maxsize=64)
+def _icon(name: str, ink: str) -> QIcon:
+    result = QIcon()
+    for size in _SIZES:
+        pixmap = QPixmap(size, size)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        _renderer(name, ink).render(painter)
+        painter.end()
+        result.addPixmap(pixmap)
+    return result
+
+
+@lru_cache(maxsize=64)
+def _beside_text(name: str, ink: str, is_trailing: bool) -> QIcon:
+    result = QIcon()
+    for scale in (1, 2):  # ordinary and sharp screens
+        pixmap = QPixmap(GLYPH_SIZE * scale)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        left = _GAP * scale if is_trailing else 0
+        painter = QPainter(pixmap)
+        paint(painter, QRectF(left, 0, theme.GLYPH * scale, theme.GLYPH * scale), name, ink)
+        painter.end()
+        result.addPixmap(pixmap)
+    return result
+
+
+@lru_cache(maxsize=64)
+def _renderer(name: str, ink: str) -> QSvgRenderer:
+    return QSvgRenderer(QByteArray(_source(name).replace(b"currentColor", ink.encode())))
+
+
+@cache
+def _source(name: str) -> bytes:
+    return (_folder() / f"{name}.svg").read_bytes()
+
+
+def _folder() -> Path:
+    """In an installed wheel the icons lie in the package, in a checkout in resources/."""
+    packaged = Path(__file__).parents[1] / "icons"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "resources" / "icons"

@@ -1,0 +1,41 @@
+"""The language of the app: texts of the user's own where they are translated, else English; numbers to go with them.
+
+English is loaded like any other language, because its plural forms ("1 session", "2 sessions") are translations too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QLocale, QTranslator
+
+
+def tr(text: str, disambiguation: str = "", n: int = -1) -> str:
+    """A text of a module's function in the user's language; `n` chooses the plural form and replaces %n.
+
+    For functions of modules only: within classes the tool that collects texts expects `self.tr`, with the class's name.
+    """
+    return QCoreApplication.translate("", text, disambiguation, n)
+
+
+def QT_TRANSLATE_NOOP(_context: str, text: str) -> str:  # noqa: N802 (the name that the collecting tool knows)
+    """A text that is translated when it is shown; PySide's own is typed as if it made objects."""
+    return text
+
+
+def install(application: QCoreApplication, locale: QLocale | None = None) -> None:
+    """Before the first text is made. `locale` None: the desktop's."""
+    wanted = locale or QLocale()
+    if wanted.language() is QLocale.Language.C:
+        wanted = QLocale(QLocale.Language.English, QLocale.Country.UnitedKingdom)
+    translator = QTranslator(application)
+    if not translator.load(wanted, "potluck", "_", str(_folder())):
+        translator.load("potluck_en", str(_folder()))
+    QLocale.setDefault(wanted)
+    application.installTranslator(translator)
+
+
+def _folder() -> Path:
+    """In an installed wheel the translations lie in the package, in a checkout in resources/."""
+    packaged = Path(__file__).parents[1] / "translations"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "resources" / "translations"

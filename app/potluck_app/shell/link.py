@@ -1,0 +1,151 @@
+"""The app's connection to the daemon: its status as a signal, and commands that never block the window.
+
+A thread reads the event stream and starts over when the daemon goes away; each command runs in a short thread of its
+own. Signals cross into Qt's thread by themselves. The daemon may die, come back, or be of another version at any time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeVar
+
+from potluck_control import schema
+from potluck_control.agreement import Agreement, agree
+from potluck_control.client import ControlClient, DaemonAwayError, Line
+from potluck_control.methods.setup import SetupState
+from potluck_control.methods.updates import UpdatesState
+from potluck_control.schema import Method, Status, Transition
+from PySide6.QtCore import QObject, Signal, SignalInstance
+
+from potluck.errors import PotluckError
+from potluck_app.words import words
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+CLIENT_NAME = "potluck-app"
+_CALM_S = 10.0  # the tray's tooltip tells a speed, which may be this old
+_NEWS = ("state", "reason", "text", "until", "ends", "app", "duty", "sessions", "notices")  # fields of a status
+_RETRY_S = 1.0  # a daemon that was started is seen within a second; asking costs one connect
+_PIPED_RETRY_S = 5.0  # where it costs starting a command
+
+
+class DaemonLink(QObject):
+    """Signals: `status_changed(Status)`, `transitioned(Transition)`, `agreed(Agreement)` at each connection,
+    `setup_changed(SetupState)` while somebody looks, `updates_changed(UpdatesState)`, `went_away(str)` with the reason,
+    `disagreed(str)` if a daemon answers that this app cannot speak to.
+    """
+
+    status_changed = Signal(object)
+    transitioned = Signal(object)
+    agreed = Signal(object)
+    setup_changed = Signal(object)
+    updates_changed = Signal(object)
+    went_away = Signal(str)
+    disagreed = Signal(str)
+    _answered = Signal(object, object)
+
+    def __init__(self, place: Path | Line) -> None:
+        super().__init__()
+        self._place = place
+        self._version = version("potluck")  # that runs, whatever is installed later
+        self._stopped = threading.Event()
+        self.is_calm = False  # nobody looks at a window
+        self._last_news: tuple[str, ...] = ()
+        self._last_at = 0.0
+        self._answered.connect(lambda deliver, value: deliver(value))
+
+    def start(self) -> None:
+        threading.Thread(target=self._read, name="daemon-events", daemon=True).start()
+
+    def stop(self) -> None:
+        """No more signals; the threads end with the process."""
+        self._stopped.set()
+
+    def call(
+        self,
+        method: Method[P, R],
+        params: P | None,
+        *,
+        done: Callable[[R], None] | None = None,
+        failed: Callable[[PotluckError], None] | None = None,
+    ) -> None:
+        """Send a command; `done` or `failed` is called in Qt's thread."""
+
+        def work() -> None:
+            deliver: Callable[..., None] | None
+            value: object
+            try:
+                deliver, value = done, ControlClient(self._place).call(method, params)
+            except PotluckError as error:
+                deliver, value = failed, error
+            if deliver is not None and not self._stopped.is_set():
+                with suppress(RuntimeError):  # as in _tell
+                    self._answered.emit(deliver, value)
+
+        threading.Thread(target=work, name=f"daemon-{method.name}", daemon=True).start()
+
+    def _read(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                gone, reason = self.went_away, self._follow()
+            except DaemonAwayError as error:
+                is_absent = isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError)
+                gone, reason = self.went_away, words.absent() if is_absent else words.failure(error)
+            except PotluckError as error:
+                gone, reason = self.went_away, words.failure(error)
+            except _DisagreementError as error:
+                gone, reason = self.disagreed, str(error)
+            self._tell(gone, reason)
+            self._stopped.wait(_RETRY_S if isinstance(self._place, Path) else _PIPED_RETRY_S)
+
+    def _follow(self) -> str:
+        """Tell of everything until the daemon ends; returns what happened to it."""
+        client, ours = ControlClient(self._place), self._version
+        hello = client.call(schema.HELLO, schema.HelloParams(CLIENT_NAME, version=ours))
+        agreement: Agreement = agree(hello, ours)
+        if not agreement.is_usable:
+            raise _DisagreementError(words.difference(agreement))
+        self._tell(self.agreed, agreement)
+        for event in client.events(self._is_wanted):
+            if self._stopped.is_set():
+                break
+            self._emit(event)
+        return words.closed()
+
+    def _is_wanted(self, told: object) -> bool:
+        """While nobody looks, numbers are news only now and then; everything else is at once."""
+        if not isinstance(told, dict) or not self.is_calm:
+            return True
+        if "state" not in told:
+            return "ready" not in told  # how far a set-up is, matters to those who look
+        news, now = tuple(str(told.get(name)) for name in _NEWS), time.monotonic()
+        if news == self._last_news and now - self._last_at < _CALM_S:
+            return False
+        self._last_news, self._last_at = news, now
+        return True
+
+    def _emit(self, event: schema.Event) -> None:
+        if isinstance(event, Status):
+            self._tell(self.status_changed, event)
+        elif isinstance(event, Transition):
+            self._tell(self.transitioned, event)
+        elif isinstance(event, SetupState):
+            self._tell(self.setup_changed, event)
+        elif isinstance(event, UpdatesState):
+            self._tell(self.updates_changed, event)
+
+    def _tell(self, signal: SignalInstance, value: object) -> None:
+        """Qt's objects may go while this thread still speaks: an app that ends is no error."""
+        if not self._stopped.is_set():
+            with suppress(RuntimeError):
+                signal.emit(value)
+
+
+class _DisagreementError(Exception):
+    """The daemon speaks a version of the API that this app does not know; the text says what to do."""

@@ -1,0 +1,97 @@
+"""Which events are worth a notification: few. Errors, an update, a milestone, a pause that was perhaps forgotten.
+
+Pure: it is told what happens and when, and answers with a message or None. Whether messages are wanted at all is the
+user's choice and not known here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from potluck_control.agreement import Agreement, Difference
+from potluck_control.methods.earnings import MICROCREDITS
+from potluck_control.schema import Status
+from potluck_control.states import Reason, State
+
+from potluck_app.shell.language import tr
+from potluck_app.words import words
+from potluck_app.words.daemon_texts import translated
+
+ERRORS_APART_S = 3600.0  # an engine that fails again and again is one piece of news
+FORGOTTEN_S = 3 * 3600.0  # after which a pause without an end is mentioned, once
+_MILESTONES = tuple(10**power * MICROCREDITS for power in range(10))  # 1, 10, 100, ... credits
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    heading: str
+    text: str
+
+
+class Notifier:
+    """Remembers what was said already."""
+
+    def __init__(self) -> None:
+        self._error_at: float | None = None
+        self._error_since: float | None = None
+        self._pause: float | None = None
+        self._earned: int | None = None
+        self._difference = Difference.NONE
+
+    def status(self, status: Status, now: float) -> Message | None:
+        """`now`: Unix seconds."""
+        if status.state is State.ERROR:
+            return self._error(status, now)
+        if status.state is State.PAUSED and status.reason is Reason.USER and status.until is None:
+            return self._paused(status, now)
+        return None
+
+    def agreement(self, agreement: Agreement) -> Message | None:
+        """Said once for each kind of difference."""
+        is_new = agreement.difference not in (self._difference, Difference.NONE)
+        self._difference = agreement.difference
+        if not is_new:
+            return None
+        return _updated(agreement)
+
+    def earned(self, microcredits: int) -> Message | None:
+        """All that was ever earned. The first number that is told is no news."""
+        before, self._earned = self._earned, microcredits
+        if before is None:
+            return None
+        passed = [milestone for milestone in _MILESTONES if before < milestone <= microcredits]
+        if not passed:
+            return None
+        return _milestone(passed[-1] // MICROCREDITS)
+
+    def _error(self, status: Status, now: float) -> Message | None:
+        is_known = status.since == self._error_since
+        is_soon = self._error_at is not None and now - self._error_at < ERRORS_APART_S
+        self._error_since = status.since
+        if is_known or is_soon:
+            return None
+        self._error_at = now
+        return _failed(status)
+
+    def _paused(self, status: Status, now: float) -> Message | None:
+        if status.since == self._pause or now - status.since < FORGOTTEN_S:
+            return None
+        self._pause = status.since
+        return _still_paused(status)
+
+
+def _failed(status: Status) -> Message:
+    return Message(tr("Potluck needs attention"), translated(status.text))
+
+
+def _updated(agreement: Agreement) -> Message:
+    return Message(tr("Potluck was updated"), words.difference(agreement))
+
+
+def _milestone(amount: int) -> Message:
+    return Message(tr("A milestone"), tr("Others have signed for %n credit(s) of work. Thank you!", "", amount))
+
+
+def _still_paused(status: Status) -> Message:
+    said = tr("Paused since {time}. Resume from the menu when you like.")
+    return Message(tr("Still paused"), said.format(time=words.clock(status.since)))

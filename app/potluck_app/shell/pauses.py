@@ -1,0 +1,78 @@
+"""The pauses that a person can choose, for the window and the menu alike."""
+
+from __future__ import annotations
+
+import datetime
+from enum import Enum
+
+from potluck_control.methods.settings import Change, SetParams
+from potluck_control.schema import PauseParams, Status
+from potluck_control.states import Reason, State
+
+from potluck_app.shell.language import QT_TRANSLATE_NOOP, tr
+
+HOUR_S = 3600.0
+MORNING = datetime.time(8)
+_AT_REST = (Reason.SHUTDOWN, Reason.SWITCHED_OFF, Reason.NO_ENGINE)
+_GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY)
+
+
+class Pause(Enum):
+    """The value is what is written on it, in English."""
+
+    HOUR = QT_TRANSLATE_NOOP("", "Pause for an hour")
+    MORNING = QT_TRANSLATE_NOOP("", "Pause until tomorrow, {time}")
+    GAME = QT_TRANSLATE_NOOP("", "Pause until the game ends")
+    RESUMED = QT_TRANSLATE_NOOP("", "Pause until I resume")
+
+    def said(self) -> str:
+        """In the user's language."""
+        return tr(self.value).format(time=MORNING.strftime("%H:%M"))
+
+    def params(self, now: datetime.datetime) -> PauseParams:
+        """As the daemon takes it. `now`: local time."""
+        match self:
+            case Pause.HOUR:
+                return PauseParams(HOUR_S)
+            case Pause.MORNING:
+                return PauseParams(_seconds_to_morning(now))
+            case Pause.GAME:
+                return PauseParams(until_game_ends=True)
+            case Pause.RESUMED:
+                return PauseParams()
+
+
+def offered(status: Status | None) -> tuple[Pause, ...]:
+    """Those that make sense now. A daemon that does not say what `ends` a state cannot wait for the end of a game."""
+    if status is None or status.swarm is None or status.state is State.PAUSED or status.reason in _AT_REST:
+        return ()
+    has_game = status.reason in _GAMES and bool(status.ends)
+    return tuple(pause for pause in Pause if pause is not Pause.GAME or has_game)
+
+
+def _seconds_to_morning(now: datetime.datetime) -> float:
+    """To the next one; a time without a zone is local, and `timestamp` knows of summer time."""
+    morning = datetime.datetime.combine(now.date(), MORNING)
+    if morning <= now + datetime.timedelta(minutes=1):
+        morning += datetime.timedelta(days=1)
+    return morning.timestamp() - now.timestamp()
+
+
+def can_free(status: Status | None) -> bool:
+    """Whether an engine holds memory that could be given back."""
+    return status is not None and status.engine.pid is not None and status.reason is not Reason.SHUTDOWN
+
+
+def can_stop(status: Status | None) -> bool:
+    """Whether donating is switched on, for good or until the next pause is over."""
+    return status is not None and status.swarm is not None and not is_stopped(status)
+
+
+def is_stopped(status: Status | None) -> bool:
+    """The user stopped donating; nothing but the user starts it again."""
+    return status is not None and status.reason is Reason.SWITCHED_OFF
+
+
+def donating(is_on: bool) -> SetParams:
+    """What to send for it: a setting, so that it outlives restarts."""
+    return SetParams((Change("serve.enabled", is_on),))

@@ -1,0 +1,101 @@
+"""The sidebar: the pages one can go to, and below them what the machine does right now, whatever page is open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from potluck_control.schema import Status
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout
+
+from potluck_app.pages.catalogue import Entry
+from potluck_app.shell import icons, theme
+from potluck_app.shell.theme import Type
+from potluck_app.widgets.card import Pot, text
+from potluck_app.words import words
+
+_WIDTH, _ITEM_HEIGHT, _POT = 200, 38, 28
+
+
+class NavigationItem(QAbstractButton):
+    """One page: its glyph and its name."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__()
+        self._glyph = entry.glyph
+        self.setText(entry.title)
+        self.setAccessibleName(entry.title)
+        self.setCheckable(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+        return QSize(_WIDTH - 2 * theme.SPACE_M, _ITEM_HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
+        painter, colours = QPainter(self), theme.colours()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        behind = colours.chosen if self.isChecked() else colours.hover if self.underMouse() else ""
+        painter.setPen(QPen(QColor(colours.accent), 2.0) if self.hasFocus() else Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(behind) if behind else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(box, theme.RADIUS_M, theme.RADIUS_M)
+        ink = colours.accent if self.isChecked() else colours.muted
+        top = (self.height() - theme.GLYPH) / 2
+        icons.paint(painter, QRectF(theme.SPACE_M, top, theme.GLYPH, theme.GLYPH), self._glyph, ink)
+        painter.setFont(theme.font(Type.STRONG if self.isChecked() else Type.BODY))
+        painter.setPen(QColor(colours.accent if self.isChecked() else colours.text))
+        place = self.rect().adjusted(2 * theme.SPACE_M + theme.GLYPH, 0, -theme.SPACE_S, 0)
+        said = QFontMetrics(painter.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, place.width())
+        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, said)
+
+
+class Sidebar(QFrame):
+    """Signal: `chosen(str)`, the key of the page the user chose."""
+
+    chosen = Signal(str)
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        super().__init__()
+        self.setObjectName("sidebar")
+        self.setFixedWidth(_WIDTH)
+        self.setAccessibleName(self.tr("Pages"))
+        self._keys = [entry.key for entry in entries]
+        self._items = QButtonGroup(self)
+        self._pot, self._state, self._speed = Pot(_POT), text(kind=Type.STRONG), text("muted", kind=Type.CAPTION)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(theme.SPACE_M, theme.SPACE_L, theme.SPACE_M, theme.SPACE_L)
+        column.setSpacing(theme.SPACE_XS)
+        for place, entry in enumerate(entries):
+            item = NavigationItem(entry)
+            self._items.addButton(item, place)
+            column.addWidget(item)
+        column.addStretch(1)
+        column.addLayout(self._build_state())
+        self._items.idClicked.connect(lambda place: self.chosen.emit(self._keys[place]))
+
+    def show_status(self, status: Status) -> None:
+        self._pot.show_state(status.state)
+        self._state.setText(words.title(status))
+        speed = words.speed_tps(status)
+        self._speed.setText(words.rate(speed) if speed >= 0.05 else "")
+        self._speed.setVisible(bool(self._speed.text()))
+
+    def show_page(self, key: str) -> None:
+        """Mark the page that is open; one that is not listed marks none."""
+        self._items.setExclusive(False)
+        for place, known in enumerate(self._keys):
+            self._items.button(place).setChecked(known == key)
+        self._items.setExclusive(True)
+
+    def _build_state(self) -> QHBoxLayout:
+        row, texts = QHBoxLayout(), QVBoxLayout()
+        texts.setSpacing(0)
+        texts.addWidget(self._state)
+        texts.addWidget(self._speed)
+        row.setContentsMargins(theme.SPACE_S, 0, 0, 0)
+        row.setSpacing(theme.SPACE_M)
+        row.addWidget(self._pot, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addLayout(texts, 1)
+        return row

@@ -1,0 +1,156 @@
+"""The tray icon and its menu. A tray host that comes late, goes, or never comes is no error."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+
+from potluck_control.schema import Status
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QMenu, QSystemTrayIcon
+
+from potluck_app.shell import icons, theme
+from potluck_app.shell.notifier import Message
+from potluck_app.shell.pauses import Pause, can_free, can_stop, is_stopped, offered
+from potluck_app.words import words
+
+_LOOK_MS = 1000
+"""How often to look for a tray host in the first minute after the start or after it has gone. Qt chooses between its
+two tray protocols when an icon is made, and `isVisible()` stays true after the host has gone, so the only sure way is
+to ask for a host and make a new icon when one appears."""
+_CALM_LOOK_MS = 10_000
+_EAGER_LOOKS = 60
+
+
+class Tray(QObject):
+    """Signals: `pause_wanted(PauseParams)`, `resume_wanted`, `free_wanted`, `donating_wanted(bool)`, `never_asked`,
+    `messages_wanted(bool)`, `open_wanted`, `update_wanted`, `quit_wanted`, `host_changed(bool)`.
+    """
+
+    pause_wanted = Signal(object)
+    resume_wanted = Signal()
+    free_wanted = Signal()
+    donating_wanted = Signal(bool)
+    never_asked = Signal()
+    messages_wanted = Signal(bool)
+    open_wanted = Signal()
+    update_wanted = Signal()
+    quit_wanted = Signal()
+    host_changed = Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._icon: QSystemTrayIcon | None = None
+        self._status: Status | None = None
+        self._shown: tuple[object, ...] = ()
+        self._looks = 0
+        self.menu = QMenu()
+        self._state_line = self._add(words.away(), lambda: None)
+        self._state_line.setEnabled(False)
+        self.menu.addSeparator()
+        self._pauses = {pause: self._add_pause(pause) for pause in Pause}
+        self._resume = self._add(self.tr("Resume"), self.resume_wanted.emit)
+        self._free = self._add(self.tr("Free my memory now"), self.free_wanted.emit)
+        self._never = self._add("", self.never_asked.emit)
+        self.menu.addSeparator()
+        self._open = self._add(self.tr("Open Potluck"), self.open_wanted.emit)
+        self._update = self._add("", self.update_wanted.emit)
+        self._update.setVisible(False)
+        self._messages = self._add(self.tr("Show notifications"), lambda: None)
+        self._messages.setCheckable(True)
+        self._messages.triggered.connect(self.messages_wanted)
+        self.menu.addSeparator()
+        self._stop = self._add("", lambda: self.donating_wanted.emit(is_stopped(self._status)))
+        self._add(self.tr("Quit the app"), self.quit_wanted.emit)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._look)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._show_theme)
+
+    @property
+    def has_host(self) -> bool:
+        return self._icon is not None
+
+    def start(self) -> None:
+        self._look()
+        self._refresh()
+
+    def show_status(self, status: Status | None) -> None:
+        """None: the daemon is away."""
+        self._status = status
+        self._refresh()
+
+    def show_offer(self, version: str) -> None:
+        """A newer version of Potluck; "": there is none."""
+        self._update.setText(self.tr("Version {version} is offered…").format(version=version))
+        self._update.setVisible(bool(version))
+
+    def show_messages(self, is_on: bool) -> None:
+        """Whether notifications are switched on."""
+        self._messages.setChecked(is_on)
+
+    def say(self, message: Message) -> None:
+        """A notification, if anything can show one."""
+        if self._icon is not None and self._icon.supportsMessages():
+            self._icon.showMessage(message.heading, message.text, self._icon.icon())
+
+    def _look(self) -> None:
+        is_there = QSystemTrayIcon.isSystemTrayAvailable()
+        is_new = is_there != (self._icon is not None)
+        self._looks = 0 if is_new else self._looks + 1
+        self._timer.start(_CALM_LOOK_MS if self._looks > _EAGER_LOOKS else _LOOK_MS)
+        if not is_new:
+            return
+        if self._icon is not None:
+            self._icon.hide()
+            self._icon.deleteLater()
+            self._icon = None
+        if is_there:
+            self._icon = QSystemTrayIcon(self)
+            self._icon.setContextMenu(self.menu)
+            self._icon.activated.connect(self._activate)
+            self._show_theme()
+            self._icon.show()
+        self.host_changed.emit(is_there)
+
+    def _show_theme(self) -> None:
+        self._shown = ()
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Panels hear of a change only if there is one: each costs them and us some messages on the bus."""
+        status = self._status
+        pauses = offered(status)
+        never = words.menu_text(words.never(status)) if status is not None and status.app else ""
+        resume = status is not None and bool(words.resume(status))
+        stop = self.tr("Start donating again") if is_stopped(status) else self.tr("Stop donating")
+        can = (can_free(status), can_stop(status) or is_stopped(status))
+        shown = (words.title(status), words.tooltip(status), pauses, never, resume, stop, can)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        self._state_line.setText(words.title(status))
+        for pause, action in self._pauses.items():
+            action.setEnabled(pause in pauses)
+        self._pauses[Pause.GAME].setVisible(Pause.GAME in pauses)
+        self._resume.setEnabled(resume)
+        for action, is_possible in zip((self._free, self._stop), can, strict=True):
+            action.setEnabled(is_possible)
+        self._stop.setText(stop)
+        self._never.setVisible(bool(never))
+        self._never.setText(never)
+        if self._icon is not None:
+            self._icon.setIcon(icons.icon(None if status is None else status.state, theme.colours()))
+            self._icon.setToolTip(words.tooltip(status))
+
+    def _activate(self, how: QSystemTrayIcon.ActivationReason) -> None:
+        if how in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):
+            self.open_wanted.emit()
+
+    def _add_pause(self, pause: Pause) -> QAction:
+        return self._add(pause.said(), lambda: self.pause_wanted.emit(pause.params(datetime.datetime.now())))
+
+    def _add(self, said: str, act: Callable[[], object]) -> QAction:
+        action = self.menu.addAction(said)
+        action.triggered.connect(lambda _checked=False: act())
+        return action

@@ -1,0 +1,261 @@
+"""The one window: pages beside the sidebar, the first-run page, or a word that the daemon is away."""
+
+from __future__ import annotations
+
+from potluck_control.agreement import Agreement
+from potluck_control.methods.setup import SetupState
+from potluck_control.methods.updates import UpdatesState
+from potluck_control.schema import Status
+from potluck_control.states import Reason
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from potluck.errors import PotluckError
+from potluck_app.pages import catalogue as pages
+from potluck_app.pages.catalogue import Entry
+from potluck_app.pages.first_run import FirstRunPage
+from potluck_app.pages.home import HomePage
+from potluck_app.pages.page import Link, Page
+from potluck_app.pages.watching import WatchingPage
+from potluck_app.shell import style, theme
+from potluck_app.shell.away import AwayPage
+from potluck_app.shell.sidebar import Sidebar
+from potluck_app.widgets.notice import Notice
+from potluck_app.words import words
+
+_INSTALLATION = "installation"
+_SIZE, _SMALLEST = (960, 720), (680, 480)
+
+
+class MainWindow(QStackedWidget):
+    """Closing hides it while there is a tray icon, and quits otherwise.
+
+    Signals: `closed_without_tray()`, `seen_changed(bool)`: whether anybody can see it, `restart_wanted()`.
+    """
+
+    closed_without_tray = Signal()
+    restart_wanted = Signal()
+    seen_changed = Signal(bool)
+
+    def __init__(self, link: Link) -> None:
+        super().__init__()
+        self._link = link
+        self._made: dict[str, Page] = {}
+        self.away, self._sidebar, self._pages, self._notice = (
+            AwayPage(),
+            Sidebar(pages.SIDEBAR),
+            QStackedWidget(),
+            Notice(),
+        )
+        self._frame = self._build_frame()
+        self.addWidget(self.away)
+        self.addWidget(self._frame)
+        self._sidebar.chosen.connect(self.open)
+        self._add_shortcuts()
+        self.has_tray, self._is_hidden = False, False
+        self._front: QWidget | None = None
+        self._key = pages.SIDEBAR[0].key
+        self._agreement = ""
+        self._notice.pressed.connect(self.restart_wanted)
+        self._status: Status | None = None
+        self._away: tuple[str, bool] = (self.tr("Looking for the daemon."), False)
+        self._updates: UpdatesState | None = None
+        self.setWindowTitle("Potluck")
+        self.setMinimumSize(*_SMALLEST)
+        self.resize(*_SIZE)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self.show_theme)
+        self.show_theme()
+
+    @property
+    def page(self) -> Page | None:
+        """The one in front; None while the daemon is away."""
+        return self._front if isinstance(self._front, Page) else None
+
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether something would be lost with it."""
+        return any(page.is_unsaved for page in self._made.values())
+
+    def show_status(self, status: Status) -> None:
+        self._status = status
+        self._refresh()
+
+    def show_away(self, reason: str, *, is_running: bool = False) -> None:
+        self._status, self._away = None, (reason, is_running)
+        self._refresh()
+
+    def show_agreement(self, agreement: Agreement) -> None:
+        """A daemon of another version is told of above every page."""
+        self._agreement = words.difference(agreement)
+        self._notice.say(self._agreement)
+
+    def show_renewal(self, running: str, installed: str) -> None:
+        """An update exchanged the app under its window, if the two differ: said above every page, with a way out."""
+        if installed == running:
+            self._notice.say(self._agreement)
+            return
+        said = self.tr(
+            "Version {installed} of Potluck is installed; this window is still of version {running}. A restart stops "
+            "nothing and ends only a conversation in Chat."
+        )
+        self._notice.say(said.format(installed=installed, running=running), self.tr("Restart"))
+
+    def show_setup(self, state: SetupState) -> None:
+        """How far the engine's set-up is, told on Home."""
+        home = self._made.get("home")
+        if isinstance(home, HomePage):
+            home.show_setup(state.progress)
+
+    def show_updates(self, state: UpdatesState) -> None:
+        """A newer version of Potluck is told of on Home."""
+        self._updates = state
+        home = self._made.get("home")
+        if isinstance(home, HomePage):
+            home.show_offer(state.offered)
+
+    def show_theme(self) -> None:
+        """Follow the desktop's light or dark theme."""
+        colours = theme.colours()
+        QApplication.setPalette(theme.palette(colours))
+        self.setStyleSheet(style.style_sheet(colours))
+        self.setAutoFillBackground(True)
+        self._refresh()
+
+    def open(self, key: str) -> None:
+        """A page of the sidebar, or one that another page leads to."""
+        self._key = key
+        if self._status is not None:
+            self._refresh()
+
+    def show_installation(self) -> None:
+        """In front, with the page where Potluck itself is looked after."""
+        self.raise_up()
+        self.open(_INSTALLATION)
+
+    def ask_never(self) -> None:
+        """In front, with the question whether to ignore the program that runs now."""
+        self.raise_up()
+        self.open("home")
+        if isinstance(self.page, HomePage):
+            self.page.never.ask()
+
+    def complain(self, error: PotluckError) -> None:
+        """A command from elsewhere failed: said on the page that is in front."""
+        self.raise_up()
+        if self.page is not None:
+            self.page.complain(error)
+
+    def raise_up(self) -> None:
+        """Show the window in front, whatever it was before."""
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 (Qt's name)
+        event.accept()
+        if not self.has_tray:
+            self.closed_without_tray.emit()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
+        self._is_hidden, before = False, self._front
+        self._refresh()
+        if self.page is not None and self.page is before:
+            self.page.refresh()  # what it asked for is as old as the time it was hidden
+        self.seen_changed.emit(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
+        self._is_hidden = True
+        self.seen_changed.emit(False)
+
+    def _refresh(self) -> None:
+        """Show what fits; a window that nobody sees is brought up to date when it is shown."""
+        status = self._status
+        if status is None:
+            is_updating = self._updates is not None and _is_installing(self._updates)
+            self.away.show_reason(self._away[0], is_running=self._away[1], is_updating=is_updating)
+            self._turn_to(self.away)
+            return
+        if self._is_hidden:
+            return
+        first_run = self._made.get(pages.FIRST_RUN.key)
+        is_first = status.reason is Reason.NO_SWARM or (isinstance(first_run, FirstRunPage) and first_run.is_open)
+        entry = pages.FIRST_RUN if is_first else self._entry(self._key)
+        page = self._page(entry)
+        page.show_status(status)
+        self._sidebar.show_status(status)
+        self._sidebar.show_page(entry.key)
+        self._turn_to(page)
+
+    def _turn_to(self, page: QWidget) -> None:
+        """Show a page; the keyboard goes to what one wants there first."""
+        if page is self._front:
+            return
+        self._front = page
+        if self._pages.indexOf(page) >= 0:
+            self._pages.setCurrentWidget(page)
+            self.setCurrentWidget(self._frame)
+        else:
+            self.setCurrentWidget(page)
+        page.setFocus()
+        if isinstance(page, Page):
+            page.refresh()
+
+    def _page(self, entry: Entry) -> Page:
+        """Made when it is first needed."""
+        if entry.key not in self._made:
+            page = self._made[entry.key] = entry.make(self._link)
+            (self if entry is pages.FIRST_RUN else self._pages).addWidget(page)
+            self._connect(page)
+        return self._made[entry.key]
+
+    def _connect(self, page: Page) -> None:
+        """What leads from one page to another."""
+        page.installation_wanted.connect(self.show_installation)
+        match page:
+            case HomePage():
+                page.watching_wanted.connect(lambda: self.open(pages.WATCHING.key))
+                page.earnings_wanted.connect(lambda: self.open("earnings"))
+                page.show_offer(self._updates.offered if self._updates is not None else None)
+            case WatchingPage():
+                page.back_wanted.connect(self._back_from_watching)
+            case FirstRunPage():
+                page.finished.connect(self._refresh)
+
+    def _back_from_watching(self) -> None:
+        self.open("home")
+        if isinstance(self.page, HomePage):
+            self.page.focus_watching()
+
+    def _add_shortcuts(self) -> None:
+        """Ctrl+1 opens the first page, and so on."""
+        for number, entry in enumerate(pages.SIDEBAR, start=1):
+            shortcut = QShortcut(QKeySequence(f"Ctrl+{number}"), self)
+            shortcut.activated.connect(lambda key=entry.key: self.open(key))
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self).activated.connect(self.close)
+
+    @staticmethod
+    def _entry(key: str) -> Entry:
+        return next((entry for entry in pages.SIDEBAR if entry.key == key), pages.WATCHING)
+
+    def _build_frame(self) -> QWidget:
+        frame, column, row = QWidget(), QVBoxLayout(), QHBoxLayout()
+        around = QHBoxLayout()
+        around.setContentsMargins(theme.SPACE_XL, 0, theme.SPACE_XL, 0)
+        around.addWidget(self._notice)
+        column.setSpacing(0)
+        column.addSpacing(theme.SPACE_S)
+        column.addLayout(around)
+        column.addWidget(self._pages, 1)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._sidebar)
+        row.addLayout(column, 1)
+        frame.setLayout(row)
+        return frame
+
+
+def _is_installing(state: UpdatesState) -> bool:
+    """The daemon goes away for a moment then, and comes back as another."""
+    return state.progress is not None and state.offered is not None

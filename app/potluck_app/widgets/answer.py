@@ -1,0 +1,114 @@
+"""One answer of the chat gateway, as it comes: Qt's own network access, so that nothing waits for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from potluck_control.methods.gateway import GatewayStatus
+from PySide6.QtCore import QByteArray, QObject, QUrl, Signal
+from PySide6.QtNetwork import QNetworkAccessManager, QNetworkReply, QNetworkRequest
+
+from potluck_app.shell.language import tr
+
+_TIMEOUT_MS = 300_000  # of silence: the first word needs the whole prompt
+_DATA, _DONE = b"data: ", b"[DONE]"
+_MAX_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of a conversation, as the gateway takes it. `role`: user or assistant."""
+
+    role: str
+    content: str
+
+
+class Answer(QObject):
+    """Begins at once. Signals: `grew(str)`, all of it so far; then one of `ended()` and `failed(str)`.
+
+    After `stop` there is no signal any more.
+    """
+
+    grew = Signal(str)
+    ended = Signal()
+    failed = Signal(str)
+
+    def __init__(
+        self, network: QNetworkAccessManager, gateway: GatewayStatus, said: Sequence[Said], parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self.text = ""
+        self._unread, self._problem, self._is_done = b"", "", False
+        messages = [{"role": message.role, "content": message.content} for message in said]
+        body = json.dumps({"messages": messages, "stream": True}).encode()
+        request = QNetworkRequest(QUrl(f"{gateway.url}/chat/completions"))
+        request.setRawHeader(b"Authorization", QByteArray(b"Bearer " + gateway.token.encode()))
+        request.setHeader(QNetworkRequest.KnownHeaders.ContentTypeHeader, "application/json")
+        request.setTransferTimeout(_TIMEOUT_MS)
+        self._reply = network.post(request, QByteArray(body))
+        self._reply.readyRead.connect(self._read)
+        self._reply.finished.connect(self._finish)
+
+    def stop(self) -> None:
+        """The servers are told as well: the gateway sees that nobody reads."""
+        self.blockSignals(True)
+        self._reply.abort()
+
+    def _read(self) -> None:
+        self._unread += bytes(self._reply.readAll().data())
+        if len(self._unread) + len(self.text) > _MAX_BYTES:
+            self._problem = tr("The answer is too long.")
+            self._reply.abort()
+            return
+        if self._status() != 200:
+            return  # one object, complete at the end
+        *lines, self._unread = self._unread.split(b"\n")
+        before = self.text
+        for line in lines:
+            self._hear(line.strip())
+        if self.text != before:
+            self.grew.emit(self.text)
+
+    def _hear(self, line: bytes) -> None:
+        if not line.startswith(_DATA):
+            return
+        if line == _DATA + _DONE:
+            self._is_done = True
+            return
+        part, problem = _understand(line.removeprefix(_DATA))
+        self.text += part
+        self._problem = self._problem or problem
+
+    def _finish(self) -> None:
+        self._read()
+        if self._status() not in (None, 200) and not self._problem:
+            self._problem = _understand(self._unread)[1]
+        self._reply.deleteLater()
+        self.deleteLater()
+        if self._is_done:
+            self.ended.emit()
+        else:
+            self.failed.emit(self._problem or self._why())
+
+    def _status(self) -> int | None:
+        """None: nobody answered."""
+        status = self._reply.attribute(QNetworkRequest.Attribute.HttpStatusCodeAttribute)
+        return status if isinstance(status, int) else None
+
+    def _why(self) -> str:
+        if self._reply.error() is QNetworkReply.NetworkError.OperationCanceledError:
+            return tr("The answer took too long.")
+        return tr("The gateway went away before the answer was complete.")
+
+
+def _understand(data: bytes) -> tuple[str, str]:
+    """A part of the text, and what went wrong."""
+    try:
+        event = json.loads(data)
+        if "error" in event:
+            return "", str(event["error"]["message"])
+        return "".join(choice["delta"].get("content") or "" for choice in event["choices"]), ""
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "", tr("The gateway said something that is not understood.")

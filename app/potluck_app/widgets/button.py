@@ -1,0 +1,96 @@
+"""Buttons with a glyph, a button with a menu, and the switch: all follow the theme by themselves."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QCheckBox, QPushButton, QSizePolicy
+
+from potluck_app.shell import icons, theme
+
+_TRACK_W, _TRACK_H, _KNOB = 38, 22, 16
+
+
+class Button(QPushButton):
+    """A push button with a glyph before its text.
+
+    Args:
+        style: "" for an ordinary one, "primary" for the one of its page, "quiet" for what is rarely needed,
+            "link" for the way to another page.
+        is_trailing: the glyph stands after the text, as where it says that more follows.
+    """
+
+    def __init__(self, said: str = "", glyph: str = "", style: str = "", *, is_trailing: bool = False) -> None:
+        super().__init__(said)
+        if is_trailing:
+            self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        self.setObjectName(style)
+        self._glyph = glyph
+        self._is_trailing = is_trailing
+        self.setIconSize(icons.GLYPH_SIZE)
+        self._draw()
+
+    def show_glyph(self, name: str) -> None:
+        if name != self._glyph:
+            self._glyph = name
+            self._draw()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 (Qt's name)
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.EnabledChange):
+            self._draw()
+
+    def _draw(self) -> None:
+        if not self._glyph:
+            return
+        colours = theme.colours()
+        ink = {"primary": colours.on_accent, "quiet": colours.muted, "link": colours.accent}.get(
+            self.objectName(), colours.text
+        )
+        self.setIcon(
+            icons.glyph(self._glyph, ink if self.isEnabled() else colours.muted, is_trailing=self._is_trailing)
+        )
+
+
+class Switch(QCheckBox):
+    """On or off, at once. Its text says what it is; without one set an accessible name."""
+
+    def __init__(self, said: str = "") -> None:
+        super().__init__(said)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+        words = self.fontMetrics().horizontalAdvance(self.text())
+        return QSize(_TRACK_W + (theme.SPACE_S + words if words else 0) + 4, _TRACK_H + 6)
+
+    def hitButton(self, _pos: object) -> bool:  # noqa: N802 (Qt's name)
+        return True
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
+        """Beside the colour the place of the knob, and a tick in it, tell whether it is on."""
+        colours, painter = theme.colours(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self.isEnabled():
+            painter.setOpacity(0.45)
+        track = QRectF(2, (self.height() - _TRACK_H) / 2, _TRACK_W, _TRACK_H)
+        is_on = self.isChecked()
+        painter.setPen(QPen(QColor(colours.accent if is_on else colours.outline), 1.5))
+        painter.setBrush(QColor(colours.accent if is_on else colours.card))
+        painter.drawRoundedRect(track, _TRACK_H / 2, _TRACK_H / 2)
+        margin = (_TRACK_H - _KNOB) / 2
+        left = track.right() - margin - _KNOB if is_on else track.left() + margin
+        knob = QRectF(left, track.top() + margin, _KNOB, _KNOB)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.on_accent if is_on else colours.outline))
+        painter.drawEllipse(knob)
+        if is_on:
+            icons.paint(painter, knob.adjusted(2, 2, -2, -2), "check", colours.accent)
+        if self.text():
+            painter.setPen(QColor(colours.text))
+            place = self.rect().adjusted(_TRACK_W + theme.SPACE_S + 2, 0, 0, 0)
+            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self.text())
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(colours.text), 1.5))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(track.adjusted(-1.2, -1.2, 1.2, 1.2), _TRACK_H / 2 + 1, _TRACK_H / 2 + 1)

@@ -1,0 +1,65 @@
+"""A number to type or to step with the arrow keys, shown with the digits it has. It counts once it is entered."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QDoubleSpinBox
+
+from potluck_app.shell import theme
+from potluck_app.words import words
+
+_WIDTH, _DECIMALS = 150, 2
+
+
+class NumberBox(QDoubleSpinBox):
+    """Signal: `entered(float)`, a new number, on Return or when the keyboard goes elsewhere.
+
+    Args:
+        unit: written behind the number.
+        zero: what 0 means, in words; empty: just that.
+    """
+
+    entered = Signal(float)
+
+    def __init__(self, unit: str = "", zero: str = "") -> None:
+        super().__init__()
+        self._shown = 0.0
+        self.setDecimals(_DECIMALS)
+        self.setFixedWidth(_WIDTH)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.lineEdit().setTextMargins(theme.SPACE_S, 0, theme.SPACE_S, 0)
+        self.setSpecialValueText(zero)
+        self.setSuffix(f" {unit}" if unit else "")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page, not what it passes over
+        self.editingFinished.connect(self._enter)
+
+    def show_value(self, value: float, low: float, high: float, *, is_whole: bool) -> None:
+        """What is obeyed now. It does not disturb somebody who is changing it."""
+        if self.hasFocus() and (self.lineEdit().isModified() or self.value() != self._shown):
+            return
+        with QSignalBlocker(self):
+            self.setDecimals(0 if is_whole else _DECIMALS)
+            self.setRange(low, high)
+            self.setSingleStep(max(1.0, round(value / 10)))
+            self.setValue(value)
+        self._shown = self.value()
+
+    def textFromValue(self, value: float) -> str:  # noqa: N802 (Qt's name)
+        """As the user's language writes it, without zeros at its end."""
+        decimals = next(
+            digits for digits in range(_DECIMALS + 1) if digits == _DECIMALS or round(value, digits) == value
+        )
+        return words.number(value, decimals)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
+        """A page up or down scrolls the page, as everywhere else on it."""
+        if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    def _enter(self) -> None:
+        if self.value() != self._shown:
+            self._shown = self.value()
+            self.entered.emit(self._shown)

@@ -1,0 +1,85 @@
+"""The whole model as a strip of blocks: how often each is served, which are served here, and where it is thinnest."""
+
+from __future__ import annotations
+
+from potluck_control.schema import SwarmStatus
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from potluck_app.shell import theme
+
+_HEIGHT, _GAP, _RADIUS = 34, 2.0, 3.0
+_FULL_AT = 3  # replicas from which a block is drawn in full colour
+
+
+class BlockStrip(QWidget):
+    """A cell a block: filled the more the more servers have it, hatched if nobody has, underlined if it is ours.
+
+    What holds the whole swarm back is framed: one more server would go there.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._swarm: SwarmStatus | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(self.tr("Blocks of the model"))
+
+    def show_swarm(self, swarm: SwarmStatus | None, text: str) -> None:
+        """`text` says the same in words."""
+        self.setAccessibleDescription(text)
+        self.setToolTip(text)
+        if swarm != self._swarm:
+            self._swarm = swarm
+            self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+        return QSize(360, _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
+        swarm = self._swarm
+        if swarm is None or swarm.num_blocks < 1:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours = theme.colours()
+        gap = min(_GAP, self.width() / swarm.num_blocks / 4)
+        step = (self.width() + gap) / swarm.num_blocks
+        for block in range(swarm.num_blocks):
+            cell = QRectF(block * step, 0.0, step - gap, self.height() - 8.0)
+            count = swarm.coverage[block] if block < len(swarm.coverage) else None
+            _paint_cell(painter, cell, count, colours)
+            if _is_bottleneck(swarm, block):
+                painter.setPen(QPen(QColor(colours.yielded), 1.5))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRoundedRect(cell, _RADIUS, _RADIUS)
+        if swarm.span is not None:
+            start, end = swarm.span
+            mark = QRectF(start * step, self.height() - 4.0, (end - start) * step - gap, 4.0)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colours.accent))
+            painter.drawRoundedRect(mark, 2.0, 2.0)
+
+
+def _is_bottleneck(swarm: SwarmStatus, block: int) -> bool:
+    """Unless all blocks are alike."""
+    runs = swarm.outlook.bottlenecks if swarm.outlook is not None else ()
+    is_everything = sum(end - start for start, end in runs) == swarm.num_blocks
+    return not is_everything and any(start <= block < end for start, end in runs)
+
+
+def _paint_cell(painter: QPainter, cell: QRectF, count: int | None, colours: theme.Colours) -> None:
+    painter.setPen(QPen(QColor(colours.error if count == 0 else colours.line), 1.0))
+    painter.setBrush(QColor(colours.card))
+    radius = min(_RADIUS, cell.width() / 3)
+    painter.drawRoundedRect(cell, radius, radius)
+    if count == 0:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QBrush(QColor(colours.error), Qt.BrushStyle.BDiagPattern))
+        painter.drawRoundedRect(cell, radius, radius)
+    elif count:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.accent))
+        painter.setOpacity(0.35 + 0.65 * min(count, _FULL_AT) / _FULL_AT)
+        painter.drawRoundedRect(cell, radius, radius)
+        painter.setOpacity(1.0)

@@ -1,0 +1,187 @@
+"""The daemon's own sentences in the user's language: it speaks English, and what it says follows a few patterns.
+
+A sentence of another pattern, such as why an engine failed, is shown as the daemon says it. The first pattern that fits
+is taken, so that longer ones come before those they begin with.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from potluck_app.shell.language import QT_TRANSLATE_NOOP, tr
+from potluck_app.words.daemon_failures import FAILURES
+
+_STATES = (
+    QT_TRANSLATE_NOOP("", "Shutting down"),
+    QT_TRANSLATE_NOOP("", "Finishing the open sessions, then shutting down"),
+    QT_TRANSLATE_NOOP("", "Paused by you until the game ends"),
+    QT_TRANSLATE_NOOP("", "Paused by you"),
+    QT_TRANSLATE_NOOP("", "Memory freed by you"),
+    QT_TRANSLATE_NOOP("", "No swarm joined yet"),
+    QT_TRANSLATE_NOOP("", "Serving is switched off in the settings"),
+    QT_TRANSLATE_NOOP("", "The engine is not set up yet"),
+    QT_TRANSLATE_NOOP("", "The computer goes to sleep"),
+    QT_TRANSLATE_NOOP("", "Starting up"),
+    QT_TRANSLATE_NOOP("", "Looking whether somebody needs the computer"),
+    QT_TRANSLATE_NOOP("", "Starting the engine"),
+    QT_TRANSLATE_NOOP("", "Loading blocks"),
+    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} slowly, while you use the computer"),
+    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} slowly, because {who} is hot"),
+    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} slowly, to stay below the power cap of {who}"),
+    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model}"),
+)
+_ASIDE = (
+    QT_TRANSLATE_NOOP("", "Giving way to {who}, which fills the screen"),
+    QT_TRANSLATE_NOOP("", "Giving way to {who}, which keeps the GPU busy"),
+    QT_TRANSLATE_NOOP("", "Giving way to {who}, who sits at the computer"),
+    QT_TRANSLATE_NOOP("", "Giving way to {who}"),
+    QT_TRANSLATE_NOOP("", "Giving way: other programs need the memory of {who}"),
+    QT_TRANSLATE_NOOP("", "Giving way: other programs need the memory"),
+    QT_TRANSLATE_NOOP("", "There is enough memory again; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "You are back at the computer; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "Plugged in again; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "The network is not metered any more; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "It has cooled down; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "{who} is over; waiting a moment"),
+    QT_TRANSLATE_NOOP("", "Not serving on battery"),
+    QT_TRANSLATE_NOOP("", "Not serving over {who}, which is metered"),
+    QT_TRANSLATE_NOOP("", "Too hot: {who}"),
+    QT_TRANSLATE_NOOP("", "Serving only when nobody uses the computer, and nothing here can tell"),
+    QT_TRANSLATE_NOOP("", "Serving only when nobody uses the computer"),
+    QT_TRANSLATE_NOOP("", "Outside of the hours in which you serve"),
+    QT_TRANSLATE_NOOP("", "Today's upload is used up: {used} of {all} MiB"),
+    QT_TRANSLATE_NOOP("", "Today's download is used up: {used} of {all} MiB"),
+    QT_TRANSLATE_NOOP("", "Today's electricity is used up: {used} of {all}"),
+    QT_TRANSLATE_NOOP("", "The disk is nearly full: {free} MiB are free, {least} must stay free"),
+    QT_TRANSLATE_NOOP("", "Downloaded checkpoints take {used} of {all} MiB"),
+)
+_ENDS = (
+    QT_TRANSLATE_NOOP("", "when Potluck is started again"),
+    QT_TRANSLATE_NOOP("", "when the game ends, or when you resume"),
+    QT_TRANSLATE_NOOP("", "when the time is over, or when you resume"),
+    QT_TRANSLATE_NOOP("", "when the moment is over, or when you resume"),
+    QT_TRANSLATE_NOOP("", "when it has been tried again, or when you resume"),
+    QT_TRANSLATE_NOOP("", "when you resume"),
+    QT_TRANSLATE_NOOP("", "when you join or create a swarm"),
+    QT_TRANSLATE_NOOP("", "when you switch serve.enabled on"),
+    QT_TRANSLATE_NOOP("", "when you set it up: in the app, or with `potluck setup`"),
+    QT_TRANSLATE_NOOP("", "when the computer wakes up"),
+    QT_TRANSLATE_NOOP("", "when the computer is plugged in"),
+    QT_TRANSLATE_NOOP("", "when the network is not metered"),
+    QT_TRANSLATE_NOOP("", "when it has cooled down"),
+    QT_TRANSLATE_NOOP("", "when it draws less power"),
+    QT_TRANSLATE_NOOP("", "when keyboard and mouse have rested for a while"),
+    QT_TRANSLATE_NOOP("", "when something can tell"),
+    QT_TRANSLATE_NOOP("", "when the next hours of when.hours begin"),
+    QT_TRANSLATE_NOOP("", "at midnight"),
+    QT_TRANSLATE_NOOP("", "when there is room, or when limits.disk_free_mb is smaller"),
+    QT_TRANSLATE_NOOP("", "when some are deleted, or when limits.disk_mb is larger"),
+    QT_TRANSLATE_NOOP("", "{time} s after there is enough memory again"),
+    QT_TRANSLATE_NOOP("", "{time} s after you are back at the computer"),
+    QT_TRANSLATE_NOOP("", "{time} s after {who} has ended"),
+    QT_TRANSLATE_NOOP("", "{time} s after {who} is done"),
+)
+_STEPS = (
+    QT_TRANSLATE_NOOP("", "Starting"),
+    QT_TRANSLATE_NOOP("", "Importing"),
+    QT_TRANSLATE_NOOP("", "Loading embeddings and head"),
+    QT_TRANSLATE_NOOP("", "Measured {name}"),
+)
+_SETUP = (
+    QT_TRANSLATE_NOOP("", "no GPU is found; blocks are served by the processor, which is slow but works"),
+    QT_TRANSLATE_NOOP("", "{who} cannot be used by torch {version}"),
+    QT_TRANSLATE_NOOP("", "{who} can be used, with driver {driver}"),
+    QT_TRANSLATE_NOOP("", "{who} can be used"),
+    QT_TRANSLATE_NOOP("", "as you asked"),
+    QT_TRANSLATE_NOOP("", "install NVIDIA's driver {number} or newer to use {who}; this machine has none"),
+    QT_TRANSLATE_NOOP("", "install NVIDIA's driver {number} or newer to use {who}; this machine has {driver}"),
+    QT_TRANSLATE_NOOP("", "graphics inside the processor share its memory; computing on them gains nothing"),
+    QT_TRANSLATE_NOOP("", "{who} is older than what torch {version} has kernels for"),
+    QT_TRANSLATE_NOOP("", "{free} GB are free, {least} GB are needed at most"),
+    QT_TRANSLATE_NOOP("", "packages are fetched through the proxy {host}"),
+    QT_TRANSLATE_NOOP("", "{path} cannot be written"),
+    QT_TRANSLATE_NOOP("", "{file} cannot be fetched from {host}: {why}"),
+    QT_TRANSLATE_NOOP("", "packages cannot be installed: {why}"),
+    QT_TRANSLATE_NOOP("", "the disk of {folder} is full"),
+    QT_TRANSLATE_NOOP("", "make room, or choose another folder, then try again: it goes on where it stopped"),
+    QT_TRANSLATE_NOOP("", "choose another folder, or see whom it belongs to"),
+    QT_TRANSLATE_NOOP("", "{host} cannot be found"),
+    QT_TRANSLATE_NOOP("", "{host} does not answer"),
+    QT_TRANSLATE_NOOP("", "see that this computer has a network, then try again: it goes on where it stopped"),
+    QT_TRANSLATE_NOOP("", "try again: it goes on where it stopped"),
+    QT_TRANSLATE_NOOP("", "{file} arrives damaged"),
+    QT_TRANSLATE_NOOP("", "see whether something changes downloads, then try again: it goes on where it stopped"),
+    QT_TRANSLATE_NOOP("", "{what} is not offered where packages come from"),
+    QT_TRANSLATE_NOOP("", "the engine does not answer"),
+    QT_TRANSLATE_NOOP("", "try again when the computer has less to do"),
+    QT_TRANSLATE_NOOP("", "the proxy does not lead to {host}"),
+    QT_TRANSLATE_NOOP("", "{path} vanished while the engine was set up"),
+    QT_TRANSLATE_NOOP("", "leave its folder alone, and try again"),
+    QT_TRANSLATE_NOOP("", "the engine does not work here: {why}"),
+    QT_TRANSLATE_NOOP("", "the engine is being set up already"),
+    QT_TRANSLATE_NOOP("", "wait until that is done, or cancel it"),
+    QT_TRANSLATE_NOOP("", "{what} ({number} of {all})"),
+)
+_UPDATE = (
+    QT_TRANSLATE_NOOP("", "fetching"),
+    QT_TRANSLATE_NOOP("", "unpacking"),
+    QT_TRANSLATE_NOOP("", "letting open sessions end"),
+    QT_TRANSLATE_NOOP("", "starting the new version"),
+    QT_TRANSLATE_NOOP("", "watching the new version"),
+    QT_TRANSLATE_NOOP("", "going back to the version before"),
+    QT_TRANSLATE_NOOP("", "the last try was interrupted"),
+    QT_TRANSLATE_NOOP("", "nothing is lost: try again"),
+    QT_TRANSLATE_NOOP("", "the publisher did not answer within {time} s"),
+    QT_TRANSLATE_NOOP("", "try again later; see that this computer has a network, and the setting updates.url"),
+    QT_TRANSLATE_NOOP("", "the look for updates cannot be started: {why}"),
+    QT_TRANSLATE_NOOP("", "is there enough memory?"),
+    QT_TRANSLATE_NOOP("", "the look for updates ended without a word, {why}"),
+    QT_TRANSLATE_NOOP("", "the look for updates ended: {why}"),
+    QT_TRANSLATE_NOOP("", "to see more, in a terminal: potluck update --check"),
+    QT_TRANSLATE_NOOP("", "asking the publisher"),
+    QT_TRANSLATE_NOOP("", "beginning"),
+    QT_TRANSLATE_NOOP("", "updates cannot be had from {host}: {why}"),
+    QT_TRANSLATE_NOOP("", "see that this computer has a network, and the setting updates.url"),
+    QT_TRANSLATE_NOOP("", "the connection ended before the update was here"),
+    QT_TRANSLATE_NOOP("", "try again later; it goes on where it stopped"),
+    QT_TRANSLATE_NOOP("", "the server only trickles"),
+    QT_TRANSLATE_NOOP("", "the update is not the file that was signed; nothing was changed"),
+    QT_TRANSLATE_NOOP("", "the update cannot be stored: {why}"),
+    QT_TRANSLATE_NOOP("", "make room on the disk"),
+    QT_TRANSLATE_NOOP("", "the update is not signed by the publisher you trust; nothing was changed"),
+    QT_TRANSLATE_NOOP("", "compare the setting updates.key with the publisher's page"),
+    QT_TRANSLATE_NOOP("", "the update's description has expired: the publisher is gone, or somebody hides newer ones"),
+    QT_TRANSLATE_NOOP("", "version {offered} is offered, but {number} was before: somebody shows an old description"),
+    QT_TRANSLATE_NOOP("", "see the publisher's page"),
+    QT_TRANSLATE_NOOP("", "the update's description is from the future"),
+    QT_TRANSLATE_NOOP("", "set this computer's clock"),
+    QT_TRANSLATE_NOOP("", "version {offered} did not come up ({why}); {number} is in use again"),
+    QT_TRANSLATE_NOOP("", "where updates come from is not said"),
+    QT_TRANSLATE_NOOP("", "set updates.url and updates.key, as published"),
+    QT_TRANSLATE_NOOP("", "another update runs already"),
+    QT_TRANSLATE_NOOP("", "an update runs already"),
+    QT_TRANSLATE_NOOP("", "try again later"),
+    QT_TRANSLATE_NOOP("", "try again"),
+)
+_AGREEMENT = (
+    QT_TRANSLATE_NOOP("", "The daemon runs version {theirs}, this program is {ours}"),
+    QT_TRANSLATE_NOOP("", "start this program again"),
+    QT_TRANSLATE_NOOP("", "restart the daemon: potluck drain, then potluck start"),
+)
+_PLACE = re.compile(r"\\\{(\w+)\\\}")
+
+
+def translated(said: str) -> str:
+    """Names and numbers in it stay as they are."""
+    for pattern, template in _patterns():
+        found = pattern.fullmatch(said)
+        if found is not None:
+            return tr(template).format(**found.groupdict())
+    return said
+
+
+@functools.cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    templates = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE, *FAILURES, *_AGREEMENT)
+    return tuple((re.compile(_PLACE.sub(r"(?P<\1>.+)", re.escape(text))), text) for text in templates)

@@ -1,0 +1,73 @@
+"""`potluck control`: joins input and output with the daemon's socket, for an app in another system on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import socket
+import sys
+import threading
+import time
+
+from potluck_control.client import DaemonAwayError
+from potluck_control.places import find_socket
+
+from potluck.errors import UsageError
+
+DESCRIPTION = """\
+Join standard input and output with the daemon's control socket. The app on Windows speaks so to the daemon in WSL2; it
+ends with its input. Whoever may start this command as the daemon's user may control the daemon, as with every other."""
+EXAMPLES = """\
+  wsl.exe -d Potluck --exec potluck control     what the app on Windows does
+  ssh host potluck control                      the same to another machine"""
+
+_WAIT_S = 20.0  # a system that this command has just woken up is still starting its daemon
+_LOOK_S = 0.2
+_PIECE_BYTES = 1 << 16
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--wait", type=float, default=_WAIT_S, metavar="SECONDS", help="for a daemon that starts (default: %(default)s)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    if sys.stdin.isatty():
+        raise UsageError("this is for programs, not for people", hint="potluck status shows what the daemon does")
+    with _connect(args.wait) as daemon:
+        threading.Thread(target=_send, args=(daemon,), daemon=True).start()
+        with contextlib.suppress(ConnectionResetError):  # it ended before it read everything
+            while piece := daemon.recv(_PIECE_BYTES):
+                _write(piece)
+    return 0
+
+
+def _connect(wait_s: float) -> socket.socket:
+    """The place is looked up each time: until the socket of a system's daemon exists, it looks like a user's."""
+    ends_at = time.monotonic() + wait_s
+    while True:
+        daemon = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            daemon.connect(str(find_socket()))
+            return daemon
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            daemon.close()
+            if time.monotonic() >= ends_at:
+                raise DaemonAwayError("the daemon is not running", hint="start it with: potluck start") from error
+        time.sleep(_LOOK_S)
+
+
+def _send(daemon: socket.socket) -> None:
+    """Until the input ends, which is how the other side hangs up."""
+    with contextlib.suppress(OSError):
+        while piece := os.read(sys.stdin.fileno(), _PIECE_BYTES):
+            daemon.sendall(piece)
+    with contextlib.suppress(OSError):
+        daemon.shutdown(socket.SHUT_WR)
+
+
+def _write(piece: bytes) -> None:
+    while piece:
+        piece = piece[os.write(sys.stdout.fileno(), piece) :]

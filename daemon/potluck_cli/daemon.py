@@ -1,0 +1,78 @@
+"""`potluckd`: the daemon in the foreground, as a service manager or `potluck start` runs it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from potluck_control.places import system_places, user_places
+from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING, AlreadyRunningError
+from potluck_daemon.reporting import logs
+from potluck_daemon.updates.versions import PROVED_S, Versions, own_versions
+
+from potluck.errors import PotluckError
+
+if TYPE_CHECKING:
+    from potluck_daemon.daemon import Daemon
+
+SYSTEM_GROUP = "potluck"
+
+EXIT_FAILED = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM, SIGINT or `potluck stop`; returns the exit code."""
+    args = parser().parse_args(argv)
+    versions = own_versions()
+    if versions is not None and not versions.note_start():
+        program = versions.root / "current" / "bin" / "potluckd"
+        print("potluckd: the new version did not prove itself; the one before is used again", file=sys.stderr)
+        os.execv(program, [str(program), *(sys.argv[1:] if argv is None else argv)])
+    from potluck_daemon.daemon import Daemon
+
+    places = system_places() if args.system else user_places()
+    try:
+        logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
+        asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None), versions))
+    except AlreadyRunningError as error:
+        print(f"potluckd: {error.message}", file=sys.stderr)
+        return EXIT_ALREADY_RUNNING
+    except PotluckError as error:
+        print(f"potluckd: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except OSError as error:  # of a write, it has no file's name
+        print(f"potluckd: {error.strerror or error}: {error.filename or places.state}", file=sys.stderr)
+        return EXIT_FAILED
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="potluckd", description="Potluck's daemon in the foreground. People use: potluck start, stop, status."
+    )
+    parser.add_argument("--system", action="store_true", help="as a system service, in systemd's folders")
+    parser.add_argument("--log-to-stderr", action="store_true", help="log there as well, as containers want it")
+    parser.add_argument("--verbose", action="store_true", help="log everything that happens")
+    return parser
+
+
+async def _run(daemon: Daemon, versions: Versions | None) -> None:
+    loop = asyncio.get_running_loop()
+    if versions is not None and versions.trial() is not None:
+        loop.call_later(PROVED_S, versions.end_trial)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, daemon.end)
+    loop.add_signal_handler(signal.SIGHUP, daemon.reload)
+    gc.collect()
+    gc.freeze()  # what start-up made lives as long as the process; collections need not look at it
+    await daemon.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""`potluck generate`: a swarm completes a prompt."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+
+from potluck_control.daemon_credit import DaemonPurse
+from potluck_daemon.swarms.joined import JoinedSwarms
+
+from potluck.protocol.records import QUANTIZATIONS
+from potluck_cli.connect import hello_or_none, with_own_daemon
+from potluck_cli.options import add_swarm, model_of, positive, print_json
+from potluck_cli.overview import short_id
+
+DESCRIPTION = """\
+Let a swarm complete a prompt. Embeddings and head of the model run here, its blocks in the swarm, and the servers that
+you use can read what you write: never send secrets through people you do not trust."""
+EXAMPLES = """\
+  potluck generate --swarm friends "Once upon a time"
+  potluck generate --swarm friends --model ./llama-70b --temperature 0.8 --max-new-tokens 200 "Dear diary,"
+  potluck generate --json "1, 2, 3," | jq -r .completion
+  potluck generate -- "-1 is less than"                     (a prompt that starts with a dash)
+  potluck generate - < prompt.txt"""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedHop:
+    """A server that helped; `blocks` as START:END."""
+
+    peer_id: str
+    name: str
+    blocks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """`tokens` are those of the completion."""
+
+    prompt: str
+    completion: str
+    tokens: tuple[int, ...]
+    tokens_per_s: float
+    route: tuple[GeneratedHop, ...]
+
+
+RESULT = Generated
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("prompt", metavar="PROMPT", help="the text to go on from; - reads standard input")
+    add_swarm(parser)
+    parser.add_argument("--model", help="folder or hub name of the swarm's model (default: as the swarm names it)")
+    parser.add_argument("--max-new-tokens", type=positive, default=64, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0: greedy (default)")
+    parser.add_argument("--seed", type=int, help="of sampling, to get the same text again")
+    parser.add_argument("--adapter", metavar="NAME|HASH", help="compute with this LoRA adapter of the servers")
+    parser.add_argument(
+        "--quantization", choices=QUANTIZATIONS, help="only servers that hold their weights so (default: what most do)"
+    )
+    parser.add_argument(
+        "--stream",
+        action=argparse.BooleanOptionalAction,
+        default=sys.stdout.isatty(),
+        help="show words as they come (default: on a terminal)",
+    )
+    parser.add_argument("--json", action="store_true", help="print prompt, completion, tokens and route as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    swarm = with_own_daemon(JoinedSwarms().find(args.swarm))
+    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
+
+    name = model_of(args.model, swarm)
+
+    from potluck_gateway.completion import Completion, Options, Text, complete, quiet
+
+    from potluck.checkpoint import open_checkpoint
+    from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
+
+    quiet()
+    text = Text(open_checkpoint(name, revision=swarm.revision, progress=True).folder)
+    demands = {"adapter": args.adapter, "quantization": args.quantization}
+    config = ClientConfig(purse=DaemonPurse() if hello_or_none() is not None else None)
+    with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=swarm, config=config, **demands) as model:
+        shown = ""
+
+        def show(completion: Completion) -> None:
+            nonlocal shown
+            part = text.new_part(completion.tokens, shown)
+            shown += part
+            print(part, end="", flush=True)
+
+        options = Options(args.max_new_tokens, temperature=args.temperature, seed=args.seed)
+        streams = args.stream and not args.json
+        completion = complete(model, text.encode(prompt), options, show if streams else lambda _: None)
+        route = model.last_route()
+    full = text.decode(completion.tokens)
+    if not args.json:
+        print(full[len(shown) :])
+        return 0
+    hops = tuple(
+        GeneratedHop(hop.peer_id, hop.public_name or short_id(hop.peer_id), str(hop.span))
+        for report in route
+        for hop in report.hops
+    )
+    print_json(Generated(prompt, full, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops))
+    return 0
+
+
+def _temperature(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 100, not {text!r}")
+    return value

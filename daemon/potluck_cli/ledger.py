@@ -1,0 +1,137 @@
+"""`potluck ledger`: export, check, back up and move the ledger of credits."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import TextIO
+
+from potluck_control.codec import to_json
+from potluck_control.methods import earnings
+from potluck_control.methods.earnings import Entry, LedgerCheck
+from potluck_control.places import find_places
+from potluck_daemon.ledger.backup import back_up, restore
+
+from potluck.errors import UsageError
+from potluck_cli.connect import daemon
+from potluck_cli.options import add_json, print_json
+from potluck_cli.terminal import Terminal
+
+DESCRIPTION = """\
+The ledger says which credit came from where: every entry follows from a receipt that the other side signed. A backup
+holds this machine's identity with it, so keep it like a password: whoever has it can spend your credit. After a restore
+the old machine must not serve any more."""
+EXAMPLES = """\
+  potluck ledger check
+  potluck ledger export credits.csv
+  potluck ledger export - --json
+  potluck ledger backup potluck-backup.tar
+  potluck ledger restore potluck-backup.tar"""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A backup that was written or restored."""
+
+    file: str
+
+
+RESULT = {"export": Entry, "check": LedgerCheck, "backup": Moved, "restore": Moved}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    export = actions.add_parser("export", help="write all entries, oldest first")
+    export.add_argument("file", metavar="FILE", help="where to; - for the terminal")
+    add_json(export, "an object a line instead of CSV")
+    export.set_defaults(act=_export)
+    check = actions.add_parser("check", help="derive everything again from the receipts")
+    add_json(check, "the result")
+    check.set_defaults(act=_check)
+    for name, act, summary in (
+        ("backup", _back_up, "write ledger and identity to a file; the daemon may run"),
+        ("restore", _restore, "take ledger and identity from such a file; the daemon must not run"),
+    ):
+        action = actions.add_parser(name, help=summary)
+        action.add_argument("file", metavar="FILE", help="the backup")
+        if name == "restore":
+            action.add_argument("--replace", action="store_true", help="put what is here aside")
+        add_json(action, "the file")
+        action.set_defaults(act=act)
+
+
+def run(args: argparse.Namespace) -> int:
+    code: int = args.act(args)
+    return code
+
+
+def _export(args: argparse.Namespace) -> int:
+    entries = _entries()
+    if args.file == "-":
+        _write(entries, sys.stdout, as_json=args.json)
+        return 0
+    try:
+        with Path(args.file).open("w", newline="") as file:
+            _write(entries, file, as_json=args.json)
+    except OSError as error:
+        raise UsageError(f"cannot write {args.file}: {error.strerror}", hint="choose another place") from error
+    if not args.json:
+        Terminal(sys.stdout).line(f"Wrote {args.file}.")
+    return 0
+
+
+def _entries() -> Iterator[Entry]:
+    client, after = daemon(), 0
+    while True:
+        page = client.call(earnings.EXPORT, earnings.ExportParams(after))
+        yield from page.entries
+        if page.next is None:
+            return
+        after = page.next
+
+
+def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
+    if not as_json:
+        writer = csv.writer(file)
+        writer.writerow([field.name for field in fields(Entry)])
+        writer.writerows(map(astuple, entries))
+        return
+    for entry in entries:
+        print(json.dumps(to_json(entry)), file=file)
+
+
+def _check(args: argparse.Namespace) -> int:
+    found = daemon().call(earnings.CHECK)
+    if args.json:
+        print_json(found)
+    else:
+        terminal = Terminal(sys.stdout)
+        terminal.line(f"{found.entries} entries of {found.accounts} accounts, {found.receipts} receipts")
+        for problem in found.problems:
+            terminal.line(f"! {problem}")
+        if not found.problems:
+            terminal.line("Everything follows from its receipts, and all accounts together are zero.")
+    return 1 if found.problems else 0
+
+
+def _back_up(args: argparse.Namespace) -> int:
+    back_up(find_places(), Path(args.file))
+    return _done(args, f"Wrote {args.file}. Keep it like a password.")
+
+
+def _restore(args: argparse.Namespace) -> int:
+    restore(find_places(), Path(args.file), replace=args.replace)
+    return _done(args, "Restored. Do not start the daemon of the old machine again.")
+
+
+def _done(args: argparse.Namespace, text: str) -> int:
+    if args.json:
+        print_json(Moved(args.file))
+    else:
+        Terminal(sys.stdout).line(text)
+    return 0

@@ -1,0 +1,294 @@
+"""A whole swarm on this machine: a bootstrap node and engines as child processes on loopback.
+
+For the demo, the benchmarks and tests. The children are the real commands; everything they write lies in one temporary
+folder. They die with this process, also if it is killed (PR_SET_PDEATHSIG by `setpriv`), and a shell that waits for the
+end of a pipe then removes the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+from potluck_control.resources import num_blocks_of
+
+from potluck.errors import PotluckError
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.invite import encode_invite, new_swarm
+from potluck.protocol.swarm import Swarm
+
+_ONLINE_TIMEOUT_S = 120.0
+_STOP_TIMEOUT_S = 15.0
+_KILL_TIMEOUT_S = 30.0
+_PLACES = ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+_CLEANER = 'trap "" INT TERM HUP; read -r _; rm -rf -- "$1"'
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A local checkpoint; the number of its blocks is known without opening it with transformers."""
+
+    folder: Path
+    num_blocks: int
+
+    @classmethod
+    def at(cls, folder: Path) -> Model:
+        return cls(folder.resolve(), num_blocks_of(folder))
+
+
+class Child:
+    """A `potluck` command that reports in JSON lines."""
+
+    def __init__(self, name: str, arguments: Sequence[str], environment: Mapping[str, str], log_path: Path) -> None:
+        self.name = name
+        self.events: dict[str, dict[str, Any]] = {}
+        self._log_path = log_path
+        self._started_at = time.monotonic()
+        self._news: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        setpriv = shutil.which("setpriv")
+        guard = [setpriv, "--pdeathsig", "KILL"] if setpriv and sys.platform.startswith("linux") else []
+        with log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*guard, sys.executable, "-m", "potluck_cli.main", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the one who started the swarm
+            )
+        self._reader = threading.Thread(target=self._read, name=f"events of {name}", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_online(self, timeout_s: float = _ONLINE_TIMEOUT_S) -> dict[str, Any]:
+        """The fields of the event; raises PotluckError with the child's own words if it ends before."""
+        deadline = time.monotonic() + timeout_s
+        while "online" not in self.events:
+            try:
+                event = self._news.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise PotluckError(f"{self.name} is not online after {timeout_s:g} s") from None
+            if event is None:
+                raise PotluckError(f"{self.name} ended before it was online: {self._last_words()}")
+            if event["event"] == "failed":
+                hint = f"{event['hint']}; last in its log: {self._last_words()}"
+                raise PotluckError(f"{self.name} cannot start: {event['message']}", hint=hint)
+            self.events[event["event"]] = event
+        return self.events["online"]
+
+    def seconds_to(self, event: str) -> float:
+        """From the start of the process to an event that came; KeyError if it did not."""
+        return float(self.events[event]["at"]) - self._started_at
+
+    def kill(self) -> None:
+        """kill -9; returns when the process is gone."""
+        self._process.kill()
+        self._process.wait(_KILL_TIMEOUT_S)
+
+    def freeze(self) -> None:
+        """SIGSTOP, to the process itself and not to its p2pd: it stays connected, and silent."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def ask_to_stop(self) -> None:
+        if self.is_alive:
+            self.thaw()
+            self._process.terminate()
+
+    def wait_stopped(self, deadline: float) -> None:
+        """Wait until `deadline` (monotonic), then kill."""
+        try:
+            self._process.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._reader.join(_KILL_TIMEOUT_S)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._news.put({**json.loads(line), "at": time.monotonic()})
+        self._news.put(None)
+
+    def _last_words(self) -> str:
+        self._reader.join(_KILL_TIMEOUT_S)
+        lines = self._log_path.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"nothing, exit code {self._process.poll()}"
+
+
+class Engine(Child):
+    """An engine of the swarm; `peer_id` and `addresses` are known once it is online, `span` if it was given one."""
+
+    span: Span
+
+    @property
+    def peer_id(self) -> PeerId:
+        return PeerId(self.wait_online()["peer_id"])
+
+    def processes(self) -> list[psutil.Process]:
+        """The engine and what it started."""
+        engine = psutil.Process(self.pid)
+        return [engine, *engine.children(recursive=True)]
+
+
+@dataclass
+class LocalSwarm:
+    """Use as a context manager: inside, the swarm is online.
+
+    Args:
+        checkpoint: a local folder.
+        spans: one engine each, in this order.
+        threads: of each engine, and of each library in it.
+        serve_options: more options of `potluck serve`.
+        is_open: without a membership key.
+    """
+
+    checkpoint: Path
+    spans: Sequence[Span]
+    threads: int = 1
+    serve_options: Sequence[str] = ()
+    is_open: bool = False
+    engines: list[Engine] = field(default_factory=list, init=False)
+    _ports: set[int] = field(default_factory=set, init=False)
+    _bootstrap: Child | None = field(default=None, init=False)
+
+    def __enter__(self) -> LocalSwarm:
+        self.folder = Path(tempfile.mkdtemp(prefix="potluck-"))
+        self._cleaner = subprocess.Popen(
+            ["sh", "-c", _CLEANER, "potluck-cleaner", str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
+        )
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def invite(self) -> str:
+        return encode_invite(self.swarm)
+
+    def add_engine(self, span: Span | None, *, name: str | None = None, options: Sequence[str] = ()) -> Engine:
+        """Start one more engine; it is not online yet when this returns. `span` None: it chooses for itself."""
+        number = len(self.engines)
+        name = name or f"engine-{number}"
+        arguments = [
+            *("serve", str(self.checkpoint), "--swarm", self.invite, "--name", name, "--json"),
+            *(("--blocks", str(span)) if span is not None else ()),
+            *("--host", "127.0.0.1", "--threads", str(self.threads), *self.serve_options, *options),
+        ]
+        engine = Engine(name, arguments, self.environment(), self.folder / f"{number}-{name}.log")
+        if span is not None:
+            engine.span = span
+        self.engines.append(engine)
+        return engine
+
+    def environment(self) -> dict[str, str]:
+        """For processes that belong to this swarm: their files lie in its folder, their libraries use `threads`."""
+        folder = str(self.folder)
+        places = dict.fromkeys(_PLACES, folder)
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(self.threads))
+        return {**os.environ, **places, **threads, "TOKENIZERS_PARALLELISM": "false"}
+
+    def close(self) -> None:
+        """End all processes and remove the folder. Idempotent."""
+        deadline = time.monotonic() + _STOP_TIMEOUT_S
+        children = [child for child in (*self.engines, self._bootstrap) if child is not None]
+        for child in children:
+            child.ask_to_stop()
+        for child in children:
+            child.wait_stopped(deadline)
+        _wait_gone(self._processes_of_folder())
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._cleaner.stdin is not None:
+            self._cleaner.stdin.close()
+        self._cleaner.wait(_KILL_TIMEOUT_S)
+
+    def leftovers(self) -> list[str]:
+        """What is left of a closed swarm, a line each: processes, listening and Unix sockets, files."""
+        found = [f"process {process.pid} ({process.name()})" for process in self._processes_of_folder()]
+        listening = {item.laddr for item in psutil.net_connections("tcp") if item.status == psutil.CONN_LISTEN}
+        found += [f"port {port} in use" for _, port in filter(None, listening) if port in self._ports]
+        unix = Path("/proc/net/unix")
+        if unix.exists():
+            found += [
+                f"socket {line.split()[-1]}" for line in unix.read_text().splitlines() if str(self.folder) in line
+            ]
+        if self.folder.exists():
+            found += [f"file {path}" for path in (self.folder, *self.folder.rglob("*"))]
+        return found
+
+    def _start(self) -> None:
+        model = Model.at(self.checkpoint)
+        arguments = ["bootstrap", "--port", "0", "--host", "127.0.0.1", "--json"]
+        self._bootstrap = Child("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
+        peers = tuple(self._bootstrap.wait_online()["addresses"])
+        swarm = new_swarm(
+            "local",
+            model.folder.name,
+            model.num_blocks,
+            "local",
+            open=self.is_open,
+            prefix="local-swarm" if self.is_open else None,
+        )
+        self.swarm: Swarm = replace(swarm, bootstrap_peers=peers)
+        for span in self.spans:
+            self.add_engine(span)
+        for engine in self.engines:
+            addresses = engine.wait_online()["addresses"]
+            self._ports |= {_port_of(address) for address in (*peers, *addresses)}
+
+    def _processes_of_folder(self) -> list[psutil.Process]:
+        """Processes whose environment names our folder, p2pd and grandchildren included."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.pid != os.getpid() and process.environ().get("TMPDIR") == str(self.folder):
+                    found.append(process)
+            except psutil.Error:  # gone, or somebody else's
+                continue
+        return found
+
+
+def _port_of(address: str) -> int:
+    parts = address.split("/")
+    return int(parts[parts.index("tcp") + 1])
+
+
+def _wait_gone(processes: list[psutil.Process]) -> None:
+    """Children of killed engines end by themselves, a moment later."""
+    _, alive = psutil.wait_procs(processes, timeout=_KILL_TIMEOUT_S)
+    for process in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, timeout=_KILL_TIMEOUT_S)

@@ -1,0 +1,206 @@
+"""The command `potluck`: finds the subcommand, runs it, and turns errors into one line.
+
+Subcommands are modules with the parts of `Command`. They are imported only when they are called, and import what is
+heavy only when they run, so help and `--version` answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import NoReturn, Protocol, cast
+
+from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
+from potluck.protocol.codes import RemoteError
+from potluck_cli.parser import Parser
+
+COMMANDS = {
+    "start": "start the daemon, which serves when nobody needs the machine",
+    "stop": "end the daemon",
+    "drain": "finish what is open, then end the daemon",
+    "status": "what this machine does for the swarm, and why",
+    "top": "what this machine does, live",
+    "pause": "give the machine back for an hour, or as long as you say",
+    "offload": "free the device's memory now, serve again later",
+    "resume": "end a pause",
+    "join": "join a swarm by its invite and serve it",
+    "leave": "leave a swarm for good",
+    "models": "what is served, what the swarm lacks, what lies on the disk",
+    "contribution": "what this machine gave, and what that took",
+    "programs": "which programs the machine is given back for",
+    "machine": "processor and GPUs, and how fast they are",
+    "history": "what the daemon did, when and why",
+    "earnings": "credits for what this machine did for others",
+    "ledger": "export, check, back up and move the ledger of credits",
+    "logs": "the daemon's log",
+    "config": "settings: what may be served, when the machine is given back, ...",
+    "doctor": "find what stands in the way, and what to do about it",
+    "diag": "what one needs to help you, without what is private",
+    "setup": "make the engine's environment for this machine's hardware",
+    "update": "look for a newer version, and change over to it",
+    "autostart": "what starts when you log in",
+    "service": "have systemd start the daemon",
+    "serve": "serve blocks of a model to a swarm",
+    "generate": "let a swarm complete a prompt",
+    "chat": "talk to a swarm's model",
+    "gateway": "let other programs here use the swarm by OpenAI's API",
+    "swarm": "create, join and look at swarms",
+    "bootstrap": "run a meeting point that a swarm is found by",
+    "convert": "turn an old .bin checkpoint into safetensors",
+    "demo": "a private swarm on this machine, start to end",
+    "control": "join input and output with the daemon, for an app in another system",
+    "completions": "let your shell complete the words of commands",
+}
+
+_GOES_ON = "POTLUCK_GOES_ON"  # in the environment of a command that was started again with another interpreter
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_NETWORK = 3
+EXIT_INTERNAL = 70
+EXIT_INTERRUPTED = 130
+
+ABOUT = "Everyone brings a few blocks; together they serve a model that fits on nobody's machine."
+EXIT_CODES_HELP = """\
+exit codes: 0 done; 1 it failed; 2 wrong usage; 3 the network or the swarm cannot do it now; 70 a fault of Potluck's;
+130 interrupted. POTLUCK_DEBUG=1 shows the whole traceback of an error."""
+
+
+class Command(Protocol):
+    """What a module of a subcommand has."""
+
+    DESCRIPTION: str
+    EXAMPLES: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it; returns the exit code. Raises PotluckError."""
+
+
+def program() -> NoReturn:
+    """What the installed command runs.
+
+    A thread that still reads a checkpoint may be inside torch, and the interpreter's own way out would abort there.
+    Everything that has to be closed is closed by then.
+    """
+    _replace_closed_streams()
+    code = main()
+    if threading.active_count() > 1:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _replace_closed_streams() -> None:
+    """What is written to a closed one (`>&-`) goes nowhere, and not into the file or socket that is opened next."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, open as long as the process
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `potluck ARGV`; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        name = top_parser().parse_args(arguments[:1] or ["--help"]).command
+        return _run(name, arguments[1:])
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # the reader of our output left, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and argv is None:
+            _go_on_in_the_engines_environment(arguments)
+        if os.environ.get("POTLUCK_DEBUG"):
+            raise
+        print(describe(error), file=sys.stderr)
+        return exit_code(error)
+
+
+def describe(error: BaseException) -> str:
+    """One line for people: what went wrong, and what to do about it."""
+    if isinstance(error, PotluckError):
+        hint = f" ({error.hint})" if error.hint else ""
+        return " ".join(f"potluck: {error}{hint}".split())
+    if isinstance(error, ModuleNotFoundError):
+        remedy = "potluck setup fetches it"
+        return f"potluck: this needs {error.name}, which is not installed ({remedy})"
+    if _is_full(error):
+        return "potluck: there is no room left to write to (make room on the disk, or choose another place)"
+    kind = type(error).__name__
+    return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
+
+
+def exit_code(error: BaseException) -> int:
+    match error:
+        case UsageError():
+            return EXIT_USAGE
+        case NetworkError() | SwarmError() | RemoteError():
+            return EXIT_NETWORK
+        case PotluckError() | ModuleNotFoundError():
+            return EXIT_FAILED
+        case _:
+            return EXIT_FAILED if _is_full(error) else EXIT_INTERNAL
+
+
+def _is_full(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
+    """Become the same command where torch is installed; returns if there is no such place, or this is it."""
+    from potluck_control.places import find_places
+    from potluck_daemon.environment.interpreter import engine_python
+    from potluck_daemon.settings.owner import drop_root, files_as_owner
+
+    places = find_places()
+    with files_as_owner(places):
+        python = engine_python(places, "")
+    if python != sys.executable and _GOES_ON not in os.environ:
+        drop_root(places)  # the environment is the service's
+        os.execve(python, [python, "-m", "potluck_cli.main", *arguments], {**os.environ, _GOES_ON: "1"})
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    command = load(name)
+    return command.run(parser_of(name, command).parse_args(arguments))
+
+
+def load(name: str) -> Command:
+    return cast(Command, importlib.import_module(f"potluck_cli.{name}"))
+
+
+def parser_of(name: str, command: Command) -> Parser:
+    parser = Parser(prog=f"potluck {name}", description=command.DESCRIPTION, epilog=f"examples:\n{command.EXAMPLES}")
+    command.add_arguments(parser)
+    return parser
+
+
+def top_parser() -> Parser:
+    width = max(map(len, COMMANDS))
+    table = "\n".join(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items())
+    parser = Parser(
+        prog="potluck",
+        usage="potluck COMMAND [OPTIONS]",
+        description=f"{ABOUT}\n\ncommands:\n{table}",
+        epilog=f"`potluck COMMAND --help` explains one, with examples.\n\n{EXIT_CODES_HELP}",
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="version", version=f"potluck {version('potluck')}")
+    return parser
+
+
+if __name__ == "__main__":
+    program()

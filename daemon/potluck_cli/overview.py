@@ -1,0 +1,174 @@
+"""A swarm at a glance: who serves what, how fast, and which blocks nobody serves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from potluck_control.schema import SwarmOutlook
+
+from potluck.protocol.records import LiveServer, ServerState
+from potluck.protocol.swarm import Swarm
+from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip, table
+
+_MAX_NAMED = 4
+_MAX_STRIP_LETTERS = 128  # longer models are shown as ranges only
+
+
+@dataclass(frozen=True, slots=True)
+class SwarmServer:
+    """One server; blocks [start, end)."""
+
+    peer_id: str
+    name: str | None
+    start: int
+    end: int
+    state: str  # joining, online, offline
+    steps_per_s: float  # decode steps through the whole span
+    throughput_tps: float
+    step_ms: float
+    cache_tokens_left: int
+    queued_tokens: int
+    dtype: str
+    version: str
+    using_relay: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SwarmOverview:
+    """`replicas`: how many servers answer for each block; `gaps`: blocks without any; `outlook`: with servers only."""
+
+    name: str
+    model: str
+    revision: str
+    num_blocks: int
+    open: bool
+    servers: tuple[SwarmServer, ...]
+    replicas: tuple[int, ...]
+    gaps: tuple[int, ...]
+    outlook: SwarmOutlook | None
+
+
+def replicas(swarm: Swarm, servers: Sequence[LiveServer]) -> list[int]:
+    """How many servers answer for each block."""
+    online = [server for server in servers if server.heartbeat.state is ServerState.ONLINE]
+    return [sum(block in server.span for server in online) for block in range(swarm.num_blocks)]
+
+
+def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
+    """The same for scripts; never the membership key."""
+    counts = replicas(swarm, servers)
+    return SwarmOverview(
+        name=swarm.name,
+        model=swarm.model,
+        revision=swarm.revision,
+        num_blocks=swarm.num_blocks,
+        open=swarm.is_open,
+        servers=tuple(_server_fields(server) for server in _sorted(servers)),
+        replicas=tuple(counts),
+        gaps=tuple(block for block, count in enumerate(counts) if count == 0),
+        outlook=_outlook(swarm, servers),
+    )
+
+
+def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> list[str]:
+    """Lines for people."""
+    kind = "open" if swarm.is_open else "private"
+    counts = replicas(swarm, servers)
+    lines = [
+        terminal.styled(swarm.name, Style.BOLD) + f": {swarm.model}, {swarm.num_blocks} blocks, {kind}",
+        "",
+        *table(("BLOCKS", "SERVER", "STATE", "STEPS/S", "STEP MS", "ROOM", "FORMAT"), _rows(servers)),
+        "",
+    ]
+    if swarm.num_blocks <= _MAX_STRIP_LETTERS:
+        lines += [strip(counts), terminal.styled(STRIP_LEGEND, Style.FAINT)]
+    gaps = [block for block, count in enumerate(counts) if count == 0]
+    if gaps:
+        lines.append(terminal.styled(f"Nobody serves {ranges(gaps)}: the model cannot run yet.", Style.YELLOW))
+    else:
+        lines.append(terminal.styled("Every block is served.", Style.GREEN))
+    seen = _outlook(swarm, servers)
+    return lines if seen is None else [*lines, *outlook_lines(seen)]
+
+
+def outlook_lines(seen: SwarmOutlook) -> list[str]:
+    """What the swarm bears, where it is thinnest, and what one more server would change."""
+    thin = ", ".join(f"{start}:{end}" for start, end in seen.bottlenecks[:_MAX_NAMED])
+    more = "" if len(seen.bottlenecks) <= _MAX_NAMED else ", ..."
+    span = f"{seen.one_more_span[0]}:{seen.one_more_span[1]}"
+    brings = f"{seen.tokens_per_s:.0f} -> {seen.one_more_tokens_per_s:.0f} tokens/s"
+    return [
+        f"The whole swarm bears about {seen.tokens_per_s:.0f} tokens/s; it is thinnest at blocks {thin}{more}.",
+        f"One more server like the usual one would take blocks {span}: {brings}.",
+    ]
+
+
+def _outlook(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOutlook | None:
+    from potluck_engine.placement.swarm_outlook import swarm_outlook
+
+    return swarm_outlook(servers, swarm.num_blocks)
+
+
+async def live_servers(swarm: Swarm) -> tuple[LiveServer, ...]:
+    """Ask the swarm's directory. Raises NetworkError if nobody of the swarm answers."""
+    from potluck.directory import Directory, record_checks
+    from potluck.p2p.config import HostConfig
+    from potluck.p2p.libp2p import Libp2pHost
+
+    checks = record_checks(swarm, time.time)
+    config = HostConfig(bootstrap_peers=swarm.bootstrap_peers, dht_client=True, record_checks=checks)
+    host = await Libp2pHost.start(config)
+    try:
+        return (await Directory(host, swarm, everybody=True).fetch()).servers
+    finally:
+        await host.close()
+
+
+def _sorted(servers: Sequence[LiveServer]) -> list[LiveServer]:
+    return sorted(servers, key=lambda server: (server.span, server.record.public_name or "", server.peer_id))
+
+
+def _rows(servers: Sequence[LiveServer]) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(server.span),
+            server.record.public_name or short_id(server.peer_id),
+            server.heartbeat.state.name.lower(),
+            f"{steps_per_s(server):.0f}",
+            f"{server.heartbeat.step_ms:.1f}" if server.heartbeat.step_ms else "-",
+            str(server.heartbeat.cache_tokens_left),
+            server.record.format.dtype,
+        )
+        for server in _sorted(servers)
+    ]
+
+
+def _server_fields(server: LiveServer) -> SwarmServer:
+    record, heartbeat = server.record, server.heartbeat
+    return SwarmServer(
+        peer_id=server.peer_id,
+        name=record.public_name,
+        start=server.span.start,
+        end=server.span.end,
+        state=heartbeat.state.name.lower(),
+        steps_per_s=round(steps_per_s(server), 3),
+        throughput_tps=record.throughput_tps,
+        step_ms=heartbeat.step_ms,
+        cache_tokens_left=heartbeat.cache_tokens_left,
+        queued_tokens=heartbeat.queued_tokens,
+        dtype=record.format.dtype,
+        version=record.version,
+        using_relay=record.using_relay,
+    )
+
+
+def steps_per_s(server: LiveServer) -> float:
+    """Decode steps a second through the whole span."""
+    return server.record.inference_tps / len(server.span)
+
+
+def short_id(peer_id: str) -> str:
+    """Enough of a peer id to tell servers apart; the first letters are the same for all."""
+    return f"...{peer_id[-8:]}"

@@ -1,0 +1,180 @@
+"""`potluck serve`: an engine in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from potluck_control.codec import to_json
+from potluck_daemon.swarms.joined import JoinedSwarms
+from potluck_engine.config import EngineConfig, Limits
+from potluck_engine.events import (
+    EngineEvent,
+    Joining,
+    Loading,
+    Measured,
+    Moving,
+    Offline,
+    Online,
+    Placed,
+    Settled,
+    Starting,
+)
+from potluck_engine.ranks.devices import check_devices, parse_max_memory, threads_each
+
+from potluck.errors import UsageError
+from potluck.p2p.runtime_dir import default_parent
+from potluck.protocol.records import QUANTIZATIONS
+from potluck_cli.options import (
+    add_node,
+    add_swarm,
+    listen_address,
+    log_to_stderr,
+    model_of,
+    positive,
+    span,
+)
+from potluck_cli.terminal import Style, Terminal
+
+DESCRIPTION = """\
+Serve blocks of a model to a swarm until Ctrl-C. The weights are read from a local checkpoint or fetched from the hub,
+only the files that hold these blocks. Without --blocks, the blocks that the swarm lacks most are chosen, and others
+later when it needs them more."""
+EXAMPLES = """\
+  potluck serve ./llama-70b --swarm friends
+  potluck serve ./llama-70b --swarm INVITE --blocks 0:4
+  potluck serve owner/model --num-blocks 8 --port 31338 --name attic"""
+
+
+RESULT = EngineEvent  # one a line, with `event`: the class in lower case
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="a folder or hub name (default: the swarm's model)")
+    add_swarm(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--blocks", type=span, metavar="START:END", help="serve these blocks, counted from 0")
+    which.add_argument("--num-blocks", type=positive, metavar="N", help="how many blocks (default: as many as fit)")
+    add_node(parser, port=0)
+    parser.add_argument("--name", help="public name, shown to the swarm")
+    parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: a new identity each time)")
+    parser.add_argument(
+        "--max-memory",
+        type=parse_max_memory,
+        default=(),
+        metavar="DEVICE=SIZE,...",
+        help="cuda:0=10GiB,cpu=20GiB: blocks beyond it are streamed, from RAM or from disk (default: what fits)",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, mps, ... (default: %(default)s)")
+    where.add_argument(
+        "--devices", type=device_list, default=(), metavar="DEVICE,...", help="hold the blocks together: cuda:0,cuda:1"
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        help="number format of the computation (default: float32, for quantised weights bfloat16)",
+    )
+    parser.add_argument(
+        "--quantization", default="none", choices=QUANTIZATIONS, help="hold the weights in fewer bits (default: none)"
+    )
+    parser.add_argument(
+        "--adapter",
+        action="append",
+        default=[],
+        metavar="FOLDER|NAME",
+        help="a LoRA adapter in peft's format that callers may use; repeatable",
+    )
+    parser.add_argument("--threads", type=positive, default=max(1, (os.cpu_count() or 2) // 2), help="CPU threads")
+    parser.add_argument("--cache-tokens", type=positive, help="room for sessions (default: what is free)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object an event, for scripts")
+
+
+def run(args: argparse.Namespace) -> int:
+    log_to_stderr(args.verbose)
+    config = engine_config(args)
+    from potluck_engine.main import run_engine
+
+    report = _report_json if args.json else _Reporter(Terminal(sys.stdout)).report
+    run_engine(config, report)
+    return 0
+
+
+def engine_config(args: argparse.Namespace) -> EngineConfig:
+    """What the engine is told; raises UsageError for a swarm that is not known, or blocks that its model has not."""
+    swarm = JoinedSwarms().find(args.swarm)
+    if args.blocks is not None and args.blocks.end > swarm.num_blocks:
+        raise UsageError(
+            f"blocks {args.blocks} do not exist: {swarm.model} has blocks 0:{swarm.num_blocks}",
+            hint="leave --blocks out to serve what the swarm lacks most",
+        )
+    return EngineConfig(
+        swarm=swarm,
+        checkpoint=model_of(args.model, swarm),
+        runtime_dir=default_parent(),
+        span=args.blocks,
+        num_blocks=args.num_blocks,
+        dtype=args.dtype or ("float32" if args.quantization == "none" else "bfloat16"),
+        quantization=args.quantization,
+        adapters=tuple(args.adapter),
+        device=args.devices[0] if args.devices else args.device,
+        devices=args.devices,
+        max_memory=args.max_memory,
+        threads=threads_each(args.threads, args.devices),
+        listen=(listen_address(args.host, args.port),),
+        announce=tuple(args.announce),
+        identity_path=args.identity,
+        public_name=args.name,
+        parent_pid=args.parent_pid,
+        limits=Limits(cache_tokens=args.cache_tokens) if args.cache_tokens else Limits(),
+        grows_cache=args.cache_tokens is None,
+    )
+
+
+def device_list(text: str) -> tuple[str, ...]:
+    """The value of --devices; raises UsageError."""
+    return check_devices([item.strip() for item in text.split(",") if item.strip()])
+
+
+def event_to_json(event: EngineEvent) -> str:
+    """`{"event": "online", ...}` with the fields of the event."""
+    return json.dumps({"event": type(event).__name__.lower(), **to_json(event)})
+
+
+def _report_json(event: EngineEvent) -> None:
+    print(event_to_json(event), flush=True)
+
+
+class _Reporter:
+    """Events as lines for people; the progress of loading stays on one line of a terminal."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def report(self, event: EngineEvent) -> None:
+        terminal = self._terminal
+        match event:
+            case Starting(model):
+                terminal.line(f"Starting to serve {model}")
+            case Joining(peer_id, span):
+                terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
+            case Loading(done, total) if total and terminal.is_interactive:
+                terminal.write(f"\r  {done / 2**20:,.0f} of {total / 2**20:,.0f} MiB" + ("\n" if done >= total else ""))
+            case Placed(_, streamed, _, _, summary) if streamed:
+                terminal.line(summary[0].upper() + summary[1:])
+            case Measured(inference_tps, forward_tps):
+                terminal.line(
+                    f"One block makes {inference_tps:,.0f} steps and reads {forward_tps:,.0f} tokens a second."
+                )
+            case Online(_, _, span, seconds):
+                online = terminal.styled("Online", Style.BOLD, Style.GREEN)
+                terminal.line(f"{online} after {seconds:.1f} s: blocks {span} answer. Ctrl-C leaves the swarm.")
+            case Moving(_, target, why):
+                terminal.line(f"Moving to blocks {target}: {why}")
+            case Settled(span):
+                terminal.line(f"Blocks {span} answer.")
+            case Offline():
+                terminal.line("Left the swarm.")

@@ -1,0 +1,163 @@
+"""`potluck top`: what this machine does, live."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_control import schema
+from potluck_control.client import ControlClient
+from potluck_control.engine_metrics import EngineMetrics
+from potluck_control.schema import Status
+from potluck_daemon.presence.heat import sensors
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
+
+from potluck.errors import PotluckError
+from potluck_cli.connect import daemon
+from potluck_cli.options import add_json, positive, print_json
+from potluck_cli.status import page
+from potluck_cli.terminal import Terminal
+
+DESCRIPTION = """\
+The page of `potluck status` with queue, pages and temperatures, kept up to date until Ctrl-C, and the speed of the last
+minute as a line. Where the terminal cannot move its cursor, and in a pipe, each change is one line."""
+EXAMPLES = """\
+  potluck top
+  potluck top -n 10 --json              ten looks, one a line"""
+
+_HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # another screen without cursor, and back
+_LEVELS = "▁▂▃▄▅▆▇█"
+_KEPT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Temperature:
+    """Of the processor or a GPU of this machine."""
+
+    name: str
+    celsius: float
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One moment; `engine` is null while no engine runs."""
+
+    status: Status
+    engine: EngineMetrics | None
+    temperatures: tuple[Temperature, ...]
+
+
+RESULT = Look
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", type=positive, metavar="N", dest="count", help="end after so many looks")
+    add_json(parser, "one look a line")
+
+
+def run(args: argparse.Namespace) -> int:
+    terminal = Terminal(sys.stdout)
+    client = daemon()
+    shows_page = terminal.can_move and not args.json
+    if shows_page:
+        terminal.write(_ENTER)
+    try:
+        speeds: list[float] = []
+        for number, look in enumerate(looks(client), 1):
+            speeds = [*speeds, look.status.tokens_per_s][-_KEPT:]
+            if args.json:
+                print_json(look)
+            elif shows_page:
+                _paint(look, speeds, terminal)
+            else:
+                terminal.line(one_line(look, time.time()))
+            if number == args.count:
+                break
+    finally:
+        if shows_page:
+            terminal.write(_LEAVE)
+    return 0
+
+
+def looks(client: ControlClient) -> Iterator[Look]:
+    """One for each status that the daemon sends, about one a second."""
+    reader = NvmlReader()
+    with asyncio.Runner() as runner:
+        for event in client.events():
+            if isinstance(event, Status):
+                yield Look(event, _metrics(client, event), tuple(runner.run(_temperatures(reader))))
+
+
+def one_line(look: Look, now: float) -> str:
+    """For terminals that only append."""
+    status, load = look.status, look.status.load
+    when = time.strftime("%H:%M:%S", time.localtime(now))
+    counts = f"{status.sessions} sessions  {status.tokens_per_s:.1f} tokens/s  {_queue(look.engine)}"
+    gpu = f"  gpu {load.gpu_percent:.0f} %" if load.gpu_percent is not None else ""
+    used = f"{load.memory_used_bytes / 2**30:.2f} GiB"
+    hot = "".join(f"  {item.celsius:.0f} °C" for item in look.temperatures)
+    return f"{when}  {status.state}  {counts}  cpu {load.cpu_percent:.0f} %{gpu}  {used}{hot}  {status.text}"
+
+
+def sparkline(values: list[float]) -> str:
+    """One letter a value, as high as its share of the largest."""
+    top = max(values, default=0.0)
+    if top <= 0:
+        return _LEVELS[0] * len(values)
+    return "".join(_LEVELS[round(value / top * (len(_LEVELS) - 1))] for value in values)
+
+
+def _metrics(client: ControlClient, status: Status) -> EngineMetrics | None:
+    if status.engine.pid is None:
+        return None
+    try:
+        return client.call(schema.METRICS).engine
+    except PotluckError:  # it ended in between, or the daemon is older
+        return None
+
+
+async def _temperatures(reader: NvmlReader) -> list[Temperature]:
+    found = [Temperature(name, celsius) for _, name, _, celsius in sensors(Path("/sys"))]
+    try:
+        gpus = await reader.gpus()
+    except (ProbeUnavailableError, ProbeFailedError):
+        return found
+    return found + [Temperature(gpu.name, gpu.temperature_c) for gpu in gpus if gpu.temperature_c is not None]
+
+
+def _queue(engine: EngineMetrics | None) -> str:
+    if engine is None:
+        return "no queue"
+    waiting = f", {engine.waiting_for_pages} wait for pages" if engine.waiting_for_pages else ""
+    return f"{engine.queued_steps} steps of {engine.queued_tokens} tokens wait{waiting}"
+
+
+def _pages(engine: EngineMetrics | None) -> str:
+    if engine is None or not engine.pages.total:
+        return "none"
+    pages = engine.pages
+    spilled = f", {pages.spilled} spilled" if pages.spilled else ""
+    return f"{pages.used} of {pages.total} used, {pages.free} free{spilled}"
+
+
+def _paint(look: Look, speeds: list[float], terminal: Terminal) -> None:
+    """Over the old page line by line, so that nothing flickers; never more lines than there are."""
+    height = shutil.get_terminal_size().lines
+    hot = ", ".join(f"{item.name} {item.celsius:.0f} °C" for item in look.temperatures) or "no sensor tells"
+    live = [
+        f"  queue     {_queue(look.engine)}",
+        f"  pages     {_pages(look.engine)}",
+        f"  heat      {hot}",
+        f"  tokens/s  {sparkline(speeds)}",
+    ]
+    lines = page(look.status, terminal, time.time())
+    lines = [*lines[: max(height - 1 - len(live), 1)], *live][: max(height - 1, 1)]
+    terminal.write(_HOME + "".join(f"{line}{_CLEAR_LINE}\n" for line in lines) + _CLEAR_BELOW)

@@ -1,0 +1,66 @@
+"""Whether this program and its daemon understand each other, and which of the two is the older one. Pure.
+
+An update replaces the files of both while the daemon still runs, so a difference is an everyday thing: it is said with
+what to do about it, and everything that both know goes on working.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from potluck_control.method import Method
+from potluck_control.schema import API_VERSION, Hello
+
+
+class Difference(StrEnum):
+    NONE = "none"
+    OLDER_DAEMON = "older_daemon"  # the daemon still runs the program before an update
+    NEWER_DAEMON = "newer_daemon"  # this program was started before an update
+    OTHER_BUILD = "other_build"  # neither version is above the other
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """`text` and `advice` are for people; both are empty without a difference."""
+
+    difference: Difference
+    text: str = ""
+    advice: str = ""
+    is_usable: bool = True  # False: another version of the API, nothing may be asked of it
+    methods: tuple[str, ...] = ()
+
+    def has(self, *methods: Method[Any, Any]) -> bool:
+        """Whether the daemon answers all of these; one that does not tell its methods is tried."""
+        return not self.methods or all(method.name in self.methods for method in methods)
+
+
+def agree(hello: Hello, version: str) -> Agreement:
+    """Between the daemon that said `hello` and a program of this `version`."""
+    difference = _difference(hello, version)
+    text = f"The daemon runs version {hello.version}, this program is {version}"
+    is_usable = hello.api == API_VERSION
+    match difference:
+        case Difference.NONE:
+            return Agreement(difference, methods=hello.methods)
+        case Difference.NEWER_DAEMON:
+            return Agreement(difference, text, "start this program again", is_usable, hello.methods)
+        case _:
+            advice = "restart the daemon: potluck drain, then potluck start"
+            return Agreement(difference, text, advice, is_usable, hello.methods)
+
+
+def _difference(hello: Hello, version: str) -> Difference:
+    if (hello.api, hello.version) == (API_VERSION, version):
+        return Difference.NONE
+    theirs, ours = (hello.api, *_numbers(hello.version)), (API_VERSION, *_numbers(version))
+    if theirs == ours:
+        return Difference.OTHER_BUILD
+    return Difference.OLDER_DAEMON if theirs < ours else Difference.NEWER_DAEMON
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """`1.2.0` and `1.2.0+local` alike; what has no numbers is older than everything."""
+    parts = version.partition("+")[0].split(".")
+    return tuple(int(part) for part in parts if part.isdecimal())

@@ -1,0 +1,179 @@
+"""Speak to the daemon: typed calls and the event stream, synchronously, over its Unix socket or another line to it.
+
+For the command line and the app's worker thread. One connection a call: a call takes about a millisecond, and a
+daemon that was restarted in between is simply found again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from potluck.errors import PotluckError
+from potluck_control import schema
+from potluck_control.agreement import agree
+from potluck_control.codec import CodecError, dumps, from_json, loads, to_json
+from potluck_control.schema import Empty, Event, Method
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+CALL_TIMEOUT_S = 35.0  # a little above the server's own limit
+EVENT_TIMEOUT_S = 45.0  # two keep-alive intervals
+MAX_LINE_BYTES = 1 << 20
+
+
+class DaemonAwayError(PotluckError):
+    """Nobody answers at the socket."""
+
+
+class ControlError(PotluckError):
+    """The daemon refused or failed the call; `message` and `hint` are its own."""
+
+
+class Line(Protocol):
+    """A way to a daemon."""
+
+    def connection(self, timeout_s: float) -> contextlib.AbstractContextManager[http.client.HTTPConnection]:
+        """For one request. Raises DaemonAwayError if it is not answered; `timeout_s` is for each wait."""
+
+
+class ControlClient:
+    """Calls to the daemon at `place`: its socket, or another line to it."""
+
+    def __init__(self, place: Path | Line, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
+        self._line = SocketLine(place) if isinstance(place, Path) else place
+        self._timeout_s = timeout_s
+
+    def call(self, method: Method[P, R], params: P | None = None) -> R:
+        """Raises DaemonAwayError or ControlError. `params` None stands for an empty parameter object."""
+        wanted = to_json(params if params is not None else Empty())
+        body = dumps({"jsonrpc": "2.0", "id": 1, "method": method.name, "params": wanted})
+        headers = {"Host": schema.HOST, "Content-Type": "application/json"}
+        with self._line.connection(self._timeout_s) as connection:
+            connection.request("POST", schema.RPC_PATH, body, headers)
+            answer = connection.getresponse()
+            return _result(method, answer.status, answer.read())
+
+    def hello(self, client: str) -> schema.Hello:
+        """Ask for the API's version first.
+
+        Raises:
+            ControlError: the daemon speaks another version.
+        """
+        ours = version("potluck")
+        hello = self.call(schema.HELLO, schema.HelloParams(client=client, version=ours))
+        agreement = agree(hello, ours)
+        if not agreement.is_usable:
+            raise ControlError(agreement.text, hint=agreement.advice)
+        return hello
+
+    def events(self, is_wanted: Callable[[object], bool] | None = None) -> Iterator[Event]:
+        """What happens, the present status first; ends when the daemon does.
+
+        Args:
+            is_wanted: told what an event says before it is made an object; one that is not wanted costs little.
+
+        Raises:
+            DaemonAwayError: the daemon is not there, or fell silent.
+        """
+        with self._line.connection(EVENT_TIMEOUT_S) as connection:
+            connection.request("GET", schema.EVENTS_PATH, headers={"Host": schema.HOST})
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise ControlError(_refusal(answer.read()))
+            yield from _read_events(answer, is_wanted or (lambda _: True))
+
+
+class SocketLine:
+    """A Unix socket: one connection a request."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextlib.contextmanager
+    def connection(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
+        connection = _UnixConnection(self._path, timeout_s)
+        try:
+            yield connection
+        except (OSError, http.client.HTTPException) as error:
+            raise _away(self._path, error) from error
+        finally:
+            connection.close()
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """http.client over a socket path; it offers no other way than to override `connect`."""
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        super().__init__(schema.HOST, timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def _away(path: Path, error: Exception) -> DaemonAwayError:
+    if isinstance(error, FileNotFoundError | ConnectionRefusedError):
+        return DaemonAwayError("the daemon is not running", hint="start it with: potluck start")
+    if isinstance(error, PermissionError):
+        return DaemonAwayError(f"no permission to speak to the daemon at {path}", hint="it belongs to another user")
+    return DaemonAwayError(f"the daemon does not answer: {error or type(error).__name__}", hint="potluck logs")
+
+
+def _result(method: Method[Any, R], status: int, body: bytes) -> R:
+    if status != 200:
+        raise ControlError(_refusal(body))
+    try:
+        message = loads(body)
+        if not isinstance(message, dict):
+            raise CodecError("expected an object")
+        if "error" in message:
+            raise _control_error(message["error"])
+        return from_json(method.result, message.get("result"), "result")
+    except CodecError as error:
+        raise ControlError(f"the daemon's answer is not understood: {error}") from error
+
+
+def _control_error(error: object) -> ControlError:
+    if not isinstance(error, dict) or not isinstance(error.get("message"), str):
+        return ControlError("the daemon failed without saying why")
+    if error.get("code") == schema.METHOD_NOT_FOUND:
+        text = f"the daemon does not know this yet ({error['message']})"
+        return ControlError(text, hint="an older version of it still runs: potluck drain, then potluck start")
+    data = error.get("data")
+    hint = data.get("hint") if isinstance(data, dict) else None
+    return ControlError(error["message"], hint=hint if isinstance(hint, str) else None)
+
+
+def _refusal(body: bytes) -> str:
+    try:
+        message = loads(body)
+    except CodecError:
+        message = None
+    text = message.get("error") if isinstance(message, dict) else None
+    return f"the daemon refused the request: {text or 'no reason given'}"
+
+
+def _read_events(answer: http.client.HTTPResponse, is_wanted: Callable[[object], bool]) -> Iterator[Event]:
+    name = b""
+    while line := answer.readline(MAX_LINE_BYTES):
+        field, _, value = line.rstrip(b"\n").partition(b": ")
+        if field == b"event":
+            name = value
+        elif field == b"data":
+            kind = schema.EVENT_TYPES.get(name.decode("ascii", "replace"))
+            if kind is not None:  # a newer daemon may send events that we do not know
+                try:
+                    told = loads(value)
+                    if is_wanted(told):
+                        yield from_json(kind, told, "event")
+                except CodecError as error:
+                    raise ControlError(f"the daemon's event is not understood: {error}") from error

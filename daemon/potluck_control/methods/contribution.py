@@ -1,0 +1,61 @@
+"""What this machine gave and what that took: time, tokens, people, energy and its cost. Credits are in `earnings`.
+
+Nothing here is an estimate without being called one: `sources` says where each watt comes from. There is no money but
+the cost of electricity at the user's own price (limits.price_kwh).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from potluck_control.method import Empty, Method
+from potluck_control.methods.periods import Period, SeriesParams
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """Sums over [start, end), Unix seconds. Kept by the hour: longer periods are sums of hours."""
+
+    start: float
+    end: float
+    served_s: float = 0.0  # time in which blocks were served
+    tokens: int = 0  # that went through this machine's span
+    energy_wh: float = 0.0  # used by serving, not by the whole computer
+    cost: float | None = None  # of that energy at today's price, in its currency; None: no price is set
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    people: int | None = None  # different clients who signed for work; None: not known
+
+
+@dataclass(frozen=True, slots=True)
+class EnergySource:
+    """One meter. `kind`: nvml (the GPU's own), rapl (the processor's own), given (limits.serving_w), estimate."""
+
+    kind: str
+    name: str
+    is_used: bool
+    watts: float = 0.0  # of serving, lately
+    problem: str = ""  # why it cannot be used, and what to do about it
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionNow:
+    today: Contribution
+    total: Contribution  # since the first day that was counted
+    streak_days: int  # days in a row, up to today or yesterday, with at least a minute served
+    longest_streak_days: int
+    swarm_share: float | None  # of the model's work that falls on this machine now, 0 to 1; None: nothing served
+    watts: float  # of serving, lately
+    sources: tuple[EnergySource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionSeries:
+    """Oldest first, without gaps: a period in which nothing was served has zeros."""
+
+    period: Period
+    periods: tuple[Contribution, ...]
+
+
+NOW = Method("contribution.now", Empty, ContributionNow)
+SERIES = Method("contribution.series", SeriesParams, ContributionSeries)

@@ -1,0 +1,50 @@
+"""The chat gateway: an OpenAI-compatible server on loopback, started when somebody wants to chat.
+
+`POST {url}/chat/completions` with `Authorization: Bearer {token}`; `"stream": true` streams. It ends with the daemon,
+when it is told to, and when nobody asked for `chat.end_after_s`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from potluck_control.method import Empty, Method
+
+
+class GatewayState(StrEnum):
+    STOPPED = "stopped"
+    STARTING = "starting"  # imports, loads embeddings and head, looks for servers
+    READY = "ready"
+    FAILED = "failed"  # `problem` says why; start it again
+    UNKNOWN = "unknown"  # what a newer daemon says
+
+    @classmethod
+    def _missing_(cls, value: object) -> GatewayState | None:
+        return cls.UNKNOWN if isinstance(value, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class StartParams:
+    """`swarm`: a joined one; empty: the one that is served."""
+
+    swarm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayStatus:
+    """`token` is made anew at each start and told to nobody but who may speak to this daemon."""
+
+    state: GatewayState
+    url: str = ""  # http://127.0.0.1:PORT/v1 while it is ready
+    token: str = field(default="", repr=False)
+    swarm: str = ""
+    model: str = ""
+    step: str = ""  # what it does while it starts, for people
+    problem: str = ""  # one sentence, with the advice if there is any
+    ends_at: float | None = None  # Unix; when it ends by itself if nobody asks
+
+
+START = Method("gateway.start", StartParams, GatewayStatus)  # returns at once; ask `gateway.status` until it is ready
+STOP = Method("gateway.stop", Empty, GatewayStatus)
+STATUS = Method("gateway.status", Empty, GatewayStatus)

@@ -1,0 +1,61 @@
+"""The doctor's findings as they come, and the bundle for somebody who helps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from potluck_control.method import Empty, Method
+
+
+class Severity(StrEnum):
+    OK = "ok"
+    NOTE = "note"  # good to know
+    WARNING = "warning"  # it works, but worse than it could
+    ERROR = "error"  # it does not work
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence about one thing; `advice` says what to do if there is anything to do."""
+
+    check: str
+    severity: Severity
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What was found so far. `num_done` of `num_checks` checks have been made; `at`: when it began, Unix; 0: never."""
+
+    findings: tuple[Finding, ...] = ()
+    num_done: int = 0
+    num_checks: int = 0
+    is_running: bool = False
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExportParams:
+    """`path`: absolute, of a file that does not exist yet."""
+
+    path: str
+
+    def __post_init__(self) -> None:
+        if not self.path.startswith("/") or len(self.path) > 4096 or "\0" in self.path:
+            raise ValueError("the path must be absolute")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What was written; `parts`: names of the files in it."""
+
+    file: str
+    bytes: int
+    parts: tuple[str, ...] = ()
+
+
+EXAMINE = Method("doctor.run", Empty, Examination)  # begins anew unless one runs; ask `doctor.findings` for the rest
+FINDINGS = Method("doctor.findings", Empty, Examination)
+EXPORT = Method("diag.export", ExportParams, Bundle)

@@ -1,0 +1,65 @@
+"""Programs to give way to: those that run now, to choose from, and the user's two lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from potluck_control.method import Empty, Method
+
+
+class Place(StrEnum):
+    """Where a program stands; if it is on both lists it is ALWAYS, which outranks."""
+
+    NONE = "none"  # judged by what it does
+    ALWAYS = "always"  # given way to whenever it runs: setting yield.always
+    NEVER = "never"  # never given way to: setting yield.never
+
+
+@dataclass(frozen=True, slots=True)
+class RunningProgram:
+    """All processes of the user that go by one name."""
+
+    app: str  # the executable's name in lower case, as `programs.place` takes it
+    title: str  # as a person knows it; the name again if nothing better is known
+    icon: str  # of the freedesktop icon theme, or a file's path; empty: none known
+    is_desktop: bool  # has an entry in the desktop's menu: more likely what one looks for
+    memory_bytes: int  # resident, all its processes together
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """`running`: programs of the menu first, then by memory, at most 200. `always` and `never`: as in the settings."""
+
+    running: tuple[RunningProgram, ...]
+    always: tuple[str, ...]
+    never: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceParams:
+    app: str
+    place: Place
+
+    def __post_init__(self) -> None:
+        check_app(self.app)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """`before`: where it stood; to place it there again is the undo."""
+
+    app: str
+    place: Place
+    before: Place
+
+
+def check_app(app: str) -> None:
+    """Raises ValueError for what cannot be a program's name on a list."""
+    if not 1 <= len(app) <= 255 or "," in app or not app.isprintable() or app != app.strip():
+        raise ValueError("a program's name has between 1 and 255 letters and no comma")
+
+
+RUNNING = Method("programs.running", Empty, Programs)
+PLACE = Method("programs.place", PlaceParams, Placed)

@@ -1,0 +1,95 @@
+"""Making the engine's environment: what fits this machine, what is in the way, how far it is, how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from potluck_control.method import Empty, Method
+from potluck_control.methods.health import Finding
+
+
+class Step(StrEnum):
+    """In their order."""
+
+    LOOK = "look"
+    RESOLVE = "resolve"
+    FETCH = "fetch"
+    INSTALL = "install"
+    TRY = "try"
+    SWITCH = "switch"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` and `total`: bytes while fetching, else 0 and 0."""
+
+    step: Step
+    text: str
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One plain sentence, and what to do about it."""
+
+    text: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be made, or is being made. `advice`: how more of the hardware could be used; empty: nothing to do.
+
+    `download_bytes` and `disk_bytes`: at most. `is_verified`: Potluck's own tests install and run this variant.
+    """
+
+    variant: str
+    why: str
+    advice: str
+    download_bytes: int
+    disk_bytes: int
+    is_verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetupState:
+    """`ready`: an engine can run; without a `variant` it does so in a Python that the user looks after.
+
+    `folder`: where environments lie, or would. `findings`: as the doctor's; with an error among them it cannot work.
+    `progress` None: nothing runs. `error`: how the last try ended; None: well, or not at all yet.
+    """
+
+    ready: bool
+    folder: str
+    plan: Plan
+    variant: str = ""  # of the environment in use
+    devices: tuple[str, ...] = ()  # that its trial computed on
+    outdated: bool = False  # this version comes with other packages; the old ones go on working
+    can_roll_back: bool = False
+    findings: tuple[Finding, ...] = ()
+    variants: tuple[str, ...] = ()  # that this version comes with packages for
+    progress: Progress | None = None
+    error: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BeginParams:
+    """`variant` empty: the one that fits best. `folder`: absolute, for all environments to come; empty: as it is."""
+
+    variant: str = ""
+    folder: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.variant) > 32:
+            raise ValueError("there is no variant with such a long name")
+        if self.folder and (not self.folder.startswith("/") or len(self.folder) > 4096 or "\0" in self.folder):
+            raise ValueError("the folder must be absolute")
+
+
+STATE = Method("setup.state", Empty, SetupState)
+BEGIN = Method("setup.begin", BeginParams, SetupState)  # returns at once; goes on with what an earlier try left
+CANCEL = Method("setup.cancel", Empty, SetupState)  # what was in use stays in use
+ROLL_BACK = Method("setup.rollback", Empty, SetupState)  # to the environment before this one, if it passes its trial
+EVENT = "setup"  # SetupState: when it changes, at most twice a second

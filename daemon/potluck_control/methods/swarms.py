@@ -1,0 +1,43 @@
+"""The swarms of this user: which there are, which one is served, and leaving one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from potluck_control.method import Empty, Method
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedSwarm:
+    name: str
+    model: str
+    num_blocks: int
+    is_open: bool  # no key: anybody may serve and use it
+    is_served: bool  # the one that this machine serves, or would
+
+
+@dataclass(frozen=True, slots=True)
+class Swarms:
+    """In the order they were joined. To serve another one, set serve.swarm to its name."""
+
+    swarms: tuple[JoinedSwarm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveParams:
+    name: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.name) <= 64:
+            raise ValueError("a swarm's name has between 1 and 64 letters")
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Forgotten with its key: only a new invite brings it back. What it earned stays in the ledger."""
+
+    name: str
+
+
+LIST = Method("swarms.list", Empty, Swarms)
+LEAVE = Method("swarms.leave", LeaveParams, Left)

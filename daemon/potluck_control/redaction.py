@@ -1,0 +1,74 @@
+"""Takes out of a text what only this machine and its swarm may know. Pure.
+
+`redact` is for logs: invites and keys, addresses, all but the end of peer ids. `redact_person` is for what is sent to
+others: user names, home folders and the machine's name as well.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_INVITE = re.compile(r"potluck\d+:[A-Za-z0-9_\-+/=]*")
+_PEER = re.compile(r"\b(?:12D3Koo[1-9A-HJ-NP-Za-km-z]{30,}|Qm[1-9A-HJ-NP-Za-km-z]{38,})\b")
+_KEY = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{40,}={0,2}(?![A-Za-z0-9+/_=-])")
+_DNS = re.compile(r"(/dns(?:4|6|addr)?/)[^/\s'\",]+")
+_V4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)")
+_V6 = re.compile(r"(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])")
+
+_KEY_DIGITS = 3
+ADDRESS = "[address]"
+SECRET = "[secret]"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Words that name the user and the machine."""
+
+    user: str
+    home: str
+    host: str
+
+
+def redact(text: str) -> str:
+    text = _INVITE.sub(SECRET, text)
+    text = _PEER.sub(lambda found: f"[peer …{found[0][-4:]}]", text)
+    text = _KEY.sub(_unless_path, text)
+    text = _DNS.sub(rf"\1{ADDRESS}", text)
+    return _V6.sub(_if_address, _V4.sub(_if_address, text))
+
+
+def redact_person(text: str, person: Person, words: Iterable[str] = ()) -> str:
+    """Also what names the person, and `words` that happen to be private."""
+    text = redact(text)
+    if len(person.home) > 1:
+        text = text.replace(person.home, "~")
+    text = re.sub(r"/(home|Users)/[^/\s'\",:]+", "~", text)
+    for word in sorted({person.user, person.host, *words}, key=len, reverse=True):
+        if len(word) > 1:
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", "[name]", text)
+    return text
+
+
+def _unless_path(found: re.Match[str]) -> str:
+    """A long path has few digits, 32 random bytes have many: eight on average in base64, forty in base16."""
+    return SECRET if sum(letter.isdigit() for letter in found[0]) >= _KEY_DIGITS else found[0]
+
+
+def _if_address(found: re.Match[str]) -> str:
+    """The time of the day has colons as well, a version dots."""
+    try:
+        ipaddress.ip_address(found[0])
+    except ValueError:
+        return found[0]
+    return ADDRESS
+
+
+class Discreet(logging.Formatter):
+    """The text of a record with its traceback, without what is private."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))

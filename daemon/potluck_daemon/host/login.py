@@ -1,0 +1,131 @@
+"""What starts when the user logs in: the tray app by the desktop, the daemon by systemd, on a Mac both by launchd.
+
+Read as it is, not remembered. Everything here blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from potluck_control.methods.machine import LoginStart
+from potluck_control.places import Places, system_places
+
+from potluck.errors import PotluckError, UsageError
+from potluck.files import remove_empty, write_atomically
+from potluck_daemon.host import launch_agents, units
+from potluck_daemon.host.login_entry import is_on, switched_off, switched_on
+
+ENTRY = "potluck.desktop"
+
+
+def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
+    """What happens at the next log-in, and why something could not be changed."""
+    starts_daemon, daemon_problem = _daemon(places)
+    starts_app = _app(environment)
+    return LoginStart(
+        app=starts_app,
+        daemon=starts_daemon,
+        app_problem="" if _app_command() else "the tray app is not installed beside this program",
+        daemon_problem=daemon_problem,
+        app_by=str(_app_file(environment)) if starts_app else "",
+        daemon_by=str(_daemon_file(places) or "") if starts_daemon else "",
+    )
+
+
+def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
+    """Raises PotluckError."""
+    path, command = entry_path(environment), _app_command()
+    if is_wanted and not command:
+        raise UsageError(
+            "the tray app is not installed beside this program",
+            hint="install the package with the app, see docs/install.md",
+        )
+    if launch_agents.is_mac():
+        launch_agents.set_start_at_login(launch_agents.APP, Path(command) if is_wanted else None)
+        return
+    others = tuple(filter(None, map(_text, _entries_for_all(environment))))
+    before = _text(path)
+    after = switched_on(before, command, others=others) if is_wanted else switched_off(before, others=others)
+    try:
+        if after is None:
+            path.unlink(missing_ok=True)
+            remove_empty(path.parent, path.parent.parent)
+        elif after != before:
+            write_atomically(path, after.encode(errors="surrogateescape"), mode=0o644)
+    except OSError as error:
+        raise PotluckError(f"cannot write {path}: {error.strerror}", hint="does the folder belong to you?") from error
+
+
+def set_daemon(places: Places, is_wanted: bool) -> None:
+    """Raises PotluckError."""
+    if places == system_places():
+        hint = "sudo potluck service remove --system" if not is_wanted else "sudo potluck service install --system"
+        raise UsageError("this daemon is the machine's own service", hint=hint)
+    if launch_agents.is_mac():
+        launch_agents.set_start_at_login(launch_agents.DAEMON, units.program("potluckd") if is_wanted else None)
+    else:
+        units.set_start_at_login(is_wanted)
+
+
+def entry_path(environment: Mapping[str, str]) -> Path:
+    home = environment.get("HOME") or Path.home()
+    return Path(environment.get("XDG_CONFIG_HOME") or Path(home, ".config")) / "autostart" / ENTRY
+
+
+def _app(environment: Mapping[str, str]) -> bool:
+    if not launch_agents.is_mac():
+        text = _text(_app_file(environment))
+        return text is not None and is_on(text)
+    try:
+        return launch_agents.starts_at_login(launch_agents.APP)
+    except PotluckError:
+        return False  # and the daemon's line says that nobody answers
+
+
+def _app_file(environment: Mapping[str, str]) -> Path:
+    """What has the app started, or not: of several entries of one name the user's own counts."""
+    if launch_agents.is_mac():
+        return launch_agents.agent_path(launch_agents.APP)
+    own = entry_path(environment)
+    return next((path for path in (own, *_entries_for_all(environment)) if path.exists()), own)
+
+
+def _entries_for_all(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    folders = (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
+    return tuple(Path(folder) / "autostart" / ENTRY for folder in folders if folder)
+
+
+def _text(path: Path) -> str | None:
+    """None: there is none, or nobody may read it."""
+    try:
+        return path.read_text(errors="surrogateescape")
+    except OSError:
+        return None
+
+
+def _daemon(places: Places) -> tuple[bool, str]:
+    try:
+        if places == system_places():
+            return units.is_system_service(), "this daemon is the machine's own service, which root changes"
+        if launch_agents.is_mac():
+            return launch_agents.starts_at_login(launch_agents.DAEMON), ""
+        is_on, link = units.starts_at_login(), units.started_by(is_system=False)
+        if is_on and link is not None and units.is_for_all(link):
+            return True, "an administrator has it started for all users"
+        return is_on, ""
+    except PotluckError as error:
+        return False, f"{error.message}: start it in another way, or let the tray app do so"
+
+
+def _daemon_file(places: Places) -> Path | None:
+    if places != system_places() and launch_agents.is_mac():
+        return launch_agents.agent_path(launch_agents.DAEMON)
+    return units.started_by(is_system=places == system_places())
+
+
+def _app_command() -> str:
+    try:
+        return str(units.program("potluck-app"))
+    except PotluckError:
+        return ""

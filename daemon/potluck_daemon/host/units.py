@@ -1,0 +1,208 @@
+"""systemd's units of the daemon: their text, and having systemd start it. For one user, or for the machine."""
+
+from __future__ import annotations
+
+import grp
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from potluck_control.resources import resource
+
+from potluck.errors import PotluckError, UsageError
+from potluck.files import remove_empty, write_atomically
+
+UNIT = "potluckd.service"
+_SYSTEM_TEMPLATE = "potluckd-system.service"
+_DAEMON = "@POTLUCKD@"
+_COMMAND = "@POTLUCK@"
+_MARK = "# Made by `potluck autostart`, which removes it again unless it is changed: "
+_GROUPS = "@GPU_GROUPS@"
+_GPU_GROUPS = ("render", "video")  # who may use a GPU; a unit that names one this machine lacks does not start
+_SYSTEM_FOLDER = Path("/etc/systemd/system")
+_ALL_USERS = Path("/etc/systemd/user")
+_BOOTED = Path("/run/systemd/system")  # sd_booted(3)
+_PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
+_SYSTEM_FILES = {  # of `resources/systemd/`, which what systemd makes of them: the user and its folders
+    "potluck.sysusers": (Path("/etc/sysusers.d/potluck.conf"), ("systemd-sysusers",)),
+    "potluck.tmpfiles": (Path("/etc/tmpfiles.d/potluck.conf"), ("systemd-tmpfiles", "--create")),
+}
+
+
+def installed() -> Path | None:
+    """The unit that `potluck start` means: for root the system's, else this user's; None without one, or systemd."""
+    if not _BOOTED.is_dir():
+        return None
+    unit = unit_path(is_system=os.geteuid() == 0)
+    return next((path for path in (unit, unit_path(is_system=False)) if path.exists()), None)
+
+
+def start_service(unit: Path) -> None:
+    """Raises PotluckError."""
+    _systemctl(unit == unit_path(is_system=True), "start", UNIT)
+
+
+def stop_service(unit: Path) -> None:
+    """Its failures so far do not count against what is started next. Raises PotluckError."""
+    is_system = unit == unit_path(is_system=True)
+    _systemctl(is_system, "stop", UNIT)
+    _systemctl(is_system, "reset-failed", UNIT)
+
+
+def unit_path(*, is_system: bool) -> Path:
+    """The unit that counts: the one that was written here, else that of a package, else where one would be written."""
+    own = (_SYSTEM_FOLDER if is_system else _user_folder()) / UNIT
+    packaged = _packaged(is_system=is_system)
+    return packaged if packaged.exists() and not own.exists() else own
+
+
+def unit_text(*, is_system: bool) -> str:
+    """The unit with the paths of this installation's programs and this machine's groups in it."""
+    text = (resource("systemd") / (_SYSTEM_TEMPLATE if is_system else UNIT)).read_text()
+    groups = {group.gr_name for group in grp.getgrall()}
+    present = " ".join(name for name in _GPU_GROUPS if name in groups)
+    text = text.replace(_DAEMON, str(program("potluckd"))).replace(_COMMAND, str(program("potluck")))
+    return text.replace(_GROUPS, present)
+
+
+def install(*, is_system: bool) -> None:
+    """Write the unit, have it start by itself, and start it now. Raises PotluckError."""
+    if unit_path(is_system=is_system) != _packaged(is_system=is_system):
+        for name, (path, command) in _SYSTEM_FILES.items() if is_system else ():
+            _write(path, (resource("systemd") / name).read_text())
+            _run(*command, str(path))
+        _write(unit_path(is_system=is_system), unit_text(is_system=is_system))
+    _systemctl(is_system, "daemon-reload")
+    _systemctl(is_system, "enable", UNIT)
+    _systemctl(is_system, "restart", UNIT)  # also after an update: the old program still runs
+
+
+def remove(*, is_system: bool) -> None:
+    """Stop it and delete the unit; a package's own unit is only switched off. Raises PotluckError."""
+    path = unit_path(is_system=is_system)
+    if not path.exists():
+        raise UsageError(f"there is no {path}")
+    _systemctl(is_system, "disable", "--now", UNIT)
+    if path == _packaged(is_system=is_system):
+        return
+    path.unlink()
+    for file, _ in _SYSTEM_FILES.values() if is_system else ():
+        file.unlink(missing_ok=True)
+    _systemctl(is_system, "daemon-reload")
+
+
+def starts_at_login() -> bool:
+    """Whether systemd starts this user's daemon. Raises PotluckError where there is no systemd to ask."""
+    if not unit_path(is_system=False).exists():
+        _run("systemctl", "--user", "show-environment")  # only to find out whether it could
+        return False
+    return _answer("systemctl", "--user", "is-enabled", UNIT) == "enabled"
+
+
+def is_system_service() -> bool:
+    """Whether the machine's own service is installed and started with the machine."""
+    return unit_path(is_system=True).exists() and _answer("systemctl", "is-enabled", UNIT) == "enabled"
+
+
+def started_by(*, is_system: bool) -> Path | None:
+    """The link that has the unit started: this user's own, or one that an administrator made for all; None: none."""
+    folders = (_SYSTEM_FOLDER,) if is_system else (_user_folder(), _ALL_USERS)
+    return next((link for folder in folders for link in sorted(folder.glob(f"*.wants/{UNIT}"))), None)
+
+
+def is_for_all(link: Path) -> bool:
+    """Whether an administrator made it, so that this user cannot take it away."""
+    return link.is_relative_to(_ALL_USERS)
+
+
+def set_start_at_login(is_wanted: bool) -> None:
+    """For this user's daemon; what runs now goes on, and nothing is started.
+
+    A unit that is there stays as it is, whoever wrote it. One that was written here goes again when it is switched off,
+    unless somebody changed it meanwhile.
+
+    Raises:
+        PotluckError: systemd cannot, or somebody else has it started for all users.
+    """
+    path = unit_path(is_system=False)
+    if is_wanted:
+        if path != _packaged(is_system=False) and (not path.exists() or _is_marked(path)):
+            _write(path, _marked(unit_text(is_system=False)))
+        _systemctl(False, "daemon-reload")
+        _systemctl(False, "enable", UNIT)
+        return
+    if path.exists():
+        _systemctl(False, "disable", UNIT)
+    if _is_marked(path):
+        path.unlink()
+        _systemctl(False, "daemon-reload")
+    remove_empty(*[_user_folder(), *_user_folder().parents][:3])
+    link = started_by(is_system=False)
+    if link is not None and is_for_all(link):
+        hint = f"for you alone: systemctl --user mask {UNIT}"
+        raise UsageError("an administrator has the daemon started for all users", hint=hint)
+
+
+def _marked(text: str) -> str:
+    """With a first line by which it is known again as long as nobody changes it."""
+    return f"{_MARK}{hashlib.sha256(text.encode()).hexdigest()[:16]}\n{text}"
+
+
+def _is_marked(path: Path) -> bool:
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return text.startswith(_MARK) and text == _marked(text.partition("\n")[2])
+
+
+def _user_folder() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "systemd" / "user"
+
+
+def _packaged(*, is_system: bool) -> Path:
+    return _PACKAGED / ("system" if is_system else "user") / UNIT
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text.encode(), mode=0o644)
+    except OSError as error:
+        raise PotluckError(f"cannot write {path}: {error.strerror}", hint="is the disk full?") from error
+
+
+def _systemctl(is_system: bool, *arguments: str) -> None:
+    log = f"journalctl {'' if is_system else '--user '}--unit={UNIT}"
+    _run("systemctl", *(() if is_system else ("--user",)), *arguments, hint=log)
+
+
+def _run(*command: str, hint: str | None = None) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    except FileNotFoundError:
+        raise PotluckError("this machine has no systemd", hint="start the daemon with: potluck start") from None
+    except subprocess.TimeoutExpired:
+        raise PotluckError(f"`{' '.join(command)}` does not end") from None
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        raise PotluckError(f"`{' '.join(command)}` failed: {said[-1] if said else done.returncode}", hint=hint)
+
+
+def _answer(*command: str) -> str:
+    """What it says, whatever its exit code; raises PotluckError."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        raise PotluckError(f"`{' '.join(command)}` does not answer") from None
+    return done.stdout.strip()
+
+
+def program(name: str) -> Path:
+    beside = Path(sys.executable).with_name(name)
+    found = beside if beside.exists() else shutil.which(name)
+    if found is None:
+        raise PotluckError(f"{name} is not installed beside this Python", hint="reinstall potluck")
+    return Path(found)

@@ -1,0 +1,100 @@
+"""The power that serving takes, and where each watt comes from: a given wattage, the meters of GPU and processor, or an
+estimate. Nothing is counted twice.
+
+The processor's own meter (RAPL) counts what all programs use, so the engine is charged with its share of the busy time.
+The kernel lets only root read it since CVE-2020-8694 unless somebody allows it; without it so many watts a busy core
+are assumed. Source: the kernel's documentation of powercap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_control.methods.contribution import EnergySource
+
+from potluck_daemon.settings.schema import LimitSettings
+
+_ROOT = Path("/sys/class/powercap")
+_ALLOW = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj lets it be read until the next start"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Of one stretch of time. None: that meter does not tell."""
+
+    engine_cores: float = 0.0  # busy with the engine
+    all_cores: float = 0.0  # busy with anything
+    gpu_w: float | None = None  # of the GPU that the engine computes on
+    processor_w: float | None = None  # of the whole package
+    processor_problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    watts: float = 0.0
+    sources: tuple[EnergySource, ...] = ()
+
+
+def power_of_serving(reading: Reading, limits: LimitSettings, *, is_running: bool) -> Power:
+    """Pure. Without an engine nothing is used."""
+    is_given = limits.serving_w > 0
+    share = min(reading.engine_cores / reading.all_cores, 1.0) if reading.all_cores > 0 else 0.0
+    has_meter = reading.processor_w is not None
+    metered_w = (reading.processor_w or 0.0) * share
+    estimated_w = reading.engine_cores * limits.cpu_core_w
+    sources = (
+        EnergySource("given", "given wattage", is_given, limits.serving_w, "" if is_given else "limits.serving_w is 0"),
+        EnergySource(
+            *("nvml", "GPU", not is_given and reading.gpu_w is not None, reading.gpu_w or 0.0),
+            problem="" if reading.gpu_w is not None else "the engine computes on no GPU that tells its power",
+        ),
+        EnergySource("rapl", "processor", not is_given and has_meter, metered_w, reading.processor_problem),
+        EnergySource(
+            *("estimate", f"{limits.cpu_core_w:g} W a busy core", not is_given and not has_meter, estimated_w),
+            problem="used because the processor does not tell its power" if not has_meter else "",
+        ),
+    )
+    if not is_running:
+        return Power(0.0, tuple(_idle(source) for source in sources))
+    return Power(sum(source.watts for source in sources if source.is_used), sources)
+
+
+class ProcessorMeter:
+    """Watts of all processor packages since the look before; None where the kernel does not tell."""
+
+    def __init__(self, root: Path = _ROOT) -> None:
+        zones = sorted(root.glob("intel-rapl:*"))  # AMD's too
+        self._packages = [zone for zone in zones if _name(zone).startswith("package")]  # psys has them in it once more
+        self._last: dict[Path, int] = {}  # microjoules
+        self.problem = "" if self._packages else "this processor has no power meter that the kernel knows"
+
+    def watts(self, seconds: float) -> float | None:
+        joules = 0.0
+        for package in self._packages:
+            try:
+                now = int((package / "energy_uj").read_text())
+                ceiling = int((package / "max_energy_range_uj").read_text())
+            except PermissionError:
+                self.problem = f"only root may read the processor's power meter; {_ALLOW}"
+                return None
+            except (OSError, ValueError):
+                self.problem = "the processor's power meter does not answer"
+                return None
+            before, self._last[package] = self._last.get(package), now
+            if before is None:
+                return None  # from the next look on
+            joules += ((now - before) if now >= before else (now - before + ceiling)) / 1e6
+        self.problem = "" if self._packages else self.problem
+        return joules / seconds if self._packages and seconds > 0 else None
+
+
+def _name(zone: Path) -> str:
+    try:
+        return (zone / "name").read_text()
+    except OSError:
+        return ""
+
+
+def _idle(source: EnergySource) -> EnergySource:
+    return EnergySource(source.kind, source.name, source.is_used, 0.0, source.problem)

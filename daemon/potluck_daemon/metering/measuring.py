@@ -1,0 +1,134 @@
+"""This machine's devices and their speeds: found here, measured by a process of its own that imports torch and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import platform
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+from potluck_control.codec import CodecError, from_json, loads
+from potluck_control.methods.machine import Device, Machine, SpeedProgress
+
+from potluck_daemon.environment.machine import ask_nvidia
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S = 180.0  # importing torch from a cold disk, then some seconds a device
+
+
+class Measuring:
+    """`machine` is what is known; `start()` finds out more and calls `on_done` with it."""
+
+    def __init__(self, known: tuple[Device, ...], measured_at: float) -> None:
+        self._known = {device.name: device for device in known}
+        self._machine = Machine((), "", measured_at=measured_at)
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def known(self) -> tuple[Device, ...]:
+        """Devices with measured speeds, to be remembered."""
+        return tuple(self._known.values())
+
+    @property
+    def measured_at(self) -> float:
+        return self._machine.measured_at
+
+    async def machine(self) -> Machine:
+        """The devices of now, with the speeds that were measured of them."""
+        found = await asyncio.to_thread(find_devices)
+        names = {device.name for device in found}
+        others = [device for device in self._known.values() if device.name not in names and device.name != "cpu"]
+        devices = tuple(_with_speed(device, self._known.get(device.name)) for device in (*found, *others))
+        best = next((item.name for item in devices if item.name != "cpu" and not item.problem), "cpu")
+        return replace(self._machine, devices=devices, best=best)
+
+    def start(self, python: str, environment: Mapping[str, str]) -> None:
+        """Begin, unless it runs already."""
+        if self._task is None or self._task.done():
+            self._machine = replace(self._machine, progress=0.0, step="Starting", problem="")
+            self._task = asyncio.create_task(self._measure(python, environment))
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _measure(self, python: str, environment: Mapping[str, str]) -> None:
+        problem = ""
+        try:
+            problem = await self._listen(python, environment)
+        except OSError as error:
+            problem = f"cannot run {python}: {error.strerror}"
+        except TimeoutError:
+            problem = "measuring took too long"
+        except CodecError as error:
+            problem = f"what was measured is not understood: {error}"
+        finally:
+            at = self._machine.measured_at if problem else time.time()
+            self._machine = replace(self._machine, progress=None, step="", problem=problem, measured_at=at)
+
+    async def _listen(self, python: str, environment: Mapping[str, str]) -> str:
+        """Returns why it failed; empty if it did not."""
+        process = await asyncio.create_subprocess_exec(
+            *(python, "-m", "potluck_engine.speeds"),
+            stdin=asyncio.subprocess.PIPE,  # its end tells the process that nobody waits any more
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(environment),
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        errors = asyncio.create_task(process.stderr.read())
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                async for line in process.stdout:
+                    told = from_json(SpeedProgress, loads(line))
+                    self._machine = replace(self._machine, progress=told.progress, step=told.step)
+                    if told.device is not None:
+                        self._known[told.device.name] = told.device
+                said = (await errors).decode(errors="replace").strip().splitlines()
+                return "" if await process.wait() == 0 else f"measuring failed: {said[-1] if said else 'no reason'}"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.stdin.close()
+            await asyncio.shield(asyncio.gather(process.wait(), errors))
+
+
+def find_devices() -> tuple[Device, ...]:
+    """Without torch; blocks. GPUs of other makers than NVIDIA are found by measuring."""
+    memory = psutil.virtual_memory()
+    return (*_nvidia(), Device("cpu", _processor(), int(memory.total), int(memory.available)))
+
+
+def _with_speed(device: Device, known: Device | None) -> Device:
+    if known is None:
+        return device
+    speeds = {"memory_gb_s": known.memory_gb_s, "compute_tflops": known.compute_tflops, "dtype": known.dtype}
+    return replace(device, problem=known.problem, **speeds)  # type: ignore[arg-type]
+
+
+def _nvidia() -> list[Device]:
+    asked = ask_nvidia()
+    if asked.problem:
+        log.debug("GPUs are not told: %s", asked.problem)
+    return [Device(f"cuda:{index}", gpu.name, gpu.memory_bytes, gpu.free_bytes) for index, gpu in enumerate(asked.gpus)]
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,133 @@
+"""Measures what serving uses, while it serves: traffic and energy of engine and network, their memory, the disk.
+
+Where the watts come from is `energy`'s business. Sampled by the daemon's chores, so nothing is measured while nothing
+runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from potluck_daemon.metering.energy import Power, ProcessorMeter, Reading, power_of_serving
+from potluck_daemon.metering.traffic import Traffic, TrafficMeter
+from potluck_daemon.metering.usage import DayUse, used
+from potluck_daemon.policy.terms import Disk
+from potluck_daemon.settings.schema import LimitSettings
+
+DISK_INTERVAL_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Of engine and p2pd together."""
+
+    use: DayUse
+    memory_bytes: int
+    power: Power
+
+
+class UseMeter:
+    """Each sample covers the time since the one before of the same engine."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, processor: ProcessorMeter | None = None) -> None:
+        self._clock = clock
+        self._traffic = TrafficMeter()
+        self._processor = processor or ProcessorMeter()
+        self._pid: int | None = None
+        self._cpu_s: dict[int, float] = {}
+        self._busy_s = 0.0  # of all programs
+        self._sampled_at = clock()
+
+    def sample(
+        self, before: DayUse, engine_pid: int | None, day: str, *, limits: LimitSettings, gpu_w: float | None
+    ) -> Sample:
+        """Today's use after the time since the last sample; `gpu_w`: what the engine's GPU draws."""
+        now = self._clock()
+        seconds, self._sampled_at = now - self._sampled_at, now
+        if engine_pid != self._pid:  # between two engines nothing was used
+            seconds, self._pid = 0.0, engine_pid
+        processes = _tree(engine_pid) if engine_pid is not None else []
+        traffic = self._traffic.look({process.pid for process in processes}) if processes else Traffic()
+        power = power_of_serving(self._read(processes, seconds, gpu_w), limits, is_running=bool(processes))
+        return Sample(used(before, day, traffic, power.watts, seconds), sum(map(_memory_bytes, processes)), power)
+
+    def _read(self, processes: list[psutil.Process], seconds: float, gpu_w: float | None) -> Reading:
+        now = {process.pid: _cpu_seconds(process) for process in processes}
+        spent_s = sum(max(used_s - self._cpu_s[pid], 0.0) for pid, used_s in now.items() if pid in self._cpu_s)
+        busy_s = _busy_seconds()
+        all_s, self._cpu_s, self._busy_s = busy_s - self._busy_s, now, busy_s
+        processor_w = self._processor.watts(seconds)
+        if seconds <= 0:
+            return Reading(processor_problem=self._processor.problem)
+        return Reading(spent_s / seconds, all_s / seconds, gpu_w, processor_w, self._processor.problem)
+
+
+class DiskMeter:
+    """Looks at the download folder now and then, as long as somebody asks."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder = Path()
+        self._clock = clock
+        self._looked_at = -DISK_INTERVAL_S
+        self._disk = Disk()
+
+    def look(self, folder: Path, *, with_taken: bool) -> Disk:
+        """`with_taken`: also how much our own files take, which means to look at each of them."""
+        if self._clock() - self._looked_at >= DISK_INTERVAL_S or folder != self._folder:
+            self._looked_at, self._folder = self._clock(), folder
+            self._disk = Disk(free_bytes(folder), taken_bytes(folder) if with_taken else None)
+        return self._disk
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    try:
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def _busy_seconds() -> float:
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)
+
+
+def _memory_bytes(process: psutil.Process) -> int:
+    """What ends with the process: mapped files do not count, the kernel drops them when somebody needs the room."""
+    try:
+        memory = process.memory_info()
+    except psutil.Error:
+        return 0
+    return int(memory.rss - getattr(memory, "shared", 0))
+
+
+def free_bytes(folder: Path) -> int | None:
+    existing = next((path for path in (folder, *folder.parents) if path.exists()), None)
+    return shutil.disk_usage(existing).free if existing is not None else None
+
+
+def taken_bytes(folder: Path) -> int:
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(root, name))
+            except OSError:  # deleted while we looked
+                continue
+            total += found.st_blocks * 512
+    return total

@@ -1,0 +1,26 @@
+"""What serving has used today: data sent and received, energy. Pure; kept with its date in the daemon's state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from potluck_daemon.metering.traffic import Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class DayUse:
+    day: str = ""  # local date
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    energy_wh: float = 0.0
+
+
+def used(before: DayUse, day: str, traffic: Traffic, watts: float, seconds: float) -> DayUse:
+    """The use after `seconds` in which the engine drew `watts`; a new day begins with nothing."""
+    today = before if before.day == day else DayUse(day)
+    return replace(
+        today,
+        sent_bytes=today.sent_bytes + traffic.sent_bytes,
+        received_bytes=today.received_bytes + traffic.received_bytes,
+        energy_wh=today.energy_wh + watts * seconds / 3600,
+    )

@@ -1,0 +1,85 @@
+"""Today's use and the bars that follow from it and from the hours: what `terms` decides, kept up to date."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from potluck_control.schema import UseStatus
+
+from potluck.errors import PotluckError
+from potluck_daemon.metering.energy import Power
+from potluck_daemon.metering.meters import DiskMeter, UseMeter
+from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.policy.decide import Bar
+from potluck_daemon.policy.terms import Disk, bars, cost
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
+from potluck_daemon.settings.schema import LimitSettings, Settings
+
+INTERVAL_S = 15.0  # of samples: looking at the processes and their sockets takes some milliseconds
+
+
+class Budget:
+    """Owned by the daemon. `use` is kept in its state."""
+
+    def __init__(self, environment: Mapping[str, str], reader: NvmlReader) -> None:
+        self._reader = reader
+        self._meter = UseMeter()
+        self._environment = environment
+        self._disk = DiskMeter()
+        self._sampled_at = -INTERVAL_S
+        self._sampled_pid: int | None = None
+        self.use = DayUse()
+        self.power = Power()
+
+    async def sample(self, engine_pid: int | None, gpu: str, limits: LimitSettings) -> None:
+        """Count what was used since the last sample, if that was not just now.
+
+        Raises:
+            PotluckError: the engine takes more memory than it may.
+        """
+        if time.monotonic() < self._sampled_at + INTERVAL_S and engine_pid == self._sampled_pid:
+            return
+        self._sampled_at, self._sampled_pid = time.monotonic(), engine_pid
+        gpu_w = await self._gpu_power_w(gpu) if gpu and engine_pid is not None else None
+        day = datetime.now().strftime("%Y-%m-%d")
+        sample = self._meter.sample(self.use, engine_pid, day, limits=limits, gpu_w=gpu_w)
+        self.use, self.power = sample.use, sample.power
+        if 0 < limits.ram_mb << 20 < sample.memory_bytes:
+            text = f"it takes {sample.memory_bytes >> 20} MiB of memory, more than limits.ram_mb = {limits.ram_mb}"
+            raise PotluckError(text)
+
+    def bars(self, settings: Settings, *, may_download: bool) -> tuple[Bar, ...]:
+        """What forbids to serve now; the disk matters only if something may have to be downloaded."""
+        folder = models_folder(settings, self._environment)
+        disk = self._disk.look(folder, with_taken=settings.limits.disk_mb > 0) if may_download else Disk()
+        return bars(settings.when, settings.limits, self.use, disk, datetime.now())
+
+    def status(self, limits: LimitSettings) -> UseStatus:
+        use = self.use if self.use.day == datetime.now().strftime("%Y-%m-%d") else DayUse()
+        spent = round(cost(limits, use), 4) if limits.price_kwh else None
+        return UseStatus(use.sent_bytes, use.received_bytes, round(use.energy_wh, 3), spent)
+
+    async def _gpu_power_w(self, pci: str) -> float | None:
+        try:
+            gpus = await self._reader.gpus()
+        except (ProbeUnavailableError, ProbeFailedError):
+            return None
+        return next((gpu.power_w for gpu in gpus if gpu.pci == pci), None)
+
+
+def models_folder(settings: Settings, environment: Mapping[str, str]) -> Path:
+    """Where downloaded checkpoints lie: as the user chose, or where huggingface_hub keeps them by itself."""
+    return Path(settings.serve.models_folder or download_folder(environment))
+
+
+def download_folder(environment: Mapping[str, str]) -> Path:
+    """Where huggingface_hub keeps what it downloads; it is not imported for that."""
+    named = environment.get("HF_HUB_CACHE")
+    if named:
+        return Path(named)
+    cache = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(environment.get("HF_HOME") or Path(cache, "huggingface")) / "hub"

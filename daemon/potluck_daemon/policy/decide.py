@@ -1,0 +1,476 @@
+"""What to do next, and what to call it: one pure function from what is known to a decision.
+
+The first row that applies wins. "Rung" is how far down the ladder the engine should stand.
+
+    known                                    state      reason                       rung
+    the daemon is ending                     draining   shutdown                     ended
+    told to finish what is open, then end    draining   shutdown                     finishing
+    paused by the user                       paused     user, timer                  ended
+    paused for the memory                    paused     timer                        offloaded, then ended
+    no swarm joined / serving switched off   idle       no_swarm, switched_off       ended
+    there is nothing to compute with         idle       no_engine                    ended
+    the computer is about to sleep           yielded    sleep                        ended
+    somebody needs the device                yielded    game, full_screen, ...       offloaded, later ended
+    outside of the schedule, a day's cap     idle       schedule, cost_cap, ...      ended
+    battery, metered network, far too hot    idle       battery, metered, heat       offloaded, later ended
+    only when idle, and somebody is there    yielded    user_active                  offloaded, later ended
+    it ended less than the quiet time ago    yielded    quiet_time                   as it stands, then prepared
+    the engine failed and waits              error      engine_failed                ended
+    the probes have not looked yet           starting   none                         as it stands
+    otherwise                                starting, joining, serving              online
+
+While the engine still has to climb down, the state is "draining" with the same reason. Between "online" and "offloaded"
+stands throttling: the engine serves, but rests a part of the time (`duty` below 1) because somebody uses the computer
+or because of heat or power; the reason of "serving" then says so. No I/O, no clock: times are seconds of one monotonic
+clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum
+
+from potluck_control.engine_messages import MIN_DUTY
+from potluck_control.states import Certainty, Reason, State
+
+CHECK_INTERVAL_S = 30.0  # of bars whose end is not known
+PREPARE_S = 12.0  # before the quiet time is over: what importing takes on a slow machine
+SETTLE_S = 2.0  # how long the first looks of all probes may take
+
+
+class Phase(StrEnum):
+    """Where the engine is, as its supervisor knows it."""
+
+    ENDED = "ended"
+    PREPARING = "preparing"  # the process starts and imports; it holds no device and has not been told what to serve
+    STARTING = "starting"  # the process runs, it has not reached the swarm yet
+    JOINING = "joining"  # it has; the blocks are being read
+    ONLINE = "online"
+    OFFLOADING = "offloading"
+    OFFLOADED = "offloaded"  # the process runs, its weights are freed, the swarm knows
+    RESTORING = "restoring"
+    FINISHING = "finishing"  # the swarm knows that it leaves; open sessions go on, new ones are refused
+    STOPPING = "stopping"
+
+
+class Rung(Enum):
+    ONLINE = 0
+    FINISHING = 1
+    OFFLOADED = 2
+    ENDED = 3
+
+
+class Order(Enum):
+    """What the supervisor is told."""
+
+    NOTHING = "nothing"
+    PREPARE = "prepare"
+    START = "start"
+    DRAIN = "drain"
+    OFFLOAD = "offload"
+    RESTORE = "restore"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A confirmed reason to give the device back, or to spare it."""
+
+    reason: Reason
+    who: str  # program or thing, as a person knows it
+    certainty: Certainty = Certainty.CERTAIN
+    since: float = 0.0
+    app: str = ""  # the executable's name
+    gpu: str = ""  # PCI address of the GPU it uses; empty: not known
+    level: float = 0.0  # of heat and power: 0 harmless, 1 far too much
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Evidence of the past."""
+
+    evidence: Evidence
+    ended_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What the probes together say; kept by `presence.tracking`."""
+
+    evidence: tuple[Evidence, ...] = ()  # the most certain first
+    over: tuple[Over, ...] = ()
+    is_away: bool | None = None  # nobody uses keyboard or mouse; None: nobody knows
+    use_since: float = 0.0  # since when `is_away` has been what it is
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Something that forbids to serve and is no matter of presence: the schedule, a cap."""
+
+    reason: Reason
+    text: str
+    ends: str
+    left_s: float | None = None  # until it ends by itself
+    only_before_start: bool = False  # what is online already may stay
+
+
+@dataclass(frozen=True, slots=True)
+class EngineView:
+    phase: Phase = Phase.ENDED
+    serving: str = ""  # "blocks 0:4 of tiny-llama"
+    failure: str | None = None  # the last one, until it serves again
+    retry_at: float | None = None  # not to be started before
+    is_outdated: bool = False  # started for other settings or another swarm than are wanted now
+    sessions: int = 0  # open ones
+    gpu: str = ""  # PCI address of the GPU it computes on; empty: none, or not known
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The settings that decide."""
+
+    quiet_certain_s: float = 15.0
+    quiet_likely_s: float = 90.0
+    end_engine_after_s: float = 30.0
+    only_when_idle: bool = False
+    active_duty: float = 1.0  # share of the time in which the engine computes while somebody uses the computer
+    same_gpu_only: bool = False  # a game that is known to use another GPU is left alone
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    limits: Limits
+    engine: EngineView = EngineView()
+    presence: Presence = Presence()
+    bars: tuple[Bar, ...] = ()  # the most important first
+    is_ending: bool = False
+    finish_left_s: float | None = None  # told to finish what is open within this time, then end
+    is_paused: bool = False
+    pause_left_s: float | None = None  # None: until resumed, or until the game ends
+    is_pause_of_game: bool = False  # it lasts as long as the game
+    is_pause_at_once: bool = False  # the memory is wanted at once; the engine ends after that
+    is_enabled: bool = True
+    has_swarm: bool = True
+    has_engine: bool = True  # there is an environment to start it in
+    is_memory_short: bool = False
+    is_settled: bool = True  # every probe has had time for a first look
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    state: State
+    reason: Reason
+    text: str  # for people, without the time it lasts
+    order: Order
+    ends: str = ""  # what would end this state, for people; empty: it is as it should be
+    app: str = ""  # the program it is about; the user may say "never yield for it"
+    app_title: str = ""  # as a person knows it
+    duty: float = 1.0
+    left_s: float | None = None  # until the state ends by itself
+    wake_in_s: float | None = None  # when to decide again, if nothing happens before
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    state: State
+    reason: Reason
+    text: str
+    rung: Rung
+    ends: str = ""
+    app: str = ""
+    app_title: str = ""
+    duty: float = 1.0
+    left_s: float | None = None
+    wake_in_s: float | None = None
+    prepares: bool = False  # a process that has ended may be started, because it will be wanted soon
+
+
+_NEEDS_DEVICE = {
+    Reason.GAME: "Giving way to {who}",
+    Reason.EXCLUSIVE_APP: "Giving way to {who}",
+    Reason.FULL_SCREEN: "Giving way to {who}, which fills the screen",
+    Reason.GPU_BUSY: "Giving way to {who}, which keeps the GPU busy",
+    Reason.VRAM_PRESSURE: "Giving way: other programs need the memory of {who}",
+    Reason.RAM_PRESSURE: "Giving way: other programs need the memory",
+    Reason.OTHER_USER: "Giving way to {who}, who sits at the computer",
+}
+_NOT_NOW = {
+    Reason.BATTERY: ("Not serving on battery", "when the computer is plugged in"),
+    Reason.METERED: ("Not serving over {who}, which is metered", "when the network is not metered"),
+    Reason.HEAT: ("Too hot: {who}", "when it has cooled down"),
+}
+_SPARED = {
+    Reason.HEAT: ("slowly, because {who} is hot", "when it has cooled down"),
+    Reason.POWER: ("slowly, to stay below the power cap of {who}", "when it draws less power"),
+}
+_OVER = {
+    Reason.VRAM_PRESSURE: "There is enough memory again",
+    Reason.RAM_PRESSURE: "There is enough memory again",
+    Reason.OTHER_USER: "You are back at the computer",
+    Reason.BATTERY: "Plugged in again",
+    Reason.METERED: "The network is not metered any more",
+    Reason.HEAT: "It has cooled down",
+}
+_RESTED = "when keyboard and mouse have rested for a while"
+_BEFORE_START = (Phase.ENDED, Phase.PREPARING, Phase.STARTING, Phase.JOINING, Phase.STOPPING)
+_PRESSURE = (Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE)
+
+
+def decide(inputs: Inputs, now: float) -> Decision:
+    """The state to show and the one order that leads towards it."""
+    wish = _wish(inputs, now)
+    phase = inputs.engine.phase
+    is_draining = wish.rung is not Rung.ONLINE and phase not in (Phase.OFFLOADED, Phase.ENDED, Phase.PREPARING)
+    return Decision(
+        state=State.DRAINING if is_draining else wish.state,
+        reason=wish.reason,
+        text=wish.text,
+        order=_order(wish, inputs.engine),
+        ends=wish.ends,
+        app=wish.app,
+        app_title=wish.app_title,
+        duty=wish.duty,
+        left_s=wish.left_s,
+        wake_in_s=wish.wake_in_s if wish.wake_in_s is not None else wish.left_s,
+    )
+
+
+def is_finished(inputs: Inputs) -> bool:
+    """Whether a daemon that was told to finish may end: nothing is open, time is up, or a game needs the rest."""
+    is_serving = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING)
+    has_time = (inputs.finish_left_s or 0) > 0 and not has_game(inputs.presence)
+    return not (is_serving and has_time and inputs.engine.sessions)
+
+
+def has_game(presence: Presence) -> bool:
+    """Whether somebody needs the device now."""
+    return any(item.reason in _NEEDS_DEVICE for item in presence.evidence)
+
+
+def _wish(inputs: Inputs, now: float) -> _Wish:
+    return (
+        _switched_off(inputs)
+        or _without_engine(inputs)
+        or _asleep(inputs.presence.evidence)
+        or _climbing_down(inputs, now, _NEEDS_DEVICE)
+        or _barred(inputs)
+        or _climbing_down(inputs, now, _NOT_NOW)
+        or _unsettled(inputs)
+        or _in_use(inputs, now)
+        or _quiet(inputs, now)
+        or _working(inputs, now)
+    )
+
+
+def _switched_off(inputs: Inputs) -> _Wish | None:
+    """What is the user's own word."""
+    if inputs.is_ending:
+        return _Wish(State.DRAINING, Reason.SHUTDOWN, "Shutting down", Rung.ENDED, "when Potluck is started again")
+    if inputs.finish_left_s is not None:
+        text = "Finishing the open sessions, then shutting down"
+        ends = "when Potluck is started again"
+        return _Wish(State.DRAINING, Reason.SHUTDOWN, text, Rung.FINISHING, ends, left_s=inputs.finish_left_s)
+    if inputs.is_paused and inputs.is_pause_of_game:
+        text = "Paused by you until the game ends"
+        return _Wish(State.PAUSED, Reason.USER, text, Rung.ENDED, "when the game ends, or when you resume")
+    if inputs.is_paused and inputs.pause_left_s is None:
+        return _Wish(State.PAUSED, Reason.USER, "Paused by you", Rung.ENDED, "when you resume")
+    if inputs.is_paused:
+        ends = "when the time is over, or when you resume"
+        has_weights = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING, Phase.OFFLOADING)
+        rung = Rung.OFFLOADED if inputs.is_pause_at_once and has_weights else Rung.ENDED
+        text = "Memory freed by you" if inputs.is_pause_at_once else "Paused by you"
+        return _Wish(State.PAUSED, Reason.TIMER, text, rung, ends, left_s=inputs.pause_left_s)
+    if not inputs.has_swarm:
+        return _Wish(State.IDLE, Reason.NO_SWARM, "No swarm joined yet", Rung.ENDED, "when you join or create a swarm")
+    if not inputs.is_enabled:
+        text = "Serving is switched off in the settings"
+        return _Wish(State.IDLE, Reason.SWITCHED_OFF, text, Rung.ENDED, "when you switch serve.enabled on")
+    return None
+
+
+def _without_engine(inputs: Inputs) -> _Wish | None:
+    if inputs.has_engine:
+        return None
+    text, ends = "The engine is not set up yet", "when you set it up: in the app, or with `potluck setup`"
+    return _Wish(State.IDLE, Reason.NO_ENGINE, text, Rung.ENDED, ends)
+
+
+def _asleep(evidence: Iterable[Evidence]) -> _Wish | None:
+    if not any(item.reason is Reason.SLEEP for item in evidence):
+        return None
+    text = "The computer goes to sleep"
+    return _Wish(State.YIELDED, Reason.SLEEP, text, Rung.ENDED, "when the computer wakes up")
+
+
+def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> _Wish | None:
+    """Offloaded as long as the evidence lasts; ended when it lasts long, or when memory is short."""
+    evidence = next(
+        (item for item in inputs.presence.evidence if item.reason in reasons and _counts(item, inputs)), None
+    )
+    if evidence is None:
+        return None
+    text, ends = _words(evidence, inputs.limits)
+    state = State.YIELDED if evidence.reason in _NEEDS_DEVICE else State.IDLE
+    end_in_s = evidence.since + inputs.limits.end_engine_after_s - now
+    if end_in_s <= 0 or inputs.is_memory_short:
+        return _Wish(state, evidence.reason, text, Rung.ENDED, ends, *_program(evidence))
+    return _Wish(state, evidence.reason, text, Rung.OFFLOADED, ends, *_program(evidence), wake_in_s=end_in_s)
+
+
+def _counts(evidence: Evidence, inputs: Inputs) -> bool:
+    """False for heat that throttling can still help, and for a game on another GPU if the user wants it so."""
+    if evidence.reason in _SPARED:
+        return evidence.level >= 1.0
+    gpus = (evidence.gpu, inputs.engine.gpu)
+    is_elsewhere = inputs.limits.same_gpu_only and all(gpus) and gpus[0] != gpus[1]
+    return not is_elsewhere
+
+
+def _program(evidence: Evidence) -> tuple[str, str]:
+    """Its name and its title; none if "never yield for it" would not help: the always list outranks the never list."""
+    if not evidence.app or evidence.reason is Reason.EXCLUSIVE_APP:
+        return "", ""
+    return evidence.app, evidence.who
+
+
+def _words(evidence: Evidence, limits: Limits) -> tuple[str, str]:
+    if evidence.reason in _NOT_NOW:
+        text, ends = _NOT_NOW[evidence.reason]
+        return text.format(who=evidence.who), ends
+    after = f"{_quiet_s(evidence, limits):g} s after"
+    if evidence.reason in _PRESSURE:
+        ends = f"{after} there is enough memory again"
+    elif evidence.reason is Reason.OTHER_USER:
+        ends = f"{after} you are back at the computer"
+    elif evidence.reason in (Reason.GAME, Reason.EXCLUSIVE_APP):
+        ends = f"{after} {evidence.who} has ended"
+    else:
+        ends = f"{after} {evidence.who} is done"
+    return _NEEDS_DEVICE[evidence.reason].format(who=evidence.who), ends
+
+
+def _barred(inputs: Inputs) -> _Wish | None:
+    is_before_start = inputs.engine.phase in _BEFORE_START
+    bar = next((item for item in inputs.bars if is_before_start or not item.only_before_start), None)
+    if bar is None:
+        return None
+    wake_in_s = CHECK_INTERVAL_S if bar.left_s is None else bar.left_s
+    return _Wish(State.IDLE, bar.reason, bar.text, Rung.ENDED, bar.ends, left_s=bar.left_s, wake_in_s=wake_in_s)
+
+
+def _unsettled(inputs: Inputs) -> _Wish | None:
+    """Nothing is begun before the probes have looked once: a game may be running."""
+    rung = {Phase.ENDED: Rung.ENDED, Phase.STOPPING: Rung.ENDED, Phase.OFFLOADED: Rung.OFFLOADED}.get(
+        inputs.engine.phase
+    )
+    if inputs.is_settled or rung is None:
+        return None
+    return _Wish(State.STARTING, Reason.NONE, "Looking whether somebody needs the computer", rung, wake_in_s=SETTLE_S)
+
+
+def _in_use(inputs: Inputs, now: float) -> _Wish | None:
+    """Only when idle: not knowing is taken for use."""
+    if not inputs.limits.only_when_idle or inputs.presence.is_away:
+        return None
+    end_in_s = inputs.presence.use_since + inputs.limits.end_engine_after_s - now
+    is_gone = end_in_s <= 0 or inputs.engine.phase in (Phase.ENDED, Phase.STOPPING)
+    rung = Rung.ENDED if is_gone else Rung.OFFLOADED
+    wake_in_s = None if is_gone else end_in_s
+    if inputs.presence.is_away is None:
+        text, ends = "Serving only when nobody uses the computer, and nothing here can tell", "when something can tell"
+    else:
+        text, ends = "Serving only when nobody uses the computer", _RESTED
+    return _Wish(State.YIELDED, Reason.USER_ACTIVE, text, rung, ends, wake_in_s=wake_in_s)
+
+
+def _quiet_s(evidence: Evidence, limits: Limits) -> float:
+    if evidence.reason is Reason.SLEEP or (evidence.reason in _SPARED and evidence.level < 1.0):
+        return 0.0
+    return limits.quiet_certain_s if evidence.certainty is Certainty.CERTAIN else limits.quiet_likely_s
+
+
+def _quiet(inputs: Inputs, now: float) -> _Wish | None:
+    waits = [
+        (item.ended_at + _quiet_s(item.evidence, inputs.limits) - now, item.evidence)
+        for item in inputs.presence.over
+        if _counts(item.evidence, inputs)
+    ]
+    left_s, evidence = max(waits, key=lambda wait: wait[0], default=(0.0, None))
+    if left_s <= 0 or evidence is None:
+        return None
+    text = f"{_OVER.get(evidence.reason, '{who} is over').format(who=evidence.who)}; waiting a moment"
+    ends = "when the moment is over, or when you resume"
+    wish = _Wish(State.YIELDED, Reason.QUIET_TIME, text, Rung.OFFLOADED, ends, *_program(evidence), left_s=left_s)
+    if inputs.engine.phase not in (Phase.ENDED, Phase.PREPARING, Phase.STOPPING):
+        return wish
+    may_prepare = not inputs.is_memory_short and (inputs.engine.retry_at or now) <= now
+    wake_in_s = left_s - PREPARE_S if left_s > PREPARE_S else left_s
+    prepares = may_prepare and left_s <= PREPARE_S
+    return replace(wish, rung=Rung.ENDED, wake_in_s=wake_in_s, prepares=prepares)
+
+
+def _working(inputs: Inputs, now: float) -> _Wish:
+    engine = inputs.engine
+    match engine.phase:
+        case Phase.ENDED if engine.retry_at is not None and engine.retry_at > now:
+            text = engine.failure or "The engine failed"
+            ends = "when it has been tried again, or when you resume"
+            left_s = engine.retry_at - now
+            return _Wish(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
+        case Phase.ONLINE:
+            return _serving(inputs)
+        case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
+            return _Wish(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
+        case _:
+            return _Wish(State.JOINING, Reason.NONE, "Loading blocks", Rung.ONLINE)
+
+
+def _serving(inputs: Inputs) -> _Wish:
+    """At full speed, or as slowly as the strictest of those who ask to be spared wants it."""
+    text = f"Serving {inputs.engine.serving}"
+    asked = [
+        (1.0 - item.level, item.reason, *_spared(item)) for item in inputs.presence.evidence if item.reason in _SPARED
+    ]
+    if inputs.presence.is_away is False:
+        asked.append((inputs.limits.active_duty, Reason.USER_ACTIVE, "slowly, while you use the computer", _RESTED))
+    duty, reason, how_text, ends = min(asked, key=lambda item: item[0], default=(1.0, Reason.NONE, "", ""))
+    if duty >= 1.0:
+        return _Wish(State.SERVING, Reason.NONE, text, Rung.ONLINE)
+    return _Wish(State.SERVING, reason, f"{text} {how_text}", Rung.ONLINE, ends, duty=max(duty, MIN_DUTY))
+
+
+def _spared(evidence: Evidence) -> tuple[str, str]:
+    how, ends = _SPARED[evidence.reason]
+    return how.format(who=evidence.who), ends
+
+
+def _order(wish: _Wish, engine: EngineView) -> Order:
+    match wish.rung, engine.phase:
+        case _, Phase.STOPPING:
+            return Order.NOTHING  # whatever is wanted, it begins with the end of this process
+        case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
+            return Order.STOP
+        case Rung.ONLINE, Phase.FINISHING:
+            return Order.STOP  # told to stay after all; the swarm believes that this engine leaves, the next one joins
+        case Rung.FINISHING, Phase.ONLINE:
+            return Order.DRAIN
+        case Rung.FINISHING, _:
+            return Order.NOTHING
+        case Rung.ONLINE, Phase.ENDED | Phase.PREPARING:
+            return Order.START
+        case Rung.ONLINE, Phase.OFFLOADED:
+            return Order.RESTORE
+        case Rung.OFFLOADED, Phase.ONLINE | Phase.FINISHING:
+            return Order.OFFLOAD
+        case Rung.OFFLOADED, Phase.PREPARING | Phase.STARTING | Phase.JOINING | Phase.RESTORING:
+            return Order.STOP  # nobody uses it yet, and ending is the surest way to free what it has taken so far
+        case Rung.ENDED, Phase.ENDED:
+            return Order.PREPARE if wish.prepares else Order.NOTHING
+        case Rung.ENDED, Phase.PREPARING if wish.prepares:
+            return Order.NOTHING
+        case Rung.ENDED, _:
+            return Order.STOP
+        case _:
+            return Order.NOTHING

@@ -1,0 +1,81 @@
+"""The user's terms that are no matter of presence: hours of the week, caps of a day, room on the disk. Pure.
+
+Each broken one is a bar: its reason, in words that name the number, and what would end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from potluck_control.hours import is_open, opens_in_s, parse_hours
+from potluck_control.network_report import NetworkCaps
+from potluck_control.states import Reason
+
+from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.policy.decide import Bar, Presence
+from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """Of the folder that checkpoints are downloaded to; None: not looked at."""
+
+    free_bytes: int | None = None
+    taken_bytes: int | None = None  # by our own files
+
+
+def bars(when: WhenSettings, limits: LimitSettings, use: DayUse, disk: Disk, now: datetime) -> tuple[Bar, ...]:
+    """All that forbid to serve now. `now`: local time."""
+    return (*_hours(when, now), *_day_caps(limits, use, now), *_disk(limits, disk))
+
+
+def network_caps(settings: Settings, presence: Presence) -> NetworkCaps:
+    """What the engine may use of the network. Nobody is measured with while anything else needs the computer.
+
+    Whoever serves over metered networks too is not asked whether this one is.
+    """
+    limits, is_free = settings.limits, not presence.evidence and not settings.when.on_metered
+    return NetworkCaps(limits.upload_mbps, limits.download_mbps, may_measure=is_free)
+
+
+def cost(limits: LimitSettings, use: DayUse) -> float:
+    """Of today's energy."""
+    return use.energy_wh / 1000 * limits.price_kwh
+
+
+def _hours(when: WhenSettings, now: datetime) -> Iterator[Bar]:
+    intervals = parse_hours(when.hours)
+    if not is_open(intervals, now):
+        text = "Outside of the hours in which you serve"
+        yield Bar(Reason.SCHEDULE, text, "when the next hours of when.hours begin", opens_in_s(intervals, now))
+
+
+def _day_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Bar]:
+    if use.day != now.strftime("%Y-%m-%d"):
+        return
+    midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
+    ends, left_s = "at midnight", (midnight - now.replace(tzinfo=None)).total_seconds()
+    if 0 < limits.upload_mb_day * _MIB <= use.sent_bytes:
+        text = f"Today's upload is used up: {use.sent_bytes // _MIB} of {limits.upload_mb_day} MiB"
+        yield Bar(Reason.UPLOAD_CAP, text, ends, left_s)
+    if 0 < limits.download_mb_day * _MIB <= use.received_bytes:
+        text = f"Today's download is used up: {use.received_bytes // _MIB} of {limits.download_mb_day} MiB"
+        yield Bar(Reason.DOWNLOAD_CAP, text, ends, left_s)
+    if 0 < limits.cost_day <= cost(limits, use):
+        text = f"Today's electricity is used up: {cost(limits, use):.2f} of {limits.cost_day:.2f}"
+        yield Bar(Reason.COST_CAP, text, ends, left_s)
+
+
+def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Bar]:
+    if disk.free_bytes is not None and disk.free_bytes < limits.disk_free_mb * _MIB:
+        text = f"The disk is nearly full: {disk.free_bytes // _MIB} MiB are free, {limits.disk_free_mb} must stay free"
+        yield Bar(
+            Reason.DISK, text, "when there is room, or when limits.disk_free_mb is smaller", only_before_start=True
+        )
+    if disk.taken_bytes is not None and 0 < limits.disk_mb * _MIB < disk.taken_bytes:
+        text = f"Downloaded checkpoints take {disk.taken_bytes // _MIB} of {limits.disk_mb} MiB"
+        yield Bar(Reason.DISK, text, "when some are deleted, or when limits.disk_mb is larger", only_before_start=True)

@@ -1,0 +1,128 @@
+"""The bundle for somebody who helps: what explains this machine, without what is private. `potluck diag` and the app
+write it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import pwd
+import socket
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from potluck_control.codec import to_json
+from potluck_control.methods.health import Bundle
+from potluck_control.places import Places
+from potluck_control.redaction import Person, redact_person
+from potluck_control.schema import Status
+
+from potluck.errors import PotluckError
+from potluck_daemon.doctor.checks import examine
+from potluck_daemon.doctor.finding import Scene
+from potluck_daemon.reporting import logs
+from potluck_daemon.reporting.history import HistoryFile
+from potluck_daemon.settings.schema import entries
+from potluck_daemon.settings.values import value_of
+
+_LOG_LINES = 2000
+_TRANSITIONS = 200
+_PACKAGES = ("potluck", "torch", "transformers", "hivemind", "psutil", "PySide6-Essentials")
+_PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that say who and where this is
+
+
+def write_bundle(path: Path, scene: Scene, person: Person, *, replaces: bool) -> Bundle:
+    """A file that only this user can read. Raises PotluckError; a file that is there is replaced only if told to."""
+    return fill_bundle(create_bundle(path, replaces=replaces), path, scene, person)
+
+
+def create_bundle(path: Path, *, replaces: bool) -> int:
+    """Open the file for `fill_bundle`. Raises PotluckError."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
+    except FileExistsError:
+        raise PotluckError(f"there is a file {path} already", hint="choose another name") from None
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def fill_bundle(handle: int, path: Path, scene: Scene, person: Person) -> Bundle:
+    """Write the bundle to an open file, and close it. Raises PotluckError."""
+    packed = io.BytesIO()  # it is packed here, because the place may be a device or a pipe, where nobody can seek
+    with os.fdopen(handle, "wb") as file:
+        parts = dict(contents(scene, person))
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
+            for name, text in parts.items():
+                bundle.writestr(name, text)
+        try:
+            file.write(packed.getbuffer())
+            file.flush()
+        except OSError as error:
+            raise _unwritable(path, error) from error
+    return Bundle(str(path), packed.tell(), tuple(parts))
+
+
+def _unwritable(path: Path, error: OSError) -> PotluckError:
+    return PotluckError(f"cannot write {path}: {error.strerror}", hint="choose another place")
+
+
+def contents(scene: Scene, person: Person) -> Iterator[tuple[str, str]]:
+    """Names and texts of the files in the bundle; nothing private is in any of them."""
+    words = _private_words(scene)
+    for name, text in _texts(scene):
+        yield name, redact_person(text, person, words)
+
+
+def this_person() -> Person:
+    return Person(pwd.getpwuid(os.getuid()).pw_name, str(Path.home()), socket.gethostname())
+
+
+def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
+    yield "versions.json", _json(_versions())
+    yield "doctor.json", _json(to_json(examine(scene)))
+    settings = {entry.key: value_of(scene.loaded.settings, entry) for entry in entries() if entry.key not in _PRIVATE}
+    notes = {"problems": scene.loaded.problems, "notices": scene.loaded.notices}
+    yield "settings.json", _json(to_json({**settings, **notes}))
+    if scene.status is not None:
+        yield "status.json", _json(to_json(_public(scene.status)))
+    yield "history.jsonl", "\n".join(_json(to_json(item), indent=None) for item in _history(scene.places))
+    yield "log.txt", "\n".join(logs.tail(scene.places.log_file, _LOG_LINES))
+
+
+def _public(status: Status) -> Status:
+    swarm = status.swarm and replace(status.swarm, name="", peer_id=None)
+    return replace(status, swarm=swarm)
+
+
+def _private_words(scene: Scene) -> list[str]:
+    words = [scene.swarm.name] if scene.swarm is not None else []
+    serve = scene.loaded.settings.serve
+    return [*words, *filter(None, (serve.swarm, serve.name))]
+
+
+def _versions() -> dict[str, str]:
+    found = {name: _version(name) for name in _PACKAGES}
+    return {**found, "python": platform.python_version(), "system": platform.platform()}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _history(places: Places) -> tuple[Any, ...]:
+    history = HistoryFile(places.history_file)
+    history.load()
+    return history.last(_TRANSITIONS)
+
+
+def _json(value: object, indent: int | None = 2) -> str:
+    return json.dumps(value, indent=indent, default=list)

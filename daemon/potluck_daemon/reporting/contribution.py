@@ -1,0 +1,207 @@
+"""What this machine gave, by the hour and across restarts, in a small SQLite file.
+
+Counted in memory and written once a minute in one transaction: a crash loses at most that minute and never the file.
+Hours are those of the local clock, so that days, weeks and months are sums of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+from potluck_control.methods.contribution import Contribution, ContributionSeries
+from potluck_control.methods.periods import Period
+
+from potluck.files import keep_aside
+from potluck_daemon.ledger.history import period_starts
+from potluck_daemon.metering.usage import DayUse
+
+log = logging.getLogger(__name__)
+
+SAVE_INTERVAL_S = 60.0
+STREAK_S = 60.0  # served on a day for it to count
+_TABLE = """
+    CREATE TABLE IF NOT EXISTS hour (
+        start INTEGER PRIMARY KEY, served_s REAL NOT NULL, tokens INTEGER NOT NULL, energy_wh REAL NOT NULL,
+        sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL
+    ) STRICT
+"""
+_ADD = """
+    INSERT INTO hour VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (start) DO UPDATE SET
+        served_s = served_s + excluded.served_s, tokens = tokens + excluded.tokens,
+        energy_wh = energy_wh + excluded.energy_wh, sent_bytes = sent_bytes + excluded.sent_bytes,
+        received_bytes = received_bytes + excluded.received_bytes
+"""
+_SUMS = """
+    SELECT COALESCE(SUM(served_s), 0.0), COALESCE(SUM(tokens), 0), COALESCE(SUM(energy_wh), 0.0),
+        COALESCE(SUM(sent_bytes), 0), COALESCE(SUM(received_bytes), 0)
+    FROM hour WHERE start >= ? AND start < ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    served_s: float = 0.0
+    tokens: int = 0
+    energy_wh: float = 0.0
+    sent_bytes: int = 0
+    received_bytes: int = 0
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(
+            self.served_s + other.served_s,
+            self.tokens + other.tokens,
+            self.energy_wh + other.energy_wh,
+            self.sent_bytes + other.sent_bytes,
+            self.received_bytes + other.received_bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What grows while this daemon runs; `at`: monotonic seconds."""
+
+    at: float
+    is_serving: bool  # since the counters before these
+    tokens: int
+    use: DayUse
+
+
+def given(before: Counters, now: Counters) -> Amounts:
+    """Between two readings. Pure; the counters of a day's use begin anew at midnight."""
+    use = before.use if before.use.day == now.use.day else DayUse()
+    return Amounts(
+        served_s=now.at - before.at if now.is_serving else 0.0,
+        tokens=now.tokens - before.tokens,
+        energy_wh=max(now.use.energy_wh - use.energy_wh, 0.0),
+        sent_bytes=max(now.use.sent_bytes - use.sent_bytes, 0),
+        received_bytes=max(now.use.received_bytes - use.received_bytes, 0),
+    )
+
+
+class ContributionBook:
+    """`open()` first; `add` remembers, `save` writes. Times are Unix seconds."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._database: sqlite3.Connection | None = None
+        self._waiting: dict[int, Amounts] = {}
+        self._problem = ""
+        self._saved_at = time.monotonic()
+
+    def open(self) -> None:
+        """A damaged file is kept aside and a new one begun; a folder that cannot be written is logged. Never raises."""
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                self._database = _connect(self._path)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                log.warning("%s is damaged (%s); kept as %s", self._path.name, error, self._put_aside())
+                self._database = _connect(self._path)
+        except (OSError, sqlite3.Error) as error:
+            log.warning("cannot keep what was contributed in %s: %s", self._path, error)
+
+    def _put_aside(self) -> str:
+        """Its log goes: SQLite would write what is in it into the new file."""
+        name = keep_aside(self._path).name
+        for end in ("-wal", "-shm"):
+            self._path.with_name(self._path.name + end).unlink(missing_ok=True)
+        return name
+
+    def add(self, now: float, amounts: Amounts) -> None:
+        if amounts == Amounts():
+            return
+        hour = int(datetime.fromtimestamp(now).replace(minute=0, second=0, microsecond=0).timestamp())
+        self._waiting[hour] = self._waiting.get(hour, Amounts()) + amounts
+
+    def save_if_due(self) -> None:
+        """For the daemon's chores."""
+        if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
+            self.save()
+
+    def save(self) -> None:
+        """Write what waits; what cannot be written goes on waiting."""
+        self._saved_at = time.monotonic()
+        if self._database is None or not self._waiting:
+            return
+        rows = [(hour, *_columns(amounts)) for hour, amounts in self._waiting.items()]
+        try:
+            with self._database:
+                self._database.executemany(_ADD, rows)
+        except sqlite3.Error as error:
+            if str(error) != self._problem:  # a full disk is said once
+                self._problem = str(error)
+                log.warning("cannot write %s: %s", self._path, error)
+            return
+        self._waiting.clear()
+
+    def close(self) -> None:
+        self.save()
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def series(self, period: Period, count: int, now: float) -> ContributionSeries:
+        """The last `count` periods with what was added until now."""
+        self.save()
+        bounds = period_starts(period, count, now)
+        return ContributionSeries(period, tuple(self._sums(start, end) for start, end in pairwise(bounds)))
+
+    def total(self, now: float) -> Contribution:
+        """Since the first hour that was counted."""
+        self.save()
+        row = self._database.execute("SELECT MIN(start) FROM hour").fetchone() if self._database else None
+        start = float(row[0]) if row and row[0] is not None else now
+        return self._sums(start, max(now, start) + 1)
+
+    def streaks(self, today: date) -> tuple[int, int]:
+        """Days in a row up to today or yesterday, and the most ever."""
+        self.save()
+        if self._database is None:
+            return 0, 0
+        query = "SELECT date(start, 'unixepoch', 'localtime') FROM hour GROUP BY 1 HAVING SUM(served_s) >= ?"
+        days = [date.fromisoformat(day) for (day,) in self._database.execute(query, (STREAK_S,))]
+        return streaks(days, today)
+
+    def _sums(self, start: float, end: float) -> Contribution:
+        row = self._database.execute(_SUMS, (start, end)).fetchone() if self._database else (0.0, 0, 0.0, 0, 0)
+        served_s, tokens, energy_wh, sent, received = row
+        return Contribution(start, end, round(served_s, 1), tokens, round(energy_wh, 4), None, sent, received)
+
+
+def streaks(days: Iterable[date], today: date) -> tuple[int, int]:
+    """The run that lasts until today or yesterday, and the longest. Pure."""
+    longest = run = current = 0
+    before: date | None = None
+    for day in sorted(set(days)):
+        run = run + 1 if before is not None and day - before == timedelta(days=1) else 1
+        longest, before = max(longest, run), day
+        if day in (today, today - timedelta(days=1)):
+            current = run
+    return current, longest
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=1.0)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        with database:
+            database.execute(_TABLE)
+        database.execute("SELECT COUNT(*) FROM hour")
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _columns(amounts: Amounts) -> tuple[float, int, float, int, int]:
+    return amounts.served_s, amounts.tokens, amounts.energy_wh, amounts.sent_bytes, amounts.received_bytes

@@ -1,0 +1,78 @@
+"""What the parts of the daemon know, put into the words of the control API. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from itertools import groupby
+
+from potluck_control.engine_messages import Report
+from potluck_control.methods.models import Need, Progress, Served
+from potluck_control.schema import LoadStatus, SwarmStatus
+
+from potluck.protocol.swarm import Swarm
+from potluck_daemon.metering.load import Load
+from potluck_daemon.supervisor.supervisor import EngineFacts
+
+
+def swarm_status(
+    swarm: Swarm | None, facts: EngineFacts, remembered: SwarmStatus | None, age_s: float, now: float
+) -> SwarmStatus | None:
+    """What the engine last told, or what an earlier one did.
+
+    Args:
+        age_s: of the engine's last report.
+        now: Unix seconds.
+    """
+    if swarm is None:
+        return None
+    known = SwarmStatus(swarm.name, swarm.model, swarm.num_blocks)
+    if remembered is not None and (remembered.name, remembered.num_blocks) == (swarm.name, swarm.num_blocks):
+        known = replace(remembered, model=swarm.model)
+    if facts.span is not None:
+        known = replace(known, span=facts.span, peer_id=facts.peer_id)
+    if facts.report.coverage:
+        read_at = now - age_s - facts.report.coverage_age_s
+        report = facts.report
+        known = replace(known, coverage=report.coverage, coverage_at=round(read_at), outlook=report.outlook)
+    return known
+
+
+def download(facts: EngineFacts) -> Progress | None:
+    """Of the files that the engine fetches now."""
+    report = facts.report
+    if not report.fetch_total_bytes:
+        return None
+    return Progress(report.fetched_bytes, report.fetch_total_bytes, round(facts.fetch_bytes_per_s, 1))
+
+
+def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -> Served | None:
+    """None without a swarm; without an engine the span is what was served last."""
+    if swarm is None:
+        return None
+    known = Served(swarm.model, swarm.name, swarm.num_blocks, swarm.span, loading=download(facts))
+    if facts.placed is None or not is_running:
+        return known
+    return replace(known, **{item.name: getattr(facts.placed, item.name) for item in fields(facts.placed)})
+
+
+def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
+    """Runs of blocks with the fewest replicas first; where all have as many, nothing is lacking."""
+    runs, start = [], 0
+    for replicas, run in groupby(coverage):
+        end = start + len(list(run))
+        runs.append(Need(start, end, replicas))
+        start = end
+    runs = [run for run in runs if run.replicas == 0 or run.replicas < max(coverage)]
+    return tuple(sorted(runs, key=lambda run: (run.replicas, run.start))[:most])
+
+
+def load_status(load: Load, report: Report) -> LoadStatus:
+    return LoadStatus(
+        cpu_percent=load.cpu_percent,
+        engine_cpu_percent=load.engine_cpu_percent,
+        gpu_percent=report.gpu_percent,
+        memory_used_bytes=report.memory_used_bytes,
+        memory_limit_bytes=report.memory_limit_bytes,
+        memory_total_bytes=report.memory_total_bytes,
+    )

@@ -1,0 +1,96 @@
+"""The transitions of the past, one JSON line each, so that "why did it stop last night?" has an answer.
+
+Appended at each change; when the file has grown past `MAX_LINES`, the older half is dropped in one move. A line that a
+crash cut short is skipped.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from pathlib import Path
+
+from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.schema import HistoryParams, Transition
+
+from potluck.files import write_atomically
+
+log = logging.getLogger(__name__)
+
+MAX_LINES = 2000
+
+
+class HistoryFile:
+    def __init__(self, path: Path, *, max_lines: int = MAX_LINES) -> None:
+        self._path = path
+        self._max_lines = max_lines
+        self._recent: deque[Transition] = deque(maxlen=max_lines)
+        self._num_lines = 0
+
+    def load(self) -> None:
+        """Read what earlier daemons wrote; never raises for what the file may hold."""
+        self._recent.extend(_read(self._path))
+        self._num_lines = len(self._recent)
+
+    def append(self, transition: Transition) -> None:
+        """Remember it; a full disk is logged, it must not stop the daemon."""
+        self._recent.append(transition)
+        try:
+            if self._num_lines >= self._max_lines:
+                self._shorten()
+            else:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with self._path.open("ab") as file:
+                    start = b"\n" if file.tell() and not self._ends_with_newline() else b""
+                    file.write(start + dumps(transition) + b"\n")
+                self._num_lines += 1
+        except OSError as error:
+            log.warning("cannot write %s: %s", self._path, error.strerror)
+
+    def last(self, limit: int) -> tuple[Transition, ...]:
+        """The newest `limit`, oldest first."""
+        return tuple(self._recent)[-limit:]
+
+    def find(self, wanted: HistoryParams) -> tuple[Transition, ...]:
+        """The newest that fit all filters, oldest first."""
+        return tuple(item for item in self._recent if fits(item, wanted))[-wanted.limit :]
+
+    def _shorten(self) -> None:
+        kept = tuple(self._recent)[-(self._max_lines // 2) :]
+        write_atomically(self._path, b"".join(dumps(transition) + b"\n" for transition in kept))
+        self._recent = deque(kept, maxlen=self._max_lines)
+        self._num_lines = len(kept)
+
+    def _ends_with_newline(self) -> bool:
+        with self._path.open("rb") as file:
+            file.seek(-1, 2)
+            return file.read(1) == b"\n"
+
+
+def fits(transition: Transition, wanted: HistoryParams) -> bool:
+    """Pure; an empty filter fits everything."""
+    text = f"{transition.text} {transition.app} {transition.app_title}".casefold()
+    return (
+        (wanted.since is None or transition.at >= wanted.since)
+        and (wanted.until is None or transition.at < wanted.until)
+        and (not wanted.states or transition.state in wanted.states)
+        and (not wanted.reasons or transition.reason in wanted.reasons)
+        and all(word in text for word in wanted.words.casefold().split())
+    )
+
+
+def _read(path: Path) -> list[Transition]:
+    found = []
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        log.warning("cannot read %s: %s", path, error.strerror)
+        return []
+    for line in lines:
+        try:
+            found.append(from_json(Transition, loads(line)))
+        except CodecError:
+            continue  # cut short by a crash
+    return found

@@ -1,0 +1,87 @@
+"""The daemon's log: a file of bounded size and age, and the journal or the terminal when one of them listens.
+
+What everybody may read is all that gets in: invites, keys, addresses and peer ids are taken out of every line, whoever
+wrote it; the engine and the libraries in it write lines too.
+"""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import sys
+import time
+from pathlib import Path
+
+from potluck_control.redaction import Discreet
+
+from potluck_daemon.reporting import journal
+
+MAX_BYTES = 1 << 20
+NUM_OLD = 2
+MAX_AGE_S = 14 * 86400.0
+_TAIL_BYTES = 512 * 1024
+_DAY = "%Y-%m-%d"
+
+
+def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
+    """Log to `path`, and to the journal or a terminal at standard error, or to whatever is there if `to_stderr`.
+
+    Called once, by the daemon's entry point.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    root = logging.getLogger()
+    root.setLevel(logging.DEBUG if is_verbose else logging.INFO)
+    file = logging.handlers.RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=NUM_OLD, delay=True)
+    file.setFormatter(Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root.addHandler(file)
+    if journal.is_at(2):
+        entries = journal.JournalHandler("potluckd")
+        entries.setFormatter(Discreet("%(message)s"))
+        root.addHandler(entries)
+    elif to_stderr or sys.stderr.isatty():
+        stream = logging.StreamHandler()
+        stream.setFormatter(Discreet("%(asctime)s %(levelname)s %(message)s"))
+        root.addHandler(stream)
+
+
+def drop_old(path: Path, now: float) -> None:
+    """Begin a new file if the oldest line of this one is too old, and remove old files that are. `now`: Unix."""
+    oldest = time.strftime(_DAY, time.localtime(now - MAX_AGE_S))
+    for handler in logging.getLogger().handlers:
+        is_ours = isinstance(handler, logging.handlers.RotatingFileHandler) and handler.baseFilename == str(path)
+        if is_ours and _first_day(path) < oldest:
+            handler.doRollover()  # type: ignore[attr-defined]
+    for number in range(1, NUM_OLD + 1):
+        old = path.with_name(f"{path.name}.{number}")
+        if old.exists() and old.stat().st_mtime < now - MAX_AGE_S:
+            old.unlink()
+
+
+def tail(path: Path, lines: int) -> tuple[str, ...]:
+    """The last lines of the log, across its newest rotation. Nothing if there is no log yet."""
+    found: list[str] = []
+    for part in (path, path.with_name(path.name + ".1")):
+        if len(found) < lines:
+            found = _last_lines(part) + found
+    return tuple(found[-lines:])
+
+
+def _first_day(path: Path) -> str:
+    """The date at the start of the file; today's if it does not begin with one."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(10).decode("ascii", "replace")
+        return time.strftime(_DAY, time.strptime(start, _DAY))
+    except (FileNotFoundError, ValueError):
+        return time.strftime(_DAY)
+
+
+def _last_lines(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - _TAIL_BYTES, 0))
+            return file.read().decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []

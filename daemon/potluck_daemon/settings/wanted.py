@@ -1,0 +1,72 @@
+"""What the user wants, read from the files they or their tools may change: settings and joined swarms."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from potluck_control.engine_messages import Launch
+from potluck_control.places import Places
+from potluck_control.resources import bundled_checkpoint
+
+from potluck.protocol.invite import encode_invite
+from potluck.protocol.swarm import Swarm
+from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.store import Loaded
+from potluck_daemon.swarms.joined import chosen_swarm
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    settings: Settings = field(default_factory=Settings)
+    swarm: Swarm | None = None
+    launch: Launch | None = None  # how to start the engine for them
+    notices: tuple[str, ...] = ()
+
+
+def read_wanted(loaded: Loaded, places: Places, *, port: int) -> Wanted:
+    """Never raises for what the files hold: mistakes become notices. `port` is for settings that name none."""
+    swarm, notices = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
+    launch = _launch(loaded.settings, swarm, places, port) if swarm is not None else None
+    return Wanted(loaded.settings, swarm, launch, loaded.problems + loaded.notices + notices)
+
+
+def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
+    """Changes when one of the files does, or when the engine's environment is made or exchanged."""
+    return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file, places.engine_manifest))
+
+
+def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Launch:
+    serve = settings.serve
+    return Launch(
+        invite=encode_invite(swarm),
+        checkpoint=serve.checkpoint or str(bundled_checkpoint(swarm.model) or swarm.model),
+        runtime_dir=str(places.runtime / "nodes"),
+        identity_path=str(places.identity_file),
+        outbox=str(places.receipts),
+        blocks=serve.blocks,
+        num_blocks=serve.num_blocks,
+        device=serve.device,
+        devices=serve.devices,
+        dtype=serve.dtype,
+        quantization=serve.quantization,
+        adapters=serve.adapters,
+        memory_limit_mb=serve.memory_limit_mb,
+        max_memory=serve.max_memory,
+        threads=serve.threads,
+        public_name=serve.name,
+        link_mbps=serve.link_mbps,
+        relay_for_others=serve.relay_for_others,
+        listen=serve.listen or (f"/ip4/0.0.0.0/tcp/{port}",),
+        disk_mb=settings.limits.disk_mb,
+        models_folder=serve.models_folder,
+    )
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino

@@ -1,0 +1,101 @@
+"""The daemon's side of the gateway: starts its process, knows how it stands, ends it when nobody asks any more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.gateway_messages import Open, Told
+from potluck_control.methods.gateway import GatewayState, GatewayStatus
+
+from potluck.protocol.invite import decode_invite
+from potluck_daemon.child import Child, started
+
+log = logging.getLogger(__name__)
+
+START_TIMEOUT_S = 600.0  # a cold disk, and shards of the ends to download
+
+
+class Gateway:
+    """At most one process. Times are Unix seconds, because they are shown."""
+
+    def __init__(self) -> None:
+        self._status = GatewayStatus(GatewayState.STOPPED)
+        self._task: asyncio.Task[None] | None = None
+        self._end_after_s = 0.0
+
+    @property
+    def status(self) -> GatewayStatus:
+        return self._status
+
+    def start(self, python: str, environment: Mapping[str, str], wanted: Open, *, end_after_s: float) -> None:
+        """Begin; not while one runs."""
+        swarm = decode_invite(wanted.invite)
+        self._end_after_s = end_after_s
+        self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
+        command = (python, "-m", "potluck_gateway")
+        self._task = asyncio.create_task(self._life(command, environment, wanted))
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        if self._status.state is not GatewayState.FAILED:
+            self._status = GatewayStatus(GatewayState.STOPPED)
+
+    async def _life(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: Open) -> None:
+        """From its start to its end."""
+        problem = ""
+        try:
+            problem = await self._run(command, environment, wanted)
+        except OSError as error:
+            problem = f"cannot run {command[0]}: {error.strerror}"
+        except CodecError as error:
+            problem = f"the gateway is not understood: {error}"
+        finally:
+            state = GatewayState.FAILED if problem else GatewayState.STOPPED
+            self._status = GatewayStatus(state, swarm=self._status.swarm, model=self._status.model, problem=problem)
+        if problem:
+            log.warning("the chat gateway ended: %s", problem)
+
+    async def _run(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: Open) -> str:
+        """Returns why it failed; empty if it ended because nobody asked."""
+        async with started(command, environment) as child:
+            await child.say(dumps(wanted) + b"\n")
+            was_idle = await self._follow(child, wanted.token)
+        if was_idle:
+            return ""
+        return self._status.problem or f"it ended: {await child.last_words() or 'without a reason'}"
+
+    async def _follow(self, child: Child, token: str) -> bool:
+        """Until nobody asked for long (True), or the process ended."""
+        wait_s = START_TIMEOUT_S
+        while True:
+            try:
+                async with asyncio.timeout(wait_s):
+                    line = await child.line()
+            except TimeoutError:
+                is_ready = self._status.state is GatewayState.READY
+                if not is_ready:
+                    self._status = replace(self._status, problem="it did not start in time")
+                return is_ready
+            if not line:
+                return False
+            self._hear(from_json(Told, loads(line)), token)
+            if self._status.state is GatewayState.READY:
+                wait_s = self._end_after_s
+                self._status = replace(self._status, ends_at=time.time() + wait_s)
+
+    def _hear(self, told: Told, token: str) -> None:
+        if told.url:
+            ready = GatewayState.READY
+            self._status = replace(self._status, state=ready, url=told.url, token=token, step="")
+        elif told.problem:
+            self._status = replace(self._status, problem=told.problem)
+        elif told.step:
+            self._status = replace(self._status, step=told.step)

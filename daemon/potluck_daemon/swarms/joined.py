@@ -1,0 +1,120 @@
+"""The swarms this user belongs to, kept with their invites.
+
+An invite holds the membership key of its swarm, so the file is readable by its owner alone. It is replaced in one move,
+and a file that cannot be read is put aside and named instead of overwritten.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Container
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.places import user_places
+
+from potluck.errors import PotluckError, UsageError
+from potluck.files import keep_aside, write_atomically
+from potluck.protocol.invite import decode_invite, encode_invite
+from potluck.protocol.swarm import Swarm
+
+_INVITE_START = re.compile(r"\s*potluck\d+:")
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    invites: tuple[str, ...]  # in the order they were joined
+    version: int = 1
+
+
+class JoinedSwarms:
+    """Invites in one small file, found by the name of their swarm."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or user_places().config / "swarms.json"
+
+    def load(self) -> dict[str, Swarm]:
+        """Swarms by name, in the order they were joined.
+
+        Raises:
+            UsageError: the file cannot be read; a damaged one has been moved aside.
+        """
+        try:
+            invites = from_json(_File, loads(self.path.read_bytes()), self.path.name).invites
+            swarms = [decode_invite(invite) for invite in invites]
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise UsageError(f"cannot read {self.path}: {error.strerror}") from error
+        except (CodecError, UsageError) as error:
+            aside = keep_aside(self.path)
+            raise UsageError(
+                f"{self.path} was damaged ({error}) and is now called {aside.name}",
+                hint="join again with: potluck swarm join INVITE",
+            ) from error
+        return {swarm.name: swarm for swarm in swarms}
+
+    def add(self, swarm: Swarm) -> None:
+        """Remember a swarm as the one joined last; one of the same name is replaced."""
+        swarms = self.load()
+        swarms.pop(swarm.name, None)
+        self._save([*swarms.values(), swarm])
+
+    def remove(self, name: str) -> None:
+        """Forget a swarm; raises UsageError if it is not known."""
+        swarms = self.load()
+        if swarms.pop(name, None) is None:
+            raise UsageError(f"you did not join a swarm named {name}", hint=_known(swarms))
+        self._save(list(swarms.values()))
+
+    def find(self, name_or_invite: str | None) -> Swarm:
+        """The swarm that an invite or a name means; None means the only one.
+
+        Raises:
+            UsageError: a broken invite, an unknown name, or no single swarm to choose.
+        """
+        if name_or_invite is not None and _INVITE_START.match(name_or_invite):
+            return decode_invite(name_or_invite)
+        swarms = self.load()
+        if name_or_invite is not None:
+            if name_or_invite not in swarms:
+                raise UsageError(f"{name_or_invite!r} is neither an invite nor a swarm you joined", hint=_known(swarms))
+            return swarms[name_or_invite]
+        if len(swarms) != 1:
+            problem = "you joined several swarms" if swarms else "you joined no swarm yet"
+            raise UsageError(problem, hint=_known(swarms))
+        return next(iter(swarms.values()))
+
+    def _save(self, swarms: list[Swarm]) -> None:
+        content = _File(tuple(encode_invite(swarm) for swarm in swarms))
+        try:
+            write_atomically(self.path, dumps(content) + b"\n")
+        except OSError as error:
+            raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
+
+
+def chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...]]:
+    """The swarm to serve: the one that is `wanted` by name, or the one joined last; and what speaks against it."""
+    try:
+        swarms = JoinedSwarms(path).load()
+    except PotluckError as error:
+        return None, (f"{error.message} ({error.hint})",)
+    except OSError as error:
+        return None, (f"{path} cannot be read: {error.strerror}",)
+    if wanted and wanted not in swarms:
+        return None, (f"serve.swarm is {wanted!r}, which is not a swarm you joined",)
+    return swarms.get(wanted) or next(reversed(swarms.values()), None), ()
+
+
+def free_name(wanted: str, taken: Container[str]) -> str:
+    """`wanted`, or `wanted-2` and so on if a swarm of that name was joined already."""
+    names = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
+
+
+def _known(swarms: dict[str, Swarm]) -> str:
+    if not swarms:
+        return "join one with: potluck swarm join INVITE"
+    return f"name one of: {', '.join(swarms)}"

@@ -1,0 +1,80 @@
+"""What a new swarm has to know of its model: asked of a folder directly, of the hub through a short process of its own.
+
+The daemon stays small: whatever reads configurations as Transformers does, runs elsewhere and ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
+
+from potluck.errors import PotluckError, UsageError
+from potluck.protocol.swarm import LOCAL_REVISION
+
+ASK_TIMEOUT_S = 28.0  # below the control server's own limit
+_ASK = """
+import json, sys
+from potluck.checkpoint import open_checkpoint
+from potluck.errors import PotluckError
+try:
+    found = open_checkpoint(sys.argv[1])
+    print(json.dumps({"name": found.name, "num_blocks": found.num_blocks, "revision": found.revision}))
+except PotluckError as error:
+    print(json.dumps({"message": error.message, "hint": error.hint}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NewModel:
+    name: str
+    num_blocks: int
+    revision: str
+    folder: str = ""  # of a checkpoint that is on no hub
+
+
+async def find_model(wanted: str, environment: Mapping[str, str]) -> NewModel:
+    """`wanted`: a folder, a name on the hub, or nothing for the model that comes with Potluck. Raises PotluckError."""
+    if not wanted:
+        return NewModel(DEMO_MODEL, num_blocks_of(resource(DEMO_MODEL)), LOCAL_REVISION)
+    if wanted.startswith(("/", "~", ".")):
+        return _in_folder(wanted)
+    return await _ask_hub(wanted, environment)
+
+
+def _in_folder(wanted: str) -> NewModel:
+    folder = Path(wanted).expanduser()
+    if not folder.is_absolute():
+        raise UsageError("the folder of a checkpoint must be absolute", hint="begin it with / or ~")
+    folder = folder.resolve()
+    return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder))
+
+
+async def _ask_hub(name: str, environment: Mapping[str, str]) -> NewModel:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _ASK, name),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=dict(environment),
+    )
+    try:
+        async with asyncio.timeout(ASK_TIMEOUT_S):
+            said, _ = await process.communicate()
+        told = json.loads(said.splitlines()[-1])
+    except TimeoutError:
+        raise PotluckError(f"the hub did not tell in time about {name}", hint="try again") from None
+    except (ValueError, IndexError):
+        raise PotluckError(f"cannot ask the hub about {name}", hint="potluck doctor") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if "message" in told:
+        raise PotluckError(str(told["message"]), hint=told.get("hint"))
+    return NewModel(str(told["name"]), int(told["num_blocks"]), str(told["revision"]))

@@ -1,0 +1,171 @@
+"""Downloaded checkpoints on the disk: which there are, deleting one, moving all to another folder.
+
+The layout is huggingface_hub's: a folder `models--OWNER--NAME` for each model with `blobs`, `refs`, `snapshots`. Its
+links are relative, so a folder can be moved as a whole. Files that a running engine has mapped stay readable for it
+after they were moved or deleted. Everything here blocks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from potluck_control.methods.models import Move, Progress, StoredModel
+
+from potluck.errors import PotluckError, UsageError
+from potluck_daemon.metering.meters import free_bytes, taken_bytes
+
+_PREFIX = "models--"
+_PARTIAL = (".partial", ".incomplete")
+_RESERVE_BYTES = 1 << 30  # that stays free where models are moved to
+
+
+def stored_models(folder: Path, swarms: dict[str, str], served: str) -> tuple[StoredModel, ...]:
+    """The largest first. `swarms`: models of joined swarms by their names; `served`: the model that is served now."""
+    found = []
+    for path in _folders(folder):
+        name = path.name.removeprefix(_PREFIX).replace("--", "/", 1)
+        users = tuple(swarm for swarm, model in swarms.items() if model == name)
+        sizes = (taken_bytes(path), _partial_bytes(path), _used_at(path))
+        found.append(StoredModel(name, *sizes, swarms=users, is_served=name == served))
+    return tuple(sorted(found, key=lambda model: -model.bytes))
+
+
+def delete_model(folder: Path, name: str) -> int:
+    """Returns the bytes that were freed. Raises UsageError, PotluckError."""
+    path = next((path for path in _folders(folder) if path.name == _PREFIX + name.replace("/", "--")), None)
+    if path is None:
+        raise UsageError(f"{name} is not among the downloaded models", hint="potluck models list names them")
+    return delete_folder(path)
+
+
+def delete_folder(path: Path) -> int:
+    """Also nothing, if it is not there. Raises PotluckError."""
+    taken = taken_bytes(path)
+    try:
+        if path.is_dir():
+            shutil.rmtree(path)
+    except OSError as error:
+        raise PotluckError(f"cannot delete {path}: {error.strerror}", hint="does it belong to you?") from error
+    return taken
+
+
+def check_target(source: Path, target: Path, num_bytes: int) -> None:
+    """Raises UsageError for a folder that models cannot be moved to."""
+    if not target.is_absolute():
+        raise UsageError("the folder must be absolute", hint="begin it with /")
+    if target.resolve() == source.resolve():
+        raise UsageError("the models lie there already")
+    if target.resolve().is_relative_to(source.resolve()) or source.resolve().is_relative_to(target.resolve()):
+        raise UsageError("one of the folders lies in the other", hint="choose a folder beside it")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make {target}: {error.strerror}", hint="choose another folder") from error
+    if not os.access(target, os.W_OK):
+        raise UsageError(f"{target} cannot be written", hint="choose another folder")
+    is_same_disk = source.exists() and source.stat().st_dev == target.stat().st_dev
+    free = free_bytes(target)
+    if not is_same_disk and free is not None and free < num_bytes + _RESERVE_BYTES:
+        text = f"{target} has {free >> 20} MiB free, the models take {num_bytes >> 20} MiB"
+        raise UsageError(text, hint="delete models that nobody uses, or choose another disk")
+
+
+class Moving:
+    """Models on their way from one folder to another, one model after the other, in a thread of its own.
+
+    A model is complete at its old place until it is complete at the new one.
+    """
+
+    def __init__(self, source: Path, target: Path, total_bytes: int) -> None:
+        self._source = source
+        self._target = target
+        self._stopped = threading.Event()
+        self.state = Move(str(target), Progress(0, total_bytes), is_done=False)
+
+    def stop(self) -> None:
+        """After the file that is being copied; what was not moved stays where it was."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Blocks until it is done, or has failed: `state` says which."""
+        problem = ""
+        try:
+            for path in _folders(self._source):
+                self._move(path)
+        except shutil.Error as error:  # of a folder: each file with what went wrong
+            file, _, why = error.args[0][0]
+            problem = f"{file} could not be copied: {why}"
+        except OSError as error:
+            problem = f"{error.filename or self._source} could not be moved: {error.strerror}"
+        if problem and self._stopped.is_set():
+            problem = "stopped before everything was moved"
+        self.state = replace(self.state, is_done=True, problem=problem)
+
+    def _move(self, path: Path) -> None:
+        target = self._target / path.name
+        if target.exists():  # of an earlier attempt, or of another program: what is there counts
+            return
+        try:
+            size = taken_bytes(path)
+            path.rename(target)
+            self._add(size)
+        except OSError:  # another disk
+            self._copy(path, target)
+            shutil.rmtree(path)
+
+    def _copy(self, path: Path, target: Path) -> None:
+        half = target.with_name(f".{target.name}.moving")
+        shutil.rmtree(half, ignore_errors=True)
+        try:
+            shutil.copytree(path, half, symlinks=True, copy_function=self._copy_file)
+            half.rename(target)
+        except BaseException:
+            shutil.rmtree(half, ignore_errors=True)
+            raise
+
+    def _copy_file(self, source: str, target: str) -> str:
+        if self._stopped.is_set():
+            raise InterruptedError
+        copied = shutil.copy2(source, target)
+        self._add(os.lstat(source).st_blocks * 512)
+        return str(copied)
+
+    def _add(self, num_bytes: int) -> None:
+        progress = self.state.progress
+        self.state = replace(self.state, progress=replace(progress, done_bytes=progress.done_bytes + num_bytes))
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.name.startswith(_PREFIX) and path.is_dir())
+    except OSError:
+        return []
+
+
+def _partial_bytes(path: Path) -> int:
+    return sum(_blocks(file) for file in path.glob("blobs/*") if file.name.endswith(_PARTIAL))
+
+
+def _used_at(path: Path) -> float:
+    return max(_times(path.glob("blobs/*")), default=0.0)
+
+
+def _times(files: Iterable[Path]) -> Iterable[float]:
+    for file in files:
+        try:
+            found = os.lstat(file)
+        except OSError:
+            continue
+        yield max(found.st_mtime, found.st_atime)
+
+
+def _blocks(file: Path) -> int:
+    try:
+        return os.lstat(file).st_blocks * 512
+    except OSError:
+        return 0

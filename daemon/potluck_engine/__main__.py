@@ -1,0 +1,50 @@
+"""`python -m potluck_engine`: how the daemon starts an engine. Not for people; they use `potluck serve`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import faulthandler
+import logging
+import os
+import sys
+
+from potluck_engine.parent import exit_with_parent
+
+NICENESS = 10  # whoever uses the machine comes first
+OOM_SCORE = 500  # and if memory runs out, this goes first
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m potluck_engine")
+    parser.add_argument("--pipe", type=int, required=True, help="file descriptor of a socket to the daemon")
+    parser.add_argument("--parent", type=int, required=True, help="process id of the daemon")
+    parser.add_argument("--verbose", action="store_true", help="log everything that happens")
+    args = parser.parse_args()
+    if sys.platform == "linux":
+        exit_with_parent(args.parent)
+    _be_polite()
+    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # what Metal lacks is computed on the CPU, not refused
+    faulthandler.enable()
+    level = logging.DEBUG if args.verbose else logging.INFO
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+
+    from potluck_engine.main import new_event_loop  # torch and all: after the parent is watched
+    from potluck_engine.pipe import serve_pipe
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(serve_pipe(args.pipe))
+
+
+def _be_polite() -> None:
+    with contextlib.suppress(OSError):
+        os.nice(NICENESS - os.nice(0))
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write(str(OOM_SCORE))
+
+
+if __name__ == "__main__":
+    code = main()
+    logging.shutdown()
+    os._exit(code)  # everything is closed; taking the interpreter with torch apart would hold the memory for seconds

@@ -1,0 +1,90 @@
+"""The one place where steps meet the blocks: packs the rows of a step, runs them, hands each its part of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from potluck.blocks import BlockSpan
+from potluck.blocks.kv import KvMemory
+from potluck.blocks.ragged import StepRow, plan_step
+from potluck_engine.blocks import ServedBlocks
+from potluck_engine.memory.session_memory import SessionStep
+
+
+class SpanExecutor:
+    """Runs steps over the blocks that are served. Used by the compute thread only."""
+
+    def __init__(self, served: ServedBlocks, memory: KvMemory | None) -> None:
+        self._served = served
+        self._memory = memory
+
+    @property
+    def _blocks(self) -> BlockSpan:
+        return self._served.whole
+
+    def run(self, parts: Sequence[tuple[SessionStep, int]]) -> None:
+        """The next `count` tokens of each row of these steps, together; all have their pages.
+
+        If it raises, nothing has happened to any of them.
+        """
+        blocks, memory = self._blocks, self._memory
+        assert memory is not None
+        ordered = sorted(parts, key=_adapter_of)
+        rows: list[StepRow] = []
+        packed: list[Tensor] = []
+        prompts: dict[int, Tensor] = {}
+        for step, count in ordered:
+            if step.prompts is not None and step.computed < step.prompts.shape[2]:
+                prompts.update(self._prompts_of(step, count, len(rows)))
+            packed.append(_tokens_of(step, count))
+            rows += [StepRow(sequence, count, step.memory.adapter) for sequence in step.memory.sequences]
+        with torch.inference_mode():
+            hidden = packed[0] if len(packed) == 1 else torch.cat(packed)
+            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":
+                hidden = hidden.to(blocks.device, blocks.dtype)
+            output = blocks.run_step(plan_step(memory, rows), hidden, memory, prompts or None)
+            if blocks.device.type != "cpu":
+                output = output.cpu()
+        outputs = output.split_with_sizes([step.rows * count for step, count in ordered])
+        for (step, count), own in zip(ordered, outputs, strict=True):
+            step.add_output(own.view(step.rows, count, -1))
+            for sequence in step.memory.sequences:
+                memory.advance(sequence, count)
+
+    def run_alone(self, step: SessionStep, count: int) -> None:
+        """The next `count` tokens of a step of a session with a cache of its own."""
+        alone, blocks = step.memory.alone, self._blocks
+        assert alone is not None
+        hidden, prompts = step.hidden, step.prompts
+        if step.tokens != count:
+            hidden = hidden[:, step.computed : step.computed + count]
+            prompts = None if prompts is None else prompts[:, :, step.computed : step.computed + count]
+        with torch.inference_mode():
+            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # even a needless call costs some µs
+                hidden = hidden.to(blocks.device, blocks.dtype)
+            if prompts is not None:
+                prompts = prompts.to(blocks.device, blocks.dtype) if prompts.shape[2] else None
+            with blocks.adapters.using(step.memory.adapter):
+                output = alone.blocks.forward(hidden, alone.cache, prompts)
+            step.add_output(output if blocks.device.type == "cpu" else output.cpu())
+
+    def _prompts_of(self, step: SessionStep, count: int, first_row: int) -> dict[int, Tensor]:
+        """Index of a row in the plan -> [blocks, p, hidden_size] for the tokens of this part."""
+        assert step.prompts is not None
+        part = step.prompts[:, :, step.computed : step.computed + count].to(self._blocks.device, self._blocks.dtype)
+        rows = part.expand(-1, step.rows, -1, -1)
+        return {first_row + row: rows[:, row] for row in range(step.rows)}
+
+
+def _adapter_of(part: tuple[SessionStep, int]) -> str:
+    """Rows with the same adapter stand together."""
+    return part[0].memory.adapter or ""
+
+
+def _tokens_of(step: SessionStep, count: int) -> Tensor:
+    """[rows * count, hidden_size], row after row."""
+    hidden = step.hidden if count == step.tokens else step.hidden[:, step.computed : step.computed + count]
+    return hidden.reshape(step.rows * count, -1)

@@ -1,0 +1,378 @@
+"""The thread that runs the steps of sessions.
+
+The asyncio side submits steps; the thread asks `Paging` for their memory and `StepScheduler` what to run, runs it, and
+hands all rows that a step finished back with one `call_soon_threadsafe`. A step that fails is tried again in halves, so
+that only those are refused that cannot be computed even alone.
+
+Forward and backward have a thread of their own, see `call_thread.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+from potluck_control.engine_metrics import PageCounts, StepCounts
+
+from potluck.errors import PotluckError
+from potluck.protocol.codes import Code, RemoteError
+from potluck_engine.compute.executor import SpanExecutor
+from potluck_engine.compute.failures import is_out_of_memory, refusal_of
+from potluck_engine.compute.step_scheduler import StepScheduler
+from potluck_engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost
+from potluck_engine.compute.throttle import Throttle
+from potluck_engine.compute.turns import Shares, equal_shares
+from potluck_engine.config import Limits
+from potluck_engine.memory.paging import Admitted, Paging
+from potluck_engine.memory.session_memory import SessionMemory, SessionStep
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Outcome = tuple[SessionStep, PotluckError | None]
+_Part = tuple[SessionStep, int]
+
+_EXPIRY_S = 0.5  # how late a step may be given up
+_LEAVING = RemoteError(Code.DRAINING, "this engine is leaving")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the thread works with while a span is served."""
+
+    executor: SpanExecutor
+    paging: Paging
+    gate: AbstractContextManager[object]  # to be held while computing: calls may not compute at that time
+
+
+class ComputeThread:
+    """`start()` first, `stop()` once. `perform()` gives it a span to serve; until then steps wait."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        threads: int,
+        clock: Callable[[], float] = time.monotonic,
+        shares: Shares = equal_shares,
+    ) -> None:
+        self.counts = StepCounts()
+        self.page_counts = PageCounts()
+        self.throttle = Throttle()
+        self.num_waiting_for_pages = 0
+        self._scheduler = StepScheduler(
+            max_queued_jobs=limits.max_queued_jobs,
+            max_queued_tokens=limits.max_queued_tokens,
+            max_step_tokens=limits.piece_tokens,
+            shares=shares,
+        )
+        self._threads = threads
+        self._clock = clock
+        self._lock = threading.Lock()  # for the scheduler
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._commands: deque[Callable[[], None]] = deque()
+        self._thread = threading.Thread(target=self._work, name="compute", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stage: Stage | None = None
+        self._meter = CostMeter()
+        self._cost = StepCost()
+        self._expired_at = 0.0
+        self._stopping = False
+
+    @property
+    def queued_steps(self) -> int:
+        return len(self._scheduler)
+
+    @property
+    def queued_tokens(self) -> int:
+        return self._scheduler.queued_tokens
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether any session has a step or memory here."""
+        return bool(self._stage is not None and self._stage.paging.admission.holders)
+
+    def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Call `work` on the thread, between two steps. Raises what it raises; DRAINING if the thread has ended."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def call() -> None:
+            try:
+                outcome = functools.partial(_set_result, future, work())
+            except BaseException as error:  # whatever it is, it belongs to whoever waits
+                outcome = functools.partial(_set_exception, future, error)
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(outcome)
+
+        if self._stopping:
+            raise _LEAVING
+        self._command(call)
+        return await future
+
+    async def perform(self, stage: Stage | None) -> None:
+        """Serve with these blocks and pages from now on; None: let all steps wait."""
+
+        def change() -> None:
+            self._stage = stage
+            self.page_counts = PageCounts() if stage is None else stage.paging.counts()
+
+        await self.run(change)
+
+    def learn(self, tokens: int, seconds: float) -> None:
+        """What a step was measured to take, before the first one."""
+        self._meter.add(tokens, seconds)
+        self._cost = self._meter.cost()
+
+    @property
+    def cost(self) -> StepCost:
+        """Of steps through the whole span, as recent ones were."""
+        return self._cost
+
+    def scale_costs(self, factor: float) -> None:
+        """Steps take so many times longer from now on. For the thread itself."""
+        self._meter.scale(factor)
+        self._cost = self._meter.cost()
+
+    def submit(self, step: SessionStep) -> None:
+        """Queue a step; `step.on_done` is called in the loop when it is over, unless it is cancelled before.
+
+        Raises:
+            RemoteError: BUSY, or DRAINING after `stop()`.
+        """
+        with self._lock:
+            if self._stopping:
+                raise _LEAVING
+            is_news = self._scheduler.add(step, step.submitted_at, self._cost)
+        if is_news:
+            self._wake.put(None)
+
+    def close(self, memory: SessionMemory, step: SessionStep | None) -> None:
+        """Free what a session holds, and give up the step that it waits for."""
+        if step is not None:
+            with self._lock:
+                step.is_cancelled = True
+                self._scheduler.discard(step)
+        self._command(lambda: self._close(memory, step))
+
+    async def stop(self) -> None:
+        """Refuse what waits, let the running step end, join the thread."""
+        with self._lock:
+            self._stopping = True
+            waiting = self._scheduler.expired(float("inf"))
+        self._deliver([(step, _LEAVING) for step in waiting if isinstance(step, SessionStep)])
+        self._wake.put(None)
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+
+    def _command(self, command: Callable[[], None]) -> None:
+        self._commands.append(command)
+        self._wake.put(None)
+
+    def _work(self) -> None:
+        torch.set_num_threads(self._threads)
+        while True:
+            try:
+                wait_s = self._turn()
+            except Exception:  # the edge of the thread: whatever nobody foresaw must not end it
+                log.exception("the compute thread stumbled")
+                wait_s = _EXPIRY_S
+            if self._stopping and not self._commands:
+                return
+            if wait_s != 0.0:
+                self._sleep(wait_s)
+
+    def _sleep(self, wait_s: float | None) -> None:
+        """Until something is submitted, or for so long."""
+        try:
+            self._wake.get(timeout=wait_s)
+            while not self._wake.empty():
+                self._wake.get_nowait()
+        except queue.Empty:
+            pass
+
+    def _turn(self) -> float | None:
+        """Do one thing; how long to sleep then, None for until something comes."""
+        while self._commands:
+            self._commands.popleft()()
+        stage = self._stage
+        if stage is None or self._stopping:
+            return None
+        now = self._clock()
+        self._expire(stage, now)
+        self._admit(stage, now)
+        with self._lock:
+            action = self._scheduler.next(now, self._cost)
+        if action is None:
+            return self._until_something_changes(stage, now)
+        if isinstance(action, Hold):
+            return action.until - now
+        self._act(stage, action)
+        return 0.0
+
+    def _expire(self, stage: Stage, now: float) -> None:
+        if now - self._expired_at < _EXPIRY_S:
+            return
+        self._expired_at = now
+        with self._lock:
+            late = [step for step in self._scheduler.expired(now) if isinstance(step, SessionStep)]
+        for step in late:
+            stage.paging.withdraw(step)
+            stage.paging.finished(step, now, ok=False)
+        busy = RemoteError(Code.BUSY, "not done in time", retry_after_s=self._scheduler.retry_after_s(self._cost))
+        self._deliver([(step, busy) for step in late])
+
+    def _admit(self, stage: Stage, now: float) -> None:
+        """Memory for the steps that arrived, and for those that waited for it."""
+        with self._lock:
+            arrived = self._scheduler.arrived()
+        if not arrived and not stage.paging.admission.num_waiting:
+            return
+        admitted = Admitted()
+        for step in arrived:
+            assert isinstance(step, SessionStep)
+            stage.paging.ask(step, admitted)
+        stage.paging.settle(now, admitted)
+        over: list[Outcome] = list(admitted.refused)
+        with self._lock:
+            for step in admitted.ready:
+                if step.left > 0:
+                    self._scheduler.make_ready(step)
+                else:  # nothing to compute: an empty step, or one whose beginning is all there is to it
+                    over.append((step, None))
+            for step, _ in over:
+                self._scheduler.discard(step)
+        self._settle(stage, over, now)
+
+    def _until_something_changes(self, stage: Stage, now: float) -> float | None:
+        times = [at for at in (self._scheduler.earliest_deadline, stage.paging.wake_at(now)) if at is not None]
+        return max(min(times) - now, 0.001) if times else None
+
+    def _act(self, stage: Stage, action: Batch | Alone) -> None:
+        parts = action.parts if isinstance(action, Batch) else (action.part,)
+        mine = [(part.job, part.count) for part in parts if isinstance(part.job, SessionStep)]
+        begin = self._clock()
+        with stage.gate:
+            failed = self._run(stage, mine) if isinstance(action, Batch) else self._run_alone(stage, *mine[0])
+        now = self._clock()
+        tokens, seconds = sum(part.total for part in parts), now - begin
+        if isinstance(action, Batch) and not failed:
+            self._meter.add(tokens, seconds)
+            self._cost = self._meter.cost()
+        self._count(mine, seconds)
+        over: list[Outcome] = list(failed.items())
+        with self._lock:
+            for part in parts:
+                assert isinstance(part.job, SessionStep)
+                if part.job in failed:
+                    self._scheduler.discard(part.job)
+                elif self._scheduler.advance(part, now):
+                    over.append((part.job, None))
+        self._settle(stage, over, now)
+        self.throttle.rest(seconds)
+
+    def _count(self, parts: Sequence[_Part], seconds: float) -> None:
+        self.counts.add_step(sum(step.rows for step, _ in parts), seconds)
+        for step, count in parts:
+            step.compute_s += seconds
+            if step.is_decode:
+                self.counts.decode_tokens += step.rows * count
+            else:
+                self.counts.prefill_tokens += step.rows * count
+
+    def _run(self, stage: Stage, parts: Sequence[_Part]) -> dict[SessionStep, PotluckError]:
+        """Run parts together; what fails is run again in halves. Those that cannot be run at all, with the reason."""
+        if not parts:
+            return {}
+        try:
+            stage.executor.run(parts)
+            return {}
+        except Exception as error:  # the edge of the computation
+            halves = _halves(parts, is_out_of_memory(error))
+            if not halves:
+                return {parts[0][0]: refusal_of(error, f"a step of {_tokens_of(parts)} tokens")}
+            if is_out_of_memory(error):
+                log.warning("out of memory in a step of %d tokens, which is tried in halves", _tokens_of(parts))
+                stage.paging.drop_prefixes()
+        failed: dict[SessionStep, PotluckError] = {}
+        for half in halves:
+            failed |= self._run(stage, [part for part in half if part[0] not in failed])
+        return failed
+
+    def _run_alone(self, stage: Stage, step: SessionStep, count: int) -> dict[SessionStep, PotluckError]:
+        try:
+            stage.executor.run_alone(step, count)
+            return {}
+        except Exception as error:  # the edge of the computation
+            return {step: refusal_of(error, f"a step of {count * step.rows} tokens, alone")}
+
+    def _settle(self, stage: Stage, outcomes: list[Outcome], now: float) -> None:
+        """Steps that are over: their sessions are idle again."""
+        for step, error in outcomes:
+            stage.paging.finished(step, now, ok=error is None)
+        self.page_counts = stage.paging.counts()
+        self.num_waiting_for_pages = stage.paging.admission.num_waiting
+        self._deliver(outcomes)
+
+    def _close(self, memory: SessionMemory, step: SessionStep | None) -> None:
+        with self._lock:
+            self._scheduler.forget(memory)
+        if self._stage is not None:
+            if step is not None:
+                self._stage.paging.withdraw(step)
+            self._stage.paging.close(memory)
+            self.page_counts = self._stage.paging.counts()
+
+    def _deliver(self, outcomes: list[Outcome]) -> None:
+        for _, error in outcomes:
+            if isinstance(error, RemoteError):
+                self.counts.refusals[error.code] += 1
+        if outcomes and self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._loop.call_soon_threadsafe(_tell, outcomes)
+
+
+def _tell(outcomes: list[Outcome]) -> None:
+    for step, error in outcomes:
+        if not step.is_cancelled:
+            step.on_done(step, error)
+
+
+def _set_result(future: asyncio.Future[T], value: T) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _set_exception(future: asyncio.Future[T], error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _halves(parts: Sequence[_Part], is_out_of_memory: bool) -> list[Sequence[_Part]]:
+    """Two lists of parts; a single one is cut between its tokens if memory was short. Empty: it cannot be halved."""
+    if len(parts) > 1:
+        middle = len(parts) // 2
+        return [parts[:middle], parts[middle:]]
+    step, count = parts[0]
+    if not is_out_of_memory or count < 2:
+        return []
+    return [[(step, count // 2)], [(step, count - count // 2)]]
+
+
+def _tokens_of(parts: Sequence[_Part]) -> int:
+    return sum(step.rows * count for step, count in parts)

@@ -1,0 +1,36 @@
+"""The two threads of an engine that compute: one for the steps of sessions, one for stateless calls."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from potluck_engine.compute.call_thread import CallThread
+from potluck_engine.compute.step_thread import ComputeThread
+from potluck_engine.compute.turns import Shares, equal_shares
+from potluck_engine.config import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    compute: ComputeThread
+    calls: CallThread
+
+    @classmethod
+    def of(cls, limits: Limits, *, threads: int, shares: Shares = equal_shares) -> Threads:
+        """Not started. `shares`: of clients that compete; called by both threads."""
+        compute = ComputeThread(limits, threads=threads, shares=shares)
+        calls = CallThread(limits, threads=threads, is_shared=lambda: compute.has_sessions, shares=shares)
+        return cls(compute, calls)
+
+    def start(self) -> None:
+        self.compute.start()
+        self.calls.start()
+
+    def throttle(self, duty: float) -> None:
+        """Compute in this share of the time."""
+        self.compute.throttle.duty = self.calls.throttle.duty = duty
+
+    async def stop(self) -> None:
+        """Refuse what waits, let what runs end, join both."""
+        await asyncio.gather(self.compute.stop(), self.calls.stop())

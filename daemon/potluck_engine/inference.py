@@ -1,0 +1,305 @@
+"""rpc_inference: one stream, one session, one task.
+
+    opening:  first message within step_timeout_s, else closed silently; not allowed or malformed: error frame
+    ready:    steps one after the other; a step that cannot be done ends the session with an error frame
+    closing:  no tensors, end of input, silence (silently); age, engine leaving (error frame)
+
+The task only reads. Answers are written by the compute thread's call back, which also begins the next step, so a step
+wakes no task but the one that reads it, and a client that leaves is noticed while its step waits or runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, replace
+
+from potluck.errors import PotluckError
+from potluck.p2p.network import Stream
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.buffers import Buffer
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepReply, StepRequest, Timing
+from potluck.wire import decode_step, encode_step_reply
+from potluck_engine.memory.session_memory import SessionMemory, SessionStep
+from potluck_engine.receipts import Tab
+from potluck_engine.serving import Serving
+from potluck_engine.sessions import MAX_WAITING, Session, StepPlan
+
+log = logging.getLogger(__name__)
+
+
+_CLOSING = StepRequest(hidden=None)
+"""Also what the end of input means: stock servers fail there, but only by an accident of their implementation."""
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceHandler:
+    """Serves the streams of rpc_inference."""
+
+    serving: Serving
+
+    async def __call__(self, stream: Stream, peer: PeerId) -> None:
+        """A StreamHandler. Raises RemoteError, which the host sends as an error frame."""
+        try:
+            body = await stream.receive(timeout_s=self.serving.limits.step_timeout_s)
+        except TimeoutError:
+            return
+        if body is None:
+            return
+        request = await _decode(self.serving, body, first=True)
+        session = self._open(request, peer)
+        if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
+            await asyncio.to_thread(self.serving.blocks.whole.adapters.load, session.memory.adapter)
+        served = _ServedSession(self.serving, stream, session)
+        self.serving.sessions.add(served)
+        memory = served.session.memory
+        log.info("a session over blocks %s, %d rows", memory.span, memory.rows)
+        try:
+            await served.run(request)
+        finally:
+            self.serving.sessions.remove(served)
+            served.close()
+            log.info("a session over blocks %s ended after %d tokens", memory.span, served.session.position)
+
+    def _open(self, request: StepRequest, peer: PeerId) -> Session:
+        opening, serving = request.opening, self.serving
+        if opening is None or request.hidden is None:
+            raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
+        adapter = serving.admission.check(opening.prefix, opening.span, opening.caller, peer)
+        opening = replace(opening, caller=replace(opening.caller, adapter=adapter))
+        if opening.resume:
+            session = serving.parking.take(peer, opening, request.hidden.shape[0])
+            if session is None:
+                raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
+            return session
+        memory = SessionMemory(
+            client=peer,
+            span=opening.span,
+            rows=request.hidden.shape[0],
+            is_alone=opening.exact or not serving.is_ragged,
+            adapter=adapter,
+        )
+        alloc_timeout_s = min(opening.alloc_timeout_s, serving.limits.alloc_timeout_s)
+        return Session(opening.session_id, opening.max_length, alloc_timeout_s, memory)
+
+
+class _Over(Exception):  # noqa: N818 (not an error)
+    """The session is over, without a word."""
+
+
+class _ServedSession:
+    """A session and its stream."""
+
+    def __init__(self, serving: Serving, stream: Stream, session: Session) -> None:
+        self.session = session
+        self._serving = serving
+        self._stream = stream
+        self._running: tuple[SessionStep, StepRequest, StepPlan] | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._room = asyncio.Event()  # the client may send more
+        self._room.set()
+        self._task: asyncio.Task[object] | None = None
+        self._why: RemoteError | _Over | None = None  # it ends
+        self._end_after_step: RemoteError | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+        self._heard_at = time.monotonic()
+        self._tab: Tab | None = None
+
+    @property
+    def session_id(self) -> str | None:
+        return self.session.session_id
+
+    @property
+    def span(self) -> Span:
+        return self.session.memory.span
+
+    async def run(self, request: StepRequest) -> None:
+        """Serve until the end. Raises RemoteError, which the client is to be told."""
+        limits, loop = self._serving.limits, asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        too_old = RemoteError(Code.ROLLBACK, f"a session lasts {limits.session_timeout_s:g} s at most")
+        self._timers = [
+            loop.call_later(limits.session_timeout_s, self.end, too_old),
+            loop.call_later(limits.step_timeout_s, self._listen_for_silence),
+        ]
+        tabs = self._serving.tabs
+        if tabs is not None and request.opening is not None:
+            self._tab = tabs.open(self.session.memory.client, request.opening.span, request.opening.caller)
+        try:
+            self._begin(request)
+            await self._read()
+            await asyncio.get_running_loop().create_future()  # the closing message waits for steps before it
+        except asyncio.CancelledError:
+            if self._why is None or (self._task is not None and self._task.uncancel()):
+                raise
+            if isinstance(self._why, RemoteError):
+                raise self._why from None
+
+    def push(self, request: StepRequest) -> None:
+        if len(self.session.pushed) < MAX_WAITING:
+            self.session.pushed.append(request)
+            self._heard_at = time.monotonic()
+            self._advance()
+
+    def end(self, error: RemoteError) -> None:
+        if self._running is None and self._sending is None:
+            self._finish(error)
+        else:
+            self._end_after_step = error
+
+    def close(self) -> None:
+        """Free everything, whatever still runs; unless the engine steps aside and the client may come back."""
+        for timer in self._timers:
+            timer.cancel()
+        if self._serving.tabs is not None and self._tab is not None:
+            self._serving.tabs.close_tab(self._tab)
+        if self._sending is not None:
+            self._sending.cancel()
+        is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
+        is_kept = is_told and self._running is None and self._serving.parking.keep(self.session, time.monotonic())
+        if not is_kept:
+            self._serving.compute.close(self.session.memory, self._running[0] if self._running else None)
+        self._why = self._why or _Over()
+
+    async def _read(self) -> None:
+        """Messages, up to and including the closing one."""
+        while True:
+            try:
+                body = await self._stream.receive()
+            except RemoteError:
+                log.debug("the client of a session over blocks %s left", self.session.memory.span)
+                self._finish(_Over())
+                return
+            request = _CLOSING if body is None else await _decode(self._serving, body, first=False)
+            await self._room.wait()
+            self.session.own.append(replace(request, pushed=False) if request.pushed else request)
+            if len(self.session.own) >= MAX_WAITING:
+                self._room.clear()
+            self._heard_at = time.monotonic()
+            self._advance()
+            if request.hidden is None:
+                return
+
+    def _advance(self) -> None:
+        """Begin the next step if none runs and its predecessor's answer is out."""
+        while self._running is None and self._sending is None and self._why is None:
+            if self._end_after_step is not None:
+                self._finish(self._end_after_step)
+                return
+            request = self.session.next_request()
+            if request is None:
+                return
+            self._room.set()
+            if request.hidden is None:
+                self._finish(_Over())
+            else:
+                self._try_to_begin(request)
+
+    def _try_to_begin(self, request: StepRequest) -> None:
+        try:
+            self._begin(request)
+        except RemoteError as error:
+            self._finish(error)
+
+    def _begin(self, request: StepRequest) -> None:
+        """Submit a step, unless it was done before, or was pushed and does not fit. Raises RemoteError."""
+        session = self.session
+        if session.is_duplicate(request):
+            return
+        try:
+            plan = session.plan(request)
+        except RemoteError as error:
+            if request.pushed:  # what another server sends cannot end the client's session
+                log.debug("a pushed step was ignored: %s", error.message)
+                return
+            raise
+        assert request.hidden is not None
+        if request.receipt is not None and self._serving.tabs is not None and self._tab is not None:
+            self._serving.tabs.take(self._tab, request.receipt)
+        now, memory = time.monotonic(), session.memory
+        step = SessionStep(
+            session=memory,
+            client=memory.client,
+            rows=memory.rows,
+            tokens=plan.end - plan.start,
+            submitted_at=now,
+            deadline=now + self._serving.limits.request_timeout_s + session.alloc_timeout_s,
+            is_alone=memory.is_alone,
+            memory=memory,
+            alloc_deadline=now + session.alloc_timeout_s,
+            start=plan.start,
+            hidden=request.hidden,
+            prompts=request.prompts,
+            order=request.hypo_ids,
+            on_done=self._answered,
+        )
+        self._serving.compute.submit(step)
+        self._running = (step, request, plan)
+
+    def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
+        """Called in the loop when a step is over."""
+        assert self._running is not None
+        _, request, plan = self._running
+        self._running = None
+        if error is not None:
+            self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
+            return
+        serving, now = self._serving, time.monotonic()
+        self.session.finish(request, plan)
+        self._heard_at = now
+        queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
+        if step.tokens == 1:
+            serving.meter.add((now - step.submitted_at) * 1e3, queue_ms, now)
+        timing = Timing(
+            queue_ms=queue_ms,
+            compute_ms=step.compute_s * 1e3,
+            cache_tokens_left=serving.free_tokens,
+            is_leaving=serving.admission.is_leaving(step.memory.span),
+            takes_brief=request.opening is not None,
+        )
+        if serving.tabs is not None and self._tab is not None:
+            serving.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
+            timing = serving.tabs.say(self._tab, timing, is_named=request.opening is None)
+        self._send(encode_step_reply(StepReply(step.result(), timing), brief=request.is_brief))
+        self._advance()
+
+    def _send(self, pieces: tuple[Buffer, ...]) -> None:
+        try:
+            if not self._stream.send_now(*pieces):
+                self._sending = asyncio.create_task(self._send_slowly(pieces))
+        except RemoteError:
+            self._finish(_Over())
+
+    async def _send_slowly(self, pieces: tuple[Buffer, ...]) -> None:
+        try:
+            await self._stream.send(*pieces, timeout_s=self._serving.limits.send_timeout_s)
+        except (TimeoutError, RemoteError):  # the client is gone, or does not read
+            self._finish(_Over())
+        finally:
+            self._sending = None
+        self._advance()
+
+    def _listen_for_silence(self) -> None:
+        """Silence ends a session; whatever was heard meanwhile puts that off."""
+        limit_s, now = self._serving.limits.step_timeout_s, time.monotonic()
+        if self._running is not None or self._sending is not None:
+            self._heard_at = now
+        silent_s = now - self._heard_at
+        if silent_s >= limit_s:
+            self._finish(_Over())
+        else:
+            self._timers[1] = asyncio.get_running_loop().call_later(limit_s - silent_s, self._listen_for_silence)
+
+    def _finish(self, why: RemoteError | _Over) -> None:
+        """End the session: the task that reads is what holds it open."""
+        if self._why is None:
+            self._why = why
+            assert self._task is not None
+            self._task.cancel()
+
+
+async def _decode(serving: Serving, body: bytes, *, first: bool) -> StepRequest:
+    limits = serving.wire_limits
+    return await serving.offload(len(body), lambda: decode_step(body, limits=limits, first=first))

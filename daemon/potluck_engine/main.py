@@ -1,0 +1,75 @@
+"""The engine as a process: signals and the event loop. Prints nothing; whoever starts it gets events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+
+from potluck.errors import PotluckError
+from potluck_engine.config import EngineConfig
+from potluck_engine.events import Failed, OnEvent
+from potluck_engine.parent import exit_with_parent
+from potluck_engine.server import Engine
+
+log = logging.getLogger(__name__)
+
+
+def run_engine(config: EngineConfig, on_event: OnEvent) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        PotluckError: it could not start or go on; a Failed event was sent. So it was before any other exception.
+    """
+    try:
+        if config.parent_pid is not None:
+            exit_with_parent(config.parent_pid)
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(_serve(config, on_event))
+    except PotluckError as error:
+        on_event(Failed(error.message, error.hint))
+        raise
+    except Exception:
+        on_event(Failed("the engine failed unexpectedly", "its log has the reason; please report it"))
+        raise
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:  # not made for Windows
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _serve(config: EngineConfig, on_event: OnEvent) -> None:
+    """Start, wait for a signal or for the end of the network, stop. Raises PotluckError."""
+    wanted = asyncio.create_task(_until_signal())
+    engine = Engine(config, on_event)
+    starting = asyncio.create_task(engine.start())
+    try:
+        await asyncio.wait((starting, wanted), return_when=asyncio.FIRST_COMPLETED)
+        if not wanted.done():
+            await starting
+            lost = asyncio.create_task(engine.wait_lost())
+            await asyncio.wait((lost, wanted), return_when=asyncio.FIRST_COMPLETED)
+            lost.cancel()
+            if not wanted.done():
+                lost.result()
+                raise PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
+    finally:
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError, PotluckError):
+            await starting
+        await engine.stop()
+        wanted.cancel()
+
+
+async def _until_signal() -> None:
+    loop = asyncio.get_running_loop()
+    arrived = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, arrived.set)
+    await arrived.wait()
+    log.info("asked to stop")

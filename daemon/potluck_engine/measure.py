@@ -1,0 +1,102 @@
+"""How fast this engine is: a short measurement at the start, then the real steps.
+
+Throughput is combined as stock servers do (protocol reference, 14.8), so that records of both can be compared.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import synchronize
+from potluck.blocks.ragged import StepRow, plan_step
+from potluck_engine.compute.steps import StepCost
+
+_MEASURE_S = 0.05  # for each of the two measurements; at least one run each
+_FORWARD_TOKENS = 64
+_NEWS = 0.1  # of a rate: others plan with it, and each change costs a message to many
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Rates through one block; the stock meaning."""
+
+    inference_tps: float  # single-token steps a second
+    forward_tps: float  # tokens a second
+    steps: tuple[tuple[int, float], ...] = ()  # tokens and seconds of steps through the whole span
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a record says of speed."""
+
+    network_tps: float
+    throughput_tps: float
+
+
+def measure_speed(blocks: BlockSpan) -> Speed:
+    """Decode steps, and prefill of a few dozen tokens; call it on the compute thread, blocks warm."""
+    run = _ragged_step(blocks) if blocks.is_ragged else _alone_step(blocks)
+    with torch.inference_mode():
+        step_s = _median_s(lambda: run(1), blocks.device)
+        forward_s = _median_s(lambda: run(_FORWARD_TOKENS), blocks.device)
+    num_blocks = len(blocks.span)
+    return Speed(
+        inference_tps=num_blocks / step_s,
+        forward_tps=_FORWARD_TOKENS * num_blocks / forward_s,
+        steps=((1, step_s), (_FORWARD_TOKENS, forward_s)),
+    )
+
+
+def _ragged_step(blocks: BlockSpan) -> Callable[[int], object]:
+    """Runs so many tokens of a row, as steps of sessions do."""
+    memory = blocks.new_memory(2 * _FORWARD_TOKENS)
+    row = memory.new_sequence()
+    memory.reserve(row, 2 * _FORWARD_TOKENS)
+    hidden = torch.zeros((_FORWARD_TOKENS, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
+    return lambda tokens: blocks.run_step(plan_step(memory, [StepRow(row, tokens)]), hidden[:tokens], memory)
+
+
+def _alone_step(blocks: BlockSpan) -> Callable[[int], object]:
+    cache = blocks.new_cache()
+    hidden = torch.zeros((1, _FORWARD_TOKENS, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
+    return lambda tokens: blocks.forward(hidden[:, :tokens], cache if tokens == 1 else None)
+
+
+def combine(speed: Speed, *, num_blocks: int, hidden_size: int, link_mbps: float) -> Rates:
+    """What a typical request gets: half the span on average, or the link with 16 bits a value."""
+    network_tps = link_mbps * 1e6 / (16 * hidden_size)
+    return Rates(network_tps, min(speed.forward_tps / ((num_blocks + 1) / 2), network_tps))
+
+
+def refreshed(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:
+    """The speed as real steps through `num_blocks` blocks show it; as it was where there were none.
+
+    Prefill comes in large pieces, so the largest step that is known says most of it.
+    """
+    if not cost.points:
+        return speed
+    tokens, seconds = cost.points[-1]
+    return Speed(num_blocks / cost.of(1), tokens * num_blocks / seconds, speed.steps)
+
+
+def is_news(before: float, after: float) -> bool:
+    """Whether a rate changed so much that others must know."""
+    return abs(after - before) > _NEWS * before
+
+
+def _median_s(run: Callable[[], object], device: torch.device) -> float:
+    times: list[float] = []
+    run()  # what is compiled or captured at its first use does not count
+    begin = time.perf_counter()
+    while not times or time.perf_counter() - begin < _MEASURE_S:
+        start = time.perf_counter()
+        run()
+        synchronize(device)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)

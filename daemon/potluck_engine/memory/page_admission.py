@@ -1,0 +1,179 @@
+"""Who gets the next pages of the KV cache. Pure: counts only, no torch, no clock; `paging.py` does what it says.
+
+A request that fits is granted at once. Otherwise it waits in line until its deadline:
+
+    - The small may pass the large, `MAX_PASSES` times; after that nobody passes, so that nobody starves.
+    - While clients compete, each is entitled to an equal share of all pages. A request within its client's share goes
+      before any beyond it; so one client cannot keep others out with many sessions, but may fill an idle server.
+    - What the first in line lacks is taken from sessions that have been idle for a while, of clients beyond their share
+      first and longest idle first; then from those that wait behind it. Their pages are spilled, not lost.
+    - What is kept for a client that asked for a quote is not free for the others while that lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from potluck.protocol.blocks import PeerId
+from potluck_engine.memory.reservations import Reservations
+
+MAX_PASSES = 16
+IDLE_S = 1.0  # between steps: longer than a client takes that decodes, shorter than a reader
+
+
+@dataclass(slots=True, eq=False)
+class Holder:
+    """A session and what it holds. Spilled or new ones hold nothing."""
+
+    session: Hashable
+    client: PeerId
+    pages: int = 0
+    is_running: bool = False  # a step of it has its memory and is not answered
+    used_at: float = 0.0
+    pinned_until: float = 0.0  # cannot be spilled before, see `Spill`
+
+
+@dataclass(slots=True, eq=False)
+class PageRequest:
+    """What a step needs beyond what its session holds."""
+
+    holder: Holder
+    pages: int
+    deadline: float
+    passes: int = 0  # later requests that were granted before this one
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Give the pages, then count them in `holder.pages`."""
+
+    request: PageRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """It asks for more than there is, or its deadline is over."""
+
+    request: PageRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """Take all pages of this session and say so by `spilled`, or set `pinned_until` to a later time."""
+
+    holder: Holder
+
+
+class PageAdmission:
+    """The holders of pages, and the line of those who wait for some."""
+
+    def __init__(self, num_pages: int) -> None:
+        self.num_pages = num_pages
+        self.holders: dict[Hashable, Holder] = {}
+        self.reservations = Reservations()
+        self._line: list[PageRequest] = []
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._line)
+
+    @property
+    def most_wanted(self) -> int:
+        """Pages of the largest request in line."""
+        return max((request.pages for request in self._line), default=0)
+
+    def ask(self, request: PageRequest) -> None:
+        """Stand in line; `next` says what comes of it. A session asks for one step at a time."""
+        self._line.append(request)
+
+    def withdraw(self, session: Hashable) -> None:
+        """Leave the line, whoever stands there for `session`."""
+        self._line = [request for request in self._line if request.holder.session != session]
+
+    def spilled(self, holder: Holder) -> None:
+        """A session has lost its pages; if it waits in line, it needs them back as well."""
+        for request in self._line:
+            if request.holder is holder:
+                request.pages += holder.pages
+        holder.pages = 0
+
+    def next(self, now: float, free: int) -> Grant | Refuse | Spill | None:
+        """What to do now; ask again after doing it, until there is nothing."""
+        if not self._line:
+            return None
+        for request in self._line:
+            if request.pages + request.holder.pages > self.num_pages:
+                return self._refuse(request)
+        order = self._order()
+        granted = next((request for request in order if request.pages <= self._free_for(request, now, free)), None)
+        if granted is not None:
+            if not granted.holder.pages:
+                self.reservations.use(granted.holder.client)
+            place = self._line.index(granted)
+            for passed in self._line[:place]:
+                passed.passes += 1
+            del self._line[place]
+            return Grant(granted)
+        victim = self._victim(order, now, self._free_for(order[0], now, free))
+        if victim is not None:
+            return Spill(victim)
+        late = next((request for request in self._line if request.deadline <= now), None)
+        return None if late is None else self._refuse(late)
+
+    def wake_at(self, now: float) -> float | None:
+        """When `next` may say something else although nobody gave anything back."""
+        if not self._line:
+            return None
+        idle = [holder.used_at + IDLE_S for holder in self.holders.values() if holder.pages and not holder.is_running]
+        kept = self.reservations.next_end(now)
+        times = [request.deadline for request in self._line] + [at for at in idle if at > now]
+        return min(times) if kept is None else min(*times, kept)
+
+    def _refuse(self, request: PageRequest) -> Refuse:
+        self._line.remove(request)
+        return Refuse(request)
+
+    def _order(self) -> list[PageRequest]:
+        """Those who may be granted, first to last; the first is who pages are collected for."""
+        for request in self._line:
+            if request.passes >= MAX_PASSES:
+                return [request]
+        share = self._share()
+        entitled = [request for request in self._line if self._pages_of(request.holder.client) + request.pages <= share]
+        clients = {request.holder.client for request in entitled}
+        return entitled + [
+            request for request in self._line if request not in entitled and clients <= {request.holder.client}
+        ]
+
+    def _free_for(self, request: PageRequest, now: float, free: int) -> int:
+        return free - self.reservations.pages(now, besides=request.holder.client)
+
+    def _share(self) -> float:
+        clients = {holder.client for holder in self.holders.values() if holder.pages}
+        clients |= {request.holder.client for request in self._line}
+        return self.num_pages / len(clients)
+
+    def _pages_of(self, client: PeerId) -> int:
+        return sum(holder.pages for holder in self.holders.values() if holder.client == client)
+
+    def _victim(self, order: list[PageRequest], now: float, free: int) -> Holder | None:
+        """The next session to spill for the first in line; None if that would not be enough for it."""
+        victims = list(self._victims(order[0], now))
+        if free + sum(holder.pages for holder in victims) < order[0].pages:
+            return None
+        return victims[0]
+
+    def _victims(self, first: PageRequest, now: float) -> Iterator[Holder]:
+        share = self._share()
+        waiting = [request.holder for request in self._line]
+        idle = [
+            holder
+            for holder in self.holders.values()
+            if holder.pages and not holder.is_running and holder not in waiting
+            if now >= max(holder.used_at + IDLE_S, holder.pinned_until)
+        ]
+        yield from sorted(idle, key=lambda holder: (self._pages_of(holder.client) <= share, holder.used_at))
+        for request in reversed(self._line):
+            if request is not first and request.holder.pages and now >= request.holder.pinned_until:
+                yield request.holder

@@ -1,0 +1,85 @@
+"""Sessions whose streams ended because the device was given back: kept for clients that come back to them.
+
+A client goes on elsewhere if it can, by replaying; if nobody else has the blocks, or its new route leads here again, it
+asks to go on with what was kept. Sessions belong to the peer that opened them. No I/O, no clock; the KV memory of what
+is let go here is for the caller to free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.messages import SessionOpening
+from potluck_engine.sessions import Session
+
+KEEP_S = 300.0  # clients that are still waiting come back within seconds; the others went on elsewhere
+MAX_A_CLIENT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Parked:
+    session: Session
+    until_s: float
+
+
+class Parking:
+    """Used from the asyncio thread only. `now` is monotonic seconds.
+
+    Attributes:
+        is_open: whether sessions that end now are to be kept.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._parked: dict[tuple[PeerId, str], _Parked] = {}  # the oldest first
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    @property
+    def sessions(self) -> Iterator[Session]:
+        return (parked.session for parked in self._parked.values())
+
+    def keep(self, session: Session, now: float) -> bool:
+        """Whether the session is kept. It is not if it has no name to ask for it by, or its client has many already."""
+        memory = session.memory
+        if not self.is_open or session.session_id is None or not session.position:
+            return False
+        if sum(client == memory.client for client, _ in self._parked) >= MAX_A_CLIENT:
+            return False
+        self._parked[memory.client, session.session_id] = _Parked(session, now + KEEP_S)
+        return True
+
+    def take(self, client: PeerId, opening: SessionOpening, rows: int) -> Session | None:
+        """The session that `client` wants to go on with; None if nothing is kept of it, or it was another one."""
+        if opening.session_id is None:
+            return None
+        parked = self._parked.get((client, opening.session_id))
+        if parked is None or not _is_same(parked.session, opening, rows):
+            return None
+        del self._parked[client, opening.session_id]
+        return parked.session
+
+    def evict(self, served: Span) -> list[Session]:
+        """Let go of those whose blocks are not among these."""
+        gone = [key for key, parked in self._parked.items() if not served.covers(parked.session.memory.span)]
+        return [self._parked.pop(key).session for key in gone]
+
+    def expire(self, now: float) -> list[Session]:
+        """Let go of those that nobody came back to."""
+        late = [key for key, parked in self._parked.items() if parked.until_s <= now]
+        return [self._parked.pop(key).session for key in late]
+
+
+def _is_same(session: Session, opening: SessionOpening, rows: int) -> bool:
+    memory = session.memory
+    return (
+        not memory.is_closed
+        and memory.rows == rows
+        and memory.span == opening.span
+        and memory.adapter == opening.caller.adapter
+        and session.max_length == opening.max_length
+        and (memory.is_alone or not opening.exact)
+    )

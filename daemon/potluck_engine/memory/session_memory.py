@@ -1,0 +1,87 @@
+"""What the compute thread knows of a session and of its steps: rows in pages, or a cache of its own. Data only.
+
+A session's rows are in one of three places: in pages, spilled, or nowhere yet. A session that runs alone has a KvCache
+instead, which grows as Transformers' do and is counted in pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from potluck.blocks import BlockSpan, KvCache
+from potluck.blocks.kv import KvSequence
+from potluck.errors import PotluckError
+from potluck.protocol.blocks import PeerId, Span
+from potluck_engine.compute.steps import StepJob
+from potluck_engine.memory.page_admission import Holder
+from potluck_engine.memory.spilling import Spilled
+
+
+@dataclass(slots=True, eq=False)
+class AloneCache:
+    """The cache of a session that never shares a step."""
+
+    blocks: BlockSpan
+    cache: KvCache
+
+
+@dataclass(slots=True, eq=False)
+class SessionMemory:
+    """One session's memory; made on the asyncio side, used by the compute thread only."""
+
+    client: PeerId
+    span: Span
+    rows: int
+    is_alone: bool
+    adapter: str | None = None
+    sequences: list[KvSequence] = field(default_factory=list)
+    spilled: Spilled | None = None
+    alone: AloneCache | None = None
+    is_closed: bool = False
+    holder: Holder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.holder = Holder(self, self.client)
+
+    @property
+    def length(self) -> int:
+        """Tokens that are remembered."""
+        if self.alone is not None:
+            return self.alone.cache.length
+        if self.spilled is not None:
+            return self.spilled.rows[0].length
+        return self.sequences[0].length if self.sequences else 0
+
+
+@dataclass(slots=True, eq=False)
+class SessionStep(StepJob):
+    """A step with its tensors.
+
+    Shapes: hidden [rows, tokens, hidden_size]; prompts [blocks, rows or 1, p, hidden_size]; order [rows] int64; outputs
+    [rows, some tokens, hidden_size] each, in the dtype of the blocks, on the CPU.
+    """
+
+    memory: SessionMemory = field(kw_only=True)
+    alloc_deadline: float = field(kw_only=True)  # for its memory
+    start: int = field(kw_only=True)  # tokens that the session is to remember of what was before
+    hidden: Tensor = field(kw_only=True, repr=False)
+    prompts: Tensor | None = field(kw_only=True, repr=False)
+    order: Tensor | None = field(kw_only=True, repr=False)
+    on_done: Callable[[SessionStep, PotluckError | None], None] = field(kw_only=True, repr=False)
+    outputs: list[Tensor] = field(default_factory=list, repr=False)
+    computed: int = 0  # tokens of each row that are in `outputs`
+    compute_s: float = 0.0
+
+    def add_output(self, output: Tensor) -> None:
+        self.outputs.append(output)
+        self.computed += output.shape[1]
+
+    def result(self) -> Tensor:
+        """[rows, tokens, hidden_size]."""
+        if len(self.outputs) > 1:
+            self.outputs = [torch.cat(self.outputs, dim=1)]
+        return self.outputs[0] if self.outputs else self.hidden

@@ -1,0 +1,257 @@
+"""How fast the way to other servers is, measured with them: round trips and bandwidth, a few bytes a day.
+
+Bandwidth: eight frames one way, then eight the other; whoever receives them says how long the last seven took after the
+first, so neither the round trip nor the first moments of a connection count. A peer is measured with again after hours
+only, and a day's bytes are bounded on both sides. Without a measurement counts what the user says of the link, or a
+default. Only servers of the swarm are answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import statistics
+import struct
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from potluck_control.network_report import NetworkReport
+
+from potluck.checkpoint.fetching import FETCHING
+from potluck.errors import PotluckError
+from potluck.p2p.network import Host, Stream
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.records import LiveServer
+
+log = logging.getLogger(__name__)
+
+BANDWIDTH: Final = "Potluck.bandwidth"  # stream
+DEFAULT_MBPS = 100.0  # what stock servers assume
+RELAYED_SHARE = 0.2  # of a link that was not measured, when the way goes through a relay; stock servers' figure
+_FRAME_BYTES = 65_536
+_FRAMES = 8
+EXCHANGE_BYTES = 2 * _FRAMES * _FRAME_BYTES  # with one peer, both directions
+DAY_BYTES = 16 << 20  # of all exchanges of a day, whoever began them
+_DAY_S = 86_400.0
+_LINK_LIFE_S = 6 * 3600.0
+_MAX_PEERS = 16  # as many as a heartbeat has room for
+_EVERY_S = 30.0
+_SOON_S = 5.0  # while nobody else is there
+_AGAIN_S = 300.0  # after an exchange that failed or was refused
+_PING_TIMEOUT_S = 5.0
+_EXCHANGE_TIMEOUT_S = 30.0
+_SHORTEST_S = 1e-4
+_NEWEST_WEIGHT = 0.5  # of a measurement in what is believed of a link
+_SECONDS = struct.Struct("<d")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """As measured with one peer."""
+
+    up_mbps: float
+    down_mbps: float
+    measured_at: float  # monotonic seconds
+
+    @property
+    def mbps(self) -> float:
+        """Hidden states come and go."""
+        return min(self.up_mbps, self.down_mbps)
+
+
+def choose_peers(servers: Iterable[LiveServer], me: PeerId, span: Span | None, rng: random.Random) -> list[PeerId]:
+    """At most 16: first those who would be asked right after this server or before it, then anybody."""
+    others = [server for server in servers if server.peer_id != me]
+    rng.shuffle(others)
+    ends = () if span is None else (span.start - 1, span.end)
+    near = [server for server in others if any(block in server.span for block in ends)]
+    return list(dict.fromkeys(server.peer_id for server in (*near, *others)))[:_MAX_PEERS]
+
+
+def worth(links: Sequence[float]) -> float:
+    """What a machine's own link carries: a peer's may be the narrower one, and one that boasts must not count alone."""
+    ordered = sorted(links)
+    return ordered[(3 * (len(ordered) - 1)) // 4] if ordered else 0.0
+
+
+class NetworkSpeed:
+    """One engine's. `run` measures until it is cancelled; the rest may be read at any time.
+
+    Attributes:
+        may_exchange: false while a game runs or the network is metered; then nothing but pings goes out.
+        cap_mbps: what the user lets us send; 0: no cap.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        given_mbps: float = 0.0,
+        is_relayed: bool = False,
+        exchanges: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.may_exchange = True
+        self.cap_mbps = 0.0
+        self.is_relayed = is_relayed
+        self.pings_s: dict[PeerId, float] = {}
+        self._host = host
+        self._given_mbps = given_mbps
+        self._exchanges = exchanges
+        self._clock = clock
+        self._links: dict[PeerId, Link] = {}
+        self._known: frozenset[PeerId] = frozenset()
+        self._failed_at: dict[PeerId, float] = {}
+        self._answered_at: dict[PeerId, float] = {}
+        self._spent: list[tuple[float, int]] = []  # when, bytes
+
+    @property
+    def links_mbps(self) -> dict[PeerId, float]:
+        return {peer: round(link.mbps, 2) for peer, link in self._links.items()}
+
+    @property
+    def link_mbps(self) -> float:
+        """What the record counts with: measured, or what the user says, or a default; never above the user's cap."""
+        unmeasured = (self._given_mbps or DEFAULT_MBPS) * (RELAYED_SHARE if self.is_relayed else 1.0)
+        found = worth([link.mbps for link in self._links.values()]) or unmeasured
+        return min(found, self.cap_mbps) if self.cap_mbps > 0 else found
+
+    @property
+    def ping_ms(self) -> float:
+        """Median; 0: nobody was there."""
+        return 1000 * statistics.median(self.pings_s.values()) if self.pings_s else 0.0
+
+    def completed(self, report: NetworkReport) -> NetworkReport:
+        return replace(
+            report,
+            link_mbps=round(self.link_mbps, 2),
+            num_links=len(self._links),
+            ping_ms=round(self.ping_ms, 2),
+            download_mbps=round(8e-6 * FETCHING.bytes_s, 2),
+        )
+
+    def know(self, peers: Iterable[PeerId]) -> None:
+        """These are servers of the swarm; nobody else is answered."""
+        self._known = frozenset(peers)
+
+    async def serve(self) -> None:
+        """Answer from now on."""
+        await self._host.serve_stream(BANDWIDTH, self.answer, max_frame_bytes=_FRAME_BYTES)
+
+    async def run(self, choose: Callable[[], Awaitable[tuple[Iterable[LiveServer], Span | None]]]) -> None:
+        """Ping all chosen peers and measure with one of them, now and then."""
+        rng = random.Random()
+        while True:
+            try:
+                servers, span = await choose()
+            except PotluckError as error:
+                log.debug("nobody to measure with: %s", error)
+                servers, span = (), None
+            known = list(servers)
+            self.know(server.peer_id for server in known)
+            await self.look(choose_peers(known, self._host.peer_id, span, rng))
+            await asyncio.sleep(_EVERY_S if len(known) > 1 else _SOON_S)
+
+    async def look(self, peers: Sequence[PeerId]) -> None:
+        """One round with these peers; those that are gone are forgotten."""
+        found = await asyncio.gather(*(self._ping(peer) for peer in peers))
+        self.pings_s = {peer: seconds for peer, seconds in zip(peers, found, strict=True) if seconds is not None}
+        self._links = {peer: link for peer, link in self._links.items() if peer in self._known or peer in peers}
+        now = self._clock()
+        self._failed_at = {peer: at for peer, at in self._failed_at.items() if now - at < _AGAIN_S}
+        due = [peer for peer in self.pings_s if peer not in self._failed_at and self._age_s(peer, now) > _LINK_LIFE_S]
+        if due and self._exchanges and self.may_exchange and self._affords(now):
+            await self._measure(due[0])
+
+    async def answer(self, stream: Stream, peer: PeerId) -> None:
+        """The other side of an exchange. Raises RemoteError if it is too much, or not now."""
+        now = self._clock()
+        if peer not in self._known:
+            raise RemoteError(Code.NOT_A_MEMBER, "only servers of the swarm are measured with")
+        if not self.may_exchange or not self._affords(now) or now - self._answered_at.get(peer, -_DAY_S) < _LINK_LIFE_S:
+            raise RemoteError(Code.BUSY, "not now", retry_after_s=_LINK_LIFE_S)
+        self._answered_at = {one: at for one, at in self._answered_at.items() if now - at < _LINK_LIFE_S} | {peer: now}
+        self._spent.append((now, EXCHANGE_BYTES))
+        async with asyncio.timeout(_EXCHANGE_TIMEOUT_S):
+            seconds = await _receive(stream)
+            await stream.send(_SECONDS.pack(seconds))
+            await _send(stream)
+            await stream.receive()  # the caller has it all, and hangs up
+
+    async def _ping(self, peer: PeerId) -> float | None:
+        try:
+            now = await self._host.ping(peer, timeout_s=_PING_TIMEOUT_S)
+        except RemoteError:
+            return None
+        before = self.pings_s.get(peer, now)
+        return before + _NEWEST_WEIGHT * (now - before)
+
+    async def _measure(self, peer: PeerId) -> None:
+        self._spent.append((self._clock(), EXCHANGE_BYTES))
+        try:
+            async with asyncio.timeout(_EXCHANGE_TIMEOUT_S):
+                up_s, down_s = await self._exchange(peer)
+        except (PotluckError, TimeoutError) as error:
+            log.debug("the way to a peer was not measured: %s", error)
+            self._failed_at[peer] = self._clock()
+            return
+        self._links[peer] = self._believed(peer, _mbps(up_s), _mbps(down_s))
+
+    async def _exchange(self, peer: PeerId) -> tuple[float, float]:
+        """Seconds of seven frames there and of seven back. Raises RemoteError."""
+        stream = await self._host.open_stream(peer, BANDWIDTH, timeout_s=_PING_TIMEOUT_S, max_frame_bytes=_FRAME_BYTES)
+        try:
+            await _send(stream)
+            said = await stream.receive()
+            if said is None or len(said) != _SECONDS.size:
+                raise RemoteError(Code.BAD_REPLY, "no time was said")
+            (up_s,) = _SECONDS.unpack(said)
+            down_s = await _receive(stream)
+            await stream.end()
+        finally:
+            await stream.close()
+        if not 0 < up_s < _EXCHANGE_TIMEOUT_S:  # also NaN
+            raise RemoteError(Code.BAD_REPLY, "an impossible time")
+        return up_s, down_s
+
+    def _believed(self, peer: PeerId, up_mbps: float, down_mbps: float) -> Link:
+        before = self._links.get(peer, Link(up_mbps, down_mbps, 0.0))
+        return Link(
+            before.up_mbps + _NEWEST_WEIGHT * (up_mbps - before.up_mbps),
+            before.down_mbps + _NEWEST_WEIGHT * (down_mbps - before.down_mbps),
+            self._clock(),
+        )
+
+    def _age_s(self, peer: PeerId, now: float) -> float:
+        link = self._links.get(peer)
+        return now - link.measured_at if link is not None else float("inf")
+
+    def _affords(self, now: float) -> bool:
+        self._spent = [(at, num_bytes) for at, num_bytes in self._spent if now - at < _DAY_S]
+        return sum(num_bytes for _, num_bytes in self._spent) + EXCHANGE_BYTES <= DAY_BYTES
+
+
+async def _send(stream: Stream) -> None:
+    frame = random.randbytes(_FRAME_BYTES)  # nothing on the way can make it smaller
+    for _ in range(_FRAMES):
+        await stream.send(frame)
+
+
+async def _receive(stream: Stream) -> float:
+    """Seconds from the end of the first frame to the end of the last. Raises RemoteError."""
+    first = 0.0
+    for number in range(_FRAMES):
+        frame = await stream.receive()
+        if frame is None or len(frame) != _FRAME_BYTES:
+            raise RemoteError(Code.BAD_REQUEST, "frames of a fixed size are exchanged")
+        if number == 0:
+            first = time.perf_counter()
+    return max(time.perf_counter() - first, _SHORTEST_S)
+
+
+def _mbps(seconds: float) -> float:
+    return 8e-6 * (_FRAMES - 1) * _FRAME_BYTES / seconds

@@ -1,0 +1,130 @@
+"""What an engine is in the network: a host, the swarm's directory, and how fast the ways to others are.
+
+start: host and DHT -> directory -> measuring is answered; `measure` begins to measure; stop: the other way round. The
+caps of the network may be set before it is there. Knows nothing of blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol
+
+from potluck_control.network_report import NetworkCaps, NetworkReport
+
+from potluck.checkpoint.fetching import FETCHING
+from potluck.directory import Directory, record_checks
+from potluck.p2p.config import HostConfig
+from potluck.p2p.identity import Identity
+from potluck.p2p.network import Host
+from potluck.p2p.pacing import Pacer
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.records import LiveServer
+from potluck_engine.config import EngineConfig
+from potluck_engine.network_speed import NetworkSpeed
+from potluck_engine.reachability import Finding, Reach, is_local, start_reachable
+
+log = logging.getLogger(__name__)
+
+_BYTES_OF_MEGABIT = 125_000
+
+Others = Callable[[], Awaitable[tuple[Iterable[LiveServer], Span | None]]]
+"""Who is there to be measured with, and the blocks that are served here."""
+
+
+class ServingHost(Host, Protocol):
+    """What an engine needs of its host; both implementations of Host have it."""
+
+    identity: Identity
+    uploads: Pacer
+    downloads: Pacer
+
+    async def wait_lost(self) -> None: ...
+
+
+StartHost = Callable[[HostConfig], Awaitable[ServingHost]]
+
+
+class Node:
+    """`await start()` first, `await stop()` at last; in between `host`, `directory` and `speed` are there."""
+
+    host: ServingHost
+    directory: Directory
+    speed: NetworkSpeed
+
+    def __init__(self, config: EngineConfig, start_host: StartHost | None = None) -> None:
+        self.is_joined = False
+        self._config = config
+        self._start_host = start_host or self._start_libp2p
+        self._finding = Finding()
+        self._caps = NetworkCaps()
+        self._measuring: asyncio.Task[None] | None = None
+
+    @property
+    def peer_id(self) -> PeerId:
+        return self.host.peer_id
+
+    async def start(self) -> None:
+        """Raises PotluckError; `stop` cleans up."""
+        config, host_config = self._config, self._host_config()
+        self.host = host = await self._start_host(host_config)
+        log.info("joined the network")
+        self.directory = Directory(host, config.swarm, host.identity)
+        is_alone = is_local(host_config)  # what a machine's own memory carries is no figure
+        is_relayed = self._finding.reach is Reach.RELAYED
+        self.speed = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
+        self.is_joined = True
+        self.limit(self._caps)
+        await self.directory.start_gossip()
+        await self.speed.serve()
+
+    def measure(self, others: Others) -> None:
+        """From now on, if it does not yet."""
+        if self._measuring is None:
+            self._measuring = asyncio.create_task(self.speed.run(others))
+
+    async def stop_measuring(self) -> None:
+        if self._measuring is not None:
+            self._measuring.cancel()
+            await asyncio.gather(self._measuring, return_exceptions=True)
+
+    async def stop(self) -> bool:
+        """Leave the network; whether it was joined. Idempotent."""
+        was_joined, self.is_joined = self.is_joined, False
+        if was_joined:
+            await self.directory.stop()
+            await self.host.close()
+        return was_joined
+
+    def limit(self, caps: NetworkCaps) -> None:
+        """From now on, also while it is being started."""
+        self._caps = caps
+        FETCHING.cap_bytes_s = caps.download_mbps * _BYTES_OF_MEGABIT
+        if self.is_joined:
+            self.host.uploads.bytes_s = caps.upload_mbps * _BYTES_OF_MEGABIT
+            self.host.downloads.bytes_s = caps.download_mbps * _BYTES_OF_MEGABIT
+            self.speed.cap_mbps = caps.upload_mbps
+            self.speed.may_exchange = caps.may_measure
+
+    def report(self) -> NetworkReport:
+        """What is known of the network."""
+        report = NetworkReport(self._finding.reach, self._finding.num_asked, self._finding.num_reached)
+        return self.speed.completed(report) if self.is_joined else report
+
+    def _host_config(self) -> HostConfig:
+        config = self._config
+        return HostConfig(
+            identity_path=config.identity_path,
+            listen_addrs=config.listen,
+            announce_addrs=config.announce,
+            bootstrap_peers=config.swarm.bootstrap_peers,
+            record_checks=record_checks(config.swarm, time.time),
+            runtime_dir=config.runtime_dir,
+            relays_for_others=config.relay_for_others,
+        )
+
+    async def _start_libp2p(self, config: HostConfig) -> ServingHost:
+        host, self._finding = await start_reachable(config)
+        return host

@@ -1,0 +1,100 @@
+"""What a small swarm should do together: several moves at once that no server would make alone.
+
+With a few dozen servers of very different speeds, single best moves end in places from which only two or three together
+lead on. Every server searches for them by itself and comes to the same plan, because all know the same directory and
+the search is deterministic. Each carries out its own part; who looks later plans anew from what is then promised.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from potluck_engine.placement.price import (
+    Bools,
+    Floats,
+    Ints,
+    Servers,
+    fetch_s_of_windows,
+    mean_of,
+    soft_min,
+    worth_of_windows,
+)
+
+MOST_SERVERS = 40  # above, single moves reach the same
+_TRIES = 24  # searches, each from another first step
+_MOST_MOVES = 4  # in one search, after the first step
+_COST_OF_A_MOVE = 0.003  # in mean coverage
+# A part that comes later than the others is none. While a block is unserved the whole swarm serves nobody, and a plan
+# that takes longer is better than one that leaves it so.
+_MOST_FETCH_S = (90.0, 300.0, math.inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Where each server should be. Shapes: start [servers], coverage [blocks]."""
+
+    start: Ints
+    gain: float  # of all moves together, in mean coverage
+    coverage: Floats  # that everybody has then
+
+
+def plan_moves(coverage: Floats, servers: Servers) -> Plan:
+    """The best plan that a few random beginnings lead to; nobody moves if none is worth it.
+
+    Args:
+        coverage: [blocks], tokens a second of everybody.
+        servers: those that may be moved, their spans included in `coverage`.
+    """
+    for most_fetch_s in _MOST_FETCH_S:
+        plan = _search(coverage, servers, most_fetch_s)
+        if plan.coverage.all():
+            break
+    return plan
+
+
+def _search(coverage: Floats, servers: Servers, most_fetch_s: float) -> Plan:
+    rng = np.random.default_rng(0)
+    mean = mean_of(coverage)
+    now = float(soft_min(coverage, mean))
+    others = np.maximum(coverage - servers.throughput_tps @ servers.spans, 0.0)
+    fits = np.arange(len(coverage)) + servers.window[:, None] <= len(coverage)
+    may_begin = fits & (fetch_s_of_windows(servers) <= most_fetch_s)
+    best = Plan(servers.start, 0.0, coverage)
+    for attempt in range(_TRIES):
+        start = servers.start.copy()
+        if attempt:
+            row = rng.integers(len(start))
+            start[row] = rng.choice(np.append(np.flatnonzero(may_begin[row]), start[row]))
+        tried = _improved(others, _moved(servers, start), may_begin, mean)
+        planned = others + tried.throughput_tps @ tried.spans
+        gain = float(soft_min(planned, mean)) - now - _COST_OF_A_MOVE * int((tried.start != servers.start).sum())
+        if gain > best.gain:
+            best = Plan(tried.start, gain, planned)
+    return best
+
+
+def _improved(others: Floats, servers: Servers, may_begin: Bools, mean: float) -> Servers:
+    """After the best single moves, one after the other."""
+    for _ in range(_MOST_MOVES):
+        spans = servers.spans * servers.throughput_tps[:, None]
+        coverage = others + spans.sum(axis=0)
+        worth, _ = worth_of_windows(np.maximum(coverage - spans, 0.0), servers, mean)
+        worth = np.where(may_begin, worth, 0.0)
+        row, block = np.unravel_index(np.argmax(worth), worth.shape)
+        if worth[row, block] <= float(soft_min(coverage, mean)) * (1 + 1e-4):
+            break
+        start = servers.start.copy()
+        start[row] = block
+        servers = _moved(servers, start)
+    return servers
+
+
+def _moved(servers: Servers, start: Ints) -> Servers:
+    is_moved = start != servers.start
+    length = np.where(is_moved, servers.window, servers.length)
+    return Servers(start, length, servers.window, servers.throughput_tps, servers.fetch_s)

@@ -1,0 +1,113 @@
+"""The other ranks' side of a span on several devices: each call of rank 0, made here as well (see `ranked.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from potluck.blocks import KvCache
+from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.parallel import Ranks, join_ranks
+from potluck.blocks.ragged import StepPlan
+from potluck.protocol.blocks import Span
+from potluck_engine.blocks import ServedBlocks
+from potluck_engine.config import EngineConfig
+from potluck_engine.loading import load, open_for_swarm
+from potluck_engine.ranks.mailbox import Letters, SharedMemory
+from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
+
+
+class Mirror:
+    """Methods without underscore are what rank 0 may call; tensors come on the CPU."""
+
+    def __init__(self, rank: int, shared: SharedMemory, config: EngineConfig, meeting: Path) -> None:
+        self._rank = rank
+        self._shared = shared
+        self._config = replace(config, device=config.devices[rank])
+        self._meeting = meeting
+        self._ranks: Ranks | None = None
+        self._blocks: ServedBlocks
+        self._memory: KvMemory | None = None
+        self._caches: dict[int, KvCache] = {}
+
+    def follow(self, letters: Letters) -> None:
+        """Raises EOFError when rank 0 is gone, and whatever a call raises: then this rank is of no use any more."""
+        while True:
+            call = letters.next()
+            getattr(self, call.name)(*call.args)
+
+    def load(self, span: Span) -> None:
+        """Meet the other ranks, the first time, and load this rank's part."""
+        config = self._config
+        torch.set_num_threads(config.threads)
+        if self._ranks is None:
+            size, device = len(config.devices), config.device
+            self._ranks = join_ranks(
+                self._rank, size, device=device, meeting=self._meeting, timeout_s=MEETING_TIMEOUT_S
+            )
+        whole = load(open_for_swarm(config), span, config, self._ranks)
+        self._blocks = ServedBlocks(whole, piece_tokens=config.limits.piece_tokens)
+        self._ranks.expect_within(EXCHANGE_TIMEOUT_S)
+
+    def free(self) -> None:
+        self._caches.clear()
+        self._memory = None
+        self._blocks.free()
+
+    def new_memory(self, num_tokens: int) -> None:
+        self._memory = self._blocks.whole.new_memory(num_tokens)
+
+    def copy(self, arena: int, source: int, target: int, count: int) -> None:
+        self._pages.arenas[arena].copy(source, target, count)
+
+    def give_back(self, arena: int, runs: list[tuple[int, int]]) -> None:
+        self._pages.arenas[arena].give_back(runs)
+
+    def save(self, sequence: KvSequence, size: int) -> None:
+        """Write this rank's `size` bytes of a sequence to its place in the shared memory."""
+        assert self._ranks is not None
+        shared = self._shared.of(size * (self._ranks.size - 1))
+        self._pages.save(sequence, shared[size * (self._rank - 1) :])
+        self._ranks.meet()
+
+    def load_sequence(self, sequence: KvSequence, *tensors: Tensor) -> None:
+        assert self._ranks is not None
+        each = len(tensors) // (self._ranks.size - 1)
+        self._pages.write(sequence, tensors[each * (self._rank - 1) :][:each])
+        self._ranks.meet()
+
+    def run_step(self, plan: StepPlan, hidden: Tensor, rows: tuple[int, ...], *prompts: Tensor) -> None:
+        of_rows = {row: self._here(prompt) for row, prompt in zip(rows, prompts, strict=True)}
+        self._blocks.whole.run_step(plan, self._here(hidden), self._pages, of_rows)
+
+    def new_cache(self, number: int, span: Span) -> None:
+        self._caches[number] = self._blocks.part(span).new_cache()
+
+    def drop_cache(self, number: int) -> None:
+        self._caches.pop(number, None)
+
+    def crop(self, number: int, length: int) -> None:
+        self._caches[number].crop(length)
+
+    def reorder(self, number: int, rows: list[int]) -> None:
+        self._caches[number].reorder(torch.tensor(rows))
+
+    def forward(self, span: Span, number: int | None, hidden: Tensor, prompts: Tensor | None) -> None:
+        cache = None if number is None else self._caches[number]
+        with torch.inference_mode():
+            self._blocks.part(span).forward(self._here(hidden), cache, None if prompts is None else self._here(prompts))
+
+    def backward(self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> None:
+        some = None if prompts is None else self._here(prompts)
+        self._blocks.backward_piece(span, self._here(hidden), self._here(grad), some)
+
+    @property
+    def _pages(self) -> KvMemory:
+        assert self._memory is not None
+        return self._memory
+
+    def _here(self, tensor: Tensor) -> Tensor:
+        return tensor.to(self._blocks.whole.device)

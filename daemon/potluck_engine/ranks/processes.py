@@ -1,0 +1,204 @@
+"""The processes that hold a span on several devices: started, told what to do, watched and ended by rank 0, the engine.
+
+start:  a process for each further device, each with a pipe and the memory that all share
+work:   `together`: the other ranks are told of a call that rank 0 makes
+lost:   a rank ended, or an exchange failed or took too long: every rank is killed, `wait_lost` returns, and each
+        call from then on is refused; the engine closes this set and starts another
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from potluck.blocks import BlockSpan
+from potluck.blocks.parallel import Ranks, abort_ranks, join_ranks, leave_ranks
+from potluck.checkpoint import Checkpoint
+from potluck.errors import PotluckError, UsageError
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck_engine.config import EngineConfig
+from potluck_engine.loading import load
+from potluck_engine.ranks.mailbox import Mailbox, SharedMemory
+
+log = logging.getLogger(__name__)
+
+MEETING_TIMEOUT_S = 1800.0  # imports, and weights from a slow disk, until all ranks have loaded
+EXCHANGE_TIMEOUT_S = 60.0  # afterwards; ranks that work are milliseconds apart
+BACK_S = 5.0  # about what loading again takes
+_END_TIMEOUT_S = 2.0
+_numbers = itertools.count()
+
+
+class RankProcesses:
+    """Made by `start`, on the loop; `load` and `together` are for other threads.
+
+    Attributes:
+        memory: what all ranks have mapped; free for whoever is `together` with a call without tensors.
+    """
+
+    def __init__(self, config: EngineConfig, meeting: Path) -> None:
+        self._config = config
+        self._meeting = meeting
+        self.memory = SharedMemory()
+        self._processes: list[asyncio.subprocess.Process] = []
+        self._mailbox = Mailbox(self.memory)
+        self._group: Ranks | None = None
+        self._is_lost = False
+        self._lock = threading.Lock()  # steps and calls have threads of their own, but an exchange is one at a time
+
+    @classmethod
+    async def start(cls, config: EngineConfig) -> RankProcesses:
+        """Start a process for each device but the first.
+
+        Must be called on a thread that lives as long as this process: the kernel ends the ranks with it.
+
+        Raises:
+            PotluckError: they cannot be started; UsageError for a device that is not there.
+        """
+        _refuse_missing(config.devices)
+        config.runtime_dir.mkdir(parents=True, exist_ok=True)
+        ranks = cls(config, config.runtime_dir / f"ranks-{os.getpid()}-{next(_numbers)}")
+        try:
+            for rank in range(1, len(config.devices)):
+                await ranks._start_one(rank)
+        except OSError as error:
+            await ranks.close()
+            raise PotluckError(f"a process for {config.devices[rank]} cannot be started: {error.strerror}") from error
+        ranks._mailbox.send("config", config, ranks._meeting)
+        return ranks
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are, this one included."""
+        return len(self._config.devices)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Of the other ranks, rank 1 first."""
+        return tuple(process.pid for process in self._processes)
+
+    def load(self, checkpoint: Checkpoint, span: Span) -> BlockSpan:
+        """Rank 0's part of the span, when every rank has its own. Blocks. Raises PotluckError, as `loading.load`."""
+        config = self._config
+        with self.together("load", span):
+            if self._group is None:
+                size, device = len(config.devices), config.device
+                self._group = join_ranks(0, size, device=device, meeting=self._meeting, timeout_s=MEETING_TIMEOUT_S)
+            blocks = load(checkpoint, span, config, self._group)
+            self._group.expect_within(EXCHANGE_TIMEOUT_S)
+        return blocks
+
+    @contextmanager
+    def together(self, name: str, *args: Any) -> Iterator[None]:
+        """The other ranks make this call (see `mirror.py`) while the body does the same here.
+
+        Raises:
+            RemoteError: DRAINING, if a rank is lost. Whatever else goes wrong here loses them: they would wait for us.
+        """
+        if self._is_lost:
+            raise _lost()
+        try:
+            with self._lock:
+                self._mailbox.send(name, *args)
+                yield
+        except PotluckError:
+            self._lose()
+            raise
+        except Exception as error:
+            log.warning("an exchange between devices failed: %s", str(error).partition("\n")[0])
+            self._lose()
+            raise _lost() from error
+
+    def meet(self) -> None:
+        """Wait for the other ranks, which make the same call."""
+        assert self._group is not None
+        self._group.meet()
+
+    def post(self, name: str, *args: Any) -> None:
+        """A call that the other ranks make before the next one; from any thread, without tensors."""
+        self._mailbox.post(name, *args)
+
+    async def wait_lost(self) -> None:
+        """Return when a rank has ended, or all were killed because an exchange failed."""
+        watching = [asyncio.create_task(process.wait()) for process in self._processes]
+        try:
+            await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in watching:
+                task.cancel()
+        self._lose()
+        if self._group is not None:
+            await asyncio.to_thread(abort_ranks, self._group)  # what rank 0 waits for will not come
+
+    async def close(self) -> None:
+        """End the other ranks and leave their group; nothing computes any more. Idempotent."""
+        self._is_lost = True
+        self._mailbox.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END_TIMEOUT_S):
+                await asyncio.gather(*(process.wait() for process in self._processes))
+        self._kill()
+        await asyncio.gather(*(process.wait() for process in self._processes))
+        await asyncio.to_thread(leave_ranks)
+        self.memory.close()
+        self._meeting.unlink(missing_ok=True)
+
+    async def _start_one(self, rank: int) -> None:
+        ours, theirs = socket.socketpair()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(
+                    sys.executable,
+                    "-m",
+                    "potluck_engine.ranks.rank",
+                    f"--rank={rank}",
+                    f"--parent={os.getpid()}",
+                ),
+                *(f"--pipe={theirs.fileno()}", f"--memory={self.memory.handle}"),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(), self.memory.handle),
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._mailbox.add(ours)
+        self._processes.append(process)
+
+    def _lose(self) -> None:
+        self._is_lost = True
+        self._kill()
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+
+
+def _lost() -> RemoteError:
+    return RemoteError(Code.DRAINING, "a device of this server failed; it comes back", retry_after_s=BACK_S)
+
+
+def _refuse_missing(devices: Sequence[str]) -> None:
+    """Without using them: that would take memory of each, in this process."""
+    count = torch.cuda.device_count() if any(device.startswith("cuda") for device in devices) else 0
+    for device in devices:
+        if device.startswith("cuda") and int(device.partition(":")[2]) >= count:
+            raise UsageError(f"there is no device {device}", hint=f"CUDA devices of this machine: {count}")

@@ -1,0 +1,170 @@
+"""A span on several devices, as rank 0 sees it: what one process would have, but each call is made by all ranks.
+
+Whoever holds one of these need not know: a `RankedSpan` is a `BlockSpan`, its memory a `KvMemory`, its caches are
+`KvCache`s. Only rank 0 decides about pages; the others are told which slots to copy, read and write. What they must do
+is in `mirror.py`, under the same names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from potluck.blocks import BlockSpan, KvCache
+from potluck.blocks.arenas import KvArena
+from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, SavedSequence
+from potluck.blocks.ragged import StepPlan
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import RemoteError
+from potluck_engine.blocks import ServedBlocks, backward_of
+from potluck_engine.ranks.processes import RankProcesses
+
+_numbers = itertools.count()
+
+
+class RankedSpan(BlockSpan):
+    """Takes a loaded span of rank 0 over."""
+
+    def __init__(self, own: BlockSpan, ranks: RankProcesses) -> None:
+        vars(self).update(vars(own))
+        self.own = own
+        self.ranks = ranks
+
+    @property
+    def is_reshapable(self) -> bool:
+        """Ranks load and serve a span as a whole."""
+        return False
+
+    def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
+        memory = self.own.new_memory(num_tokens)  # such a span does not grow
+        self.ranks.post("new_memory", num_tokens)
+        return RankedMemory(memory.layout, num_tokens, self.ranks)
+
+    def run_step(
+        self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
+    ) -> Tensor:
+        some = prompts or {}
+        with self.ranks.together("run_step", plan, hidden, tuple(some), *some.values()):
+            return self.own.run_step(plan, hidden, memory, prompts)
+
+    def new_cache(self) -> KvCache:
+        return RankedCache(self.decoder.config, self.span, self.ranks)
+
+    def forward(self, hidden: Tensor, cache: KvCache | None = None, prompts: Tensor | None = None) -> Tensor:
+        number = cache.number if isinstance(cache, RankedCache) else None
+        with self.ranks.together("forward", self.span, number, hidden, prompts):
+            return self.own.forward(hidden, cache, prompts)
+
+    __call__ = forward
+
+
+class RankedCache(KvCache):
+    """The cache of a session that runs alone; `number` is what the other ranks call theirs."""
+
+    def __init__(self, config: Any, span: Span, ranks: RankProcesses) -> None:
+        super().__init__(config)
+        self.number = next(_numbers)
+        self._ranks = ranks
+        ranks.post("new_cache", self.number, span)
+        weakref.finalize(self, ranks.post, "drop_cache", self.number).atexit = False
+
+    def crop(self, length: int) -> None:
+        super().crop(length)
+        self._ranks.post("crop", self.number, length)
+
+    def reorder(self, hypo_ids: Tensor) -> None:
+        super().reorder(hypo_ids)
+        self._ranks.post("reorder", self.number, hypo_ids.tolist())
+
+
+class RankedMemory(KvMemory):
+    """Pages whose keys and values are spread over the ranks by heads; a saved sequence holds those of all ranks."""
+
+    def __init__(self, layout: KvLayout, num_tokens: int, ranks: RankProcesses) -> None:
+        super().__init__(layout, num_tokens)
+        self.arenas: list[KvArena] = [_RankedArena(arena, i, ranks) for i, arena in enumerate(self.arenas)]
+        self.page_bytes *= ranks.size
+        self._ranks = ranks
+
+    def saved_bytes(self, sequence: KvSequence) -> int:
+        return super().saved_bytes(sequence) * self._ranks.size
+
+    def save(self, sequence: KvSequence, into: Tensor | None = None) -> SavedSequence:
+        size = super().saved_bytes(sequence)
+        buffer = torch.empty(size * self._ranks.size, dtype=torch.uint8) if into is None else into
+        own = super().save(sequence, buffer[:size])
+        others = buffer[size : size * self._ranks.size]
+        with self._ranks.together("save", sequence, size):
+            self._ranks.meet()
+            others.copy_(self._ranks.memory.of(len(others))[: len(others)])
+        tensors = list(own.tensors)
+        for _ in range(1, self._ranks.size):
+            for tensor in own.tensors:
+                tensors.append(others[: tensor.nbytes].view(tensor.dtype).view(tensor.shape))
+                others = others[tensor.nbytes :]
+        return SavedSequence(own.span, own.length, own.firsts, tuple(tensors))
+
+    def load(self, saved: SavedSequence) -> KvSequence:
+        each = len(saved.tensors) // self._ranks.size
+        own = SavedSequence(saved.span, saved.length, saved.firsts, saved.tensors[:each])
+        sequence = super().load(own)
+        with self._ranks.together("load_sequence", sequence, *saved.tensors[each:]):
+            self._ranks.meet()  # their tensors are taken before others lie there
+        return sequence
+
+
+class _RankedArena(KvArena):
+    def __init__(self, own: KvArena, index: int, ranks: RankProcesses) -> None:
+        vars(self).update(vars(own))
+        self._index = index
+        self._ranks = ranks
+
+    def copy(self, source: int, target: int, count: int) -> None:
+        super().copy(source, target, count)
+        self._ranks.post("copy", self._index, source, target, count)
+
+    def give_back(self, runs: Iterable[tuple[int, int]]) -> None:
+        runs = list(runs)
+        super().give_back(runs)
+        self._ranks.post("give_back", self._index, runs)
+
+
+class RankedBlocks(ServedBlocks):
+    """The served blocks of a `RankedSpan`."""
+
+    def __init__(self, whole: RankedSpan, *, piece_tokens: int) -> None:
+        super().__init__(whole, piece_tokens=piece_tokens)
+        self._ranks = whole.ranks
+
+    def new_part(self, span: Span) -> BlockSpan:
+        return RankedSpan(super().new_part(span), self._ranks)
+
+    def backward_piece(
+        self, blocks: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        part = self.part(blocks)
+        assert isinstance(part, RankedSpan)
+        with self._ranks.together("backward", blocks, hidden, grad, prompts):
+            return backward_of(part.own, hidden, grad, prompts)
+
+    def free(self) -> None:
+        with contextlib.suppress(RemoteError), self._ranks.together("free"):  # lost ranks have given it back already
+            pass
+        super().free()
+
+    @property
+    def is_restorable(self) -> bool:
+        return False  # the ranks end with their work; new ones load their parts
+
+
+def served(whole: BlockSpan, *, piece_tokens: int) -> ServedBlocks:
+    """The blocks of a loaded span, on however many devices."""
+    if isinstance(whole, RankedSpan):
+        return RankedBlocks(whole, piece_tokens=piece_tokens)
+    return ServedBlocks(whole, piece_tokens=piece_tokens)

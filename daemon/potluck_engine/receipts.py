@@ -1,0 +1,330 @@
+"""The tabs of those we compute for: what each had, what it signed for, and whom that lets come first.
+
+    step or call done   ->  its tab grows
+    a receipt comes     ->  genuine, ours, newer, not for more than was had: to the outbox, then to the daemon
+    the daemon booked   ->  the client gets it countersigned with its next answer
+
+Nothing here ever refuses work: who does not sign, or signs what is not so, is served with what the others leave. What
+was had and not signed for is taken from what the donor's credit is worth here. Used from the asyncio thread only, but
+for `shares`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from potluck_control.outbox import Booking, Outbox
+
+from potluck.p2p.identity import Identity, peer_id_of, public_key_of
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Caller, Timing
+from potluck.protocol.receipts import (
+    ReceiptError,
+    Signed,
+    Work,
+    countersign,
+    new_tab,
+    read_delegation,
+    read_receipt,
+    swarm_id,
+)
+from potluck.protocol.swarm import Swarm
+from potluck_engine.compute.turns import shares_by_worth
+
+log = logging.getLogger(__name__)
+
+LATE_TOKENS = 512  # had and not signed for, beside what may be on its way
+_UNDER_WAY = 16  # calls that a client may have open at a time, none of which it can have signed for
+_KV_SLACK_S = 60  # two clocks and a network; nothing is paid for it
+_MAX_TABS = 4096
+_SETTLE_S = 600.0  # how long a closed tab waits for its last receipt
+_BOOKED_TIMEOUT_S = 4.0
+_VOUCHERS_EVERY_S = 60.0  # of one donor
+_VOUCHERS_GAP_S = 0.2  # whoever shows them: the daemon checks 24 signatures each time
+
+
+@dataclass(slots=True, eq=False)
+class Tab:
+    """One stream of a session, or the stateless calls of one client through one span."""
+
+    name: bytes
+    client: PeerId
+    span: Span
+    account: PeerId  # of the donor it spends for, or its own
+    delegation: bytes | None
+    parameters: int  # of the span
+    forward_tokens: int = 0
+    backward_tokens: int = 0
+    kv_token_s: float = 0.0
+    held_tokens: int = 0
+    held_at: float = 0.0
+    largest: int = 0  # tokens of one step or call
+    seq: int = 0
+    signed_tokens: int = 0
+    signed_work: Work = field(default_factory=Work)
+    waiting: Signed | None = None  # taken, and not known to be booked
+    booked: Signed | None = None  # to be countersigned
+    closed_at: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        return self.forward_tokens + self.backward_tokens
+
+    @property
+    def work(self) -> Work:
+        forward, backward = self.forward_tokens * self.parameters, self.backward_tokens * self.parameters
+        return Work(forward, backward, self.tokens, int(self.kv_token_s))
+
+    @property
+    def owed(self) -> int:
+        """Microcredits."""
+        return max(self.work.microcredits - self.signed_work.microcredits, 0)
+
+    @property
+    def is_late(self) -> bool:
+        return self.tokens - self.signed_tokens > LATE_TOKENS + _UNDER_WAY * self.largest
+
+
+class Tabs:
+    """Of one engine; nothing is told to clients before `begin`.
+
+    Args:
+        outbox: the folder for receipts on their way to the ledger.
+        tell: sends one to the daemon.
+        tell_vouchers: likewise what clients show of what their donors did for others.
+    """
+
+    def __init__(
+        self,
+        outbox: Path,
+        tell: Callable[[Booking], None],
+        tell_vouchers: Callable[[Sequence[bytes]], None],
+    ) -> None:
+        self._folder = outbox
+        self._tell = tell
+        self._tell_vouchers = tell_vouchers
+        self._outbox: Outbox | None = None
+        self._identity: Identity | None = None
+        self._swarm_id = b""
+        self._parameters: tuple[int, ...] = ()
+        self._tabs: OrderedDict[bytes, Tab] = OrderedDict()
+        self._calls: OrderedDict[tuple[PeerId, Span], Tab] = OrderedDict()
+        self._worth: Mapping[PeerId, int] = {}
+        self._client_worth: Mapping[PeerId, int] = {}  # replaced, never changed: other threads read it
+        self._shown_at: OrderedDict[PeerId, float] = OrderedDict()
+        self._next_show_at = 0.0
+        self._booked = asyncio.Event()  # and made anew at once
+
+    def begin(self, identity: Identity, swarm: Swarm, parameters: tuple[int, ...]) -> None:
+        """From now on tabs are kept, if there is an outbox to put receipts into.
+
+        Args:
+            parameters: of each block of the model.
+        """
+        try:
+            self._outbox = self._outbox or Outbox(self._folder)
+        except OSError as error:
+            log.error("work earns nothing: cannot write to %s: %s", self._folder, error.strerror)
+            return
+        self._identity, self._swarm_id, self._parameters = identity, swarm_id(swarm), parameters
+
+    def close(self) -> None:
+        """What is not booked stays in the outbox for the daemon."""
+        if self._outbox is not None:
+            self._outbox.close()
+            self._outbox = None
+
+    # --- what is had -------------------------------------------------------------------------------------------------
+
+    def open(self, client: PeerId, span: Span, caller: Caller) -> Tab:
+        account, delegation = self._account(client, caller)
+        parameters = sum(self._parameters[span.start : span.end])
+        tab = Tab(new_tab(time.time()), client, span, account, delegation, parameters, held_at=time.monotonic())
+        self._tabs[tab.name] = tab
+        if delegation is not None and caller.vouchers:
+            self._show(account, caller.vouchers)
+        if len(self._tabs) > _MAX_TABS:
+            self._tabs.popitem(last=False)
+        return tab
+
+    def tab_of_calls(self, client: PeerId, span: Span, caller: Caller) -> Tab:
+        """The tab of stateless calls; the oldest make room."""
+        tab = self._calls.pop((client, span), None)
+        if tab is None or tab.name not in self._tabs:
+            tab = self.open(client, span, caller)
+        self._calls[client, span] = tab
+        if len(self._calls) > _MAX_TABS // 2:
+            _, oldest = self._calls.popitem(last=False)
+            self.close_tab(oldest)
+        if caller.receipt is not None:
+            self.take(tab, caller.receipt)
+        return tab
+
+    def close_tab(self, tab: Tab) -> None:
+        """Nothing more will be had on it; its last receipt may still come."""
+        tab.closed_at = time.monotonic()
+
+    def note(self, tab: Tab, tokens: int, *, held_tokens: int = 0, is_backward: bool = False) -> None:
+        """So many tokens, all rows counted, were computed; the answer is about to go out."""
+        now = time.monotonic()
+        if is_backward:
+            tab.backward_tokens += tokens
+        else:
+            tab.forward_tokens += tokens
+        tab.largest = max(tab.largest, tokens)
+        tab.kv_token_s += tab.held_tokens * (now - tab.held_at)
+        tab.held_tokens, tab.held_at = held_tokens, now
+
+    def say(self, tab: Tab, timing: Timing, *, is_named: bool) -> Timing:
+        """With what the client has to know of its tab: its name, unless it knows that, and what was booked once."""
+        if self._identity is None or (is_named and tab.booked is None):
+            return timing
+        booked, tab.booked = tab.booked, None
+        return replace(
+            timing,
+            tab=None if is_named else tab.name,
+            countersigned=countersign(booked, self._identity.sign).data if booked is not None else None,
+        )
+
+    # --- what is signed for ------------------------------------------------------------------------------------------
+
+    def take(self, tab: Tab, data: bytes) -> bool:
+        """A receipt; whether it is believed. One that is not changes nothing."""
+        if self._outbox is None:
+            return False
+        try:
+            signed = read_receipt(data)
+            self._check(tab, signed)
+        except ReceiptError as error:
+            log.debug("a receipt for blocks %s is not taken: %s", tab.span, error.message)
+            return False
+        work = signed.receipt.work
+        tab.seq, tab.signed_tokens, tab.signed_work, tab.waiting = signed.receipt.seq, work.tokens, work, signed
+        booking = Booking(data, tab.delegation)
+        try:
+            self._outbox.append(booking)
+        except OSError as error:  # the daemon may still book it
+            log.error("cannot write to %s: %s", self._folder, error.strerror)
+        self._tell(booking)
+        return True
+
+    async def settle(self, client: PeerId, data: bytes) -> bytes:
+        """The last receipt of a tab, countersigned. Raises RemoteError BAD_REQUEST; BUSY if it is not booked soon."""
+        try:
+            signed = read_receipt(data)
+        except ReceiptError as error:
+            raise RemoteError(Code.BAD_REQUEST, error.message) from None
+        tab = self._tabs.get(signed.receipt.tab)
+        if tab is None or tab.client != client or not (self.take(tab, data) or data == _data_of(tab)):
+            raise RemoteError(Code.BAD_REQUEST, "this receipt is not taken")
+        try:
+            async with asyncio.timeout(_BOOKED_TIMEOUT_S):
+                while _data_of(tab) == data:
+                    await self._booked.wait()
+        except TimeoutError:
+            raise RemoteError(Code.BUSY, "the receipt is not booked yet", retry_after_s=_BOOKED_TIMEOUT_S) from None
+        assert self._identity is not None
+        return countersign(signed, self._identity.sign).data
+
+    def booked(self, tabs: Sequence[tuple[bytes, int]]) -> None:
+        """The daemon has these on disk: (tab, number of the receipt)."""
+        for name, seq in tabs:
+            tab = self._tabs.get(name)
+            if tab is not None and tab.waiting is not None and tab.waiting.receipt.seq <= seq:
+                tab.booked, tab.waiting = tab.waiting, None
+        self._booked.set()
+        self._booked = asyncio.Event()
+        if self._outbox is not None:
+            with contextlib.suppress(OSError):  # what is kept for too long is only booked once more
+                self._outbox.keep_only([booking for tab in self._tabs.values() if (booking := _booking_of(tab))])
+
+    # --- who comes first ---------------------------------------------------------------------------------------------
+
+    def accounts(self) -> tuple[PeerId, ...]:
+        """Donors whose credit should be looked up."""
+        return tuple({tab.account: None for tab in self._tabs.values() if tab.delegation is not None})
+
+    def value(self, worth: Mapping[PeerId, int]) -> None:
+        """What the daemon says that accounts are worth."""
+        self._worth = worth
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Work out who comes first; forget tabs that nobody will settle any more."""
+        now = time.monotonic()
+        for name, tab in list(self._tabs.items()):
+            if tab.closed_at is not None and now - tab.closed_at > _SETTLE_S and tab.waiting is None:
+                del self._tabs[name]
+        owed: dict[PeerId, int] = {}
+        clients: dict[PeerId, dict[PeerId, None]] = {}
+        late = set()
+        for tab in self._tabs.values():
+            owed[tab.account] = owed.get(tab.account, 0) + tab.owed
+            clients.setdefault(tab.account, {})[tab.client] = None
+            if tab.is_late:
+                late.add(tab.client)
+        self._client_worth = {
+            client: max(self._worth.get(account, 0) - owed[account], 0) // len(names)
+            for account, names in clients.items()
+            for client in names
+            if client not in late
+        }
+
+    def shares(self, clients: Collection[PeerId]) -> Mapping[PeerId, float]:
+        """For the threads that compute: by what the credit of their donors is worth."""
+        return shares_by_worth(self._client_worth, clients)
+
+    def _account(self, client: PeerId, caller: Caller) -> tuple[PeerId, bytes | None]:
+        """For whom a client spends, with the delegation that proves it."""
+        if caller.delegation is None:
+            return client, None
+        try:
+            delegation = read_delegation(caller.delegation)
+        except ReceiptError:
+            return client, None
+        if delegation.client != public_key_of(client) or delegation.expires_at < time.time():
+            return client, None
+        return peer_id_of(delegation.owner), caller.delegation
+
+    def _show(self, account: PeerId, vouchers: Sequence[bytes]) -> None:
+        now = time.monotonic()
+        is_early = now - self._shown_at.get(account, -_VOUCHERS_EVERY_S) < _VOUCHERS_EVERY_S
+        if is_early or now < self._next_show_at:
+            return
+        self._shown_at[account], self._next_show_at = now, now + _VOUCHERS_GAP_S
+        if len(self._shown_at) > _MAX_TABS:
+            self._shown_at.popitem(last=False)
+        self._tell_vouchers(vouchers)
+
+    def _check(self, tab: Tab, signed: Signed) -> None:
+        """Raises ReceiptError unless the receipt is this tab's next, and for no more than what was had."""
+        assert self._identity is not None
+        receipt, work, own = signed.receipt, signed.receipt.work, tab.work
+        is_ours = (receipt.swarm, receipt.server) == (self._swarm_id, self._identity.public_key)
+        if not is_ours or receipt.client != public_key_of(tab.client) or receipt.span != tab.span:
+            raise ReceiptError("it is about another swarm, server, client or span")
+        if receipt.tab != tab.name or receipt.seq <= tab.seq:
+            raise ReceiptError("it is of another tab, or older than one that came before")
+        before = tab.signed_work
+        if work.forward < before.forward or work.backward < before.backward or work.tokens < before.tokens:
+            raise ReceiptError("it is for less than one that came before")
+        if work.forward > own.forward or work.backward > own.backward or work.tokens > own.tokens:
+            raise ReceiptError("it is for more than was done")
+        if work.kv_token_s > 1.1 * own.kv_token_s + _KV_SLACK_S * max(tab.held_tokens, 1):
+            raise ReceiptError("it is for more memory than was held")
+
+
+def _booking_of(tab: Tab) -> Booking | None:
+    return None if tab.waiting is None else Booking(tab.waiting.data, tab.delegation)
+
+
+def _data_of(tab: Tab) -> bytes | None:
+    return None if tab.waiting is None else tab.waiting.data

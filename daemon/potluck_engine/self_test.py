@@ -1,0 +1,83 @@
+"""`python -m potluck_engine.self_test`: does this interpreter compute, on each of its devices?
+
+Imports what an engine needs, multiplies matrices on every device, and sends tokens through one block of the demo model,
+whose right answer (made by Transformers itself, `installer/reference.py`) comes along. Prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import torch
+from potluck_control.resources import DEMO_MODEL, resource
+from safetensors.torch import load_file
+
+from potluck.blocks import load_span
+from potluck.checkpoint import open_checkpoint
+from potluck.errors import PotluckError
+from potluck.protocol.blocks import Span
+
+BLOCK = 1  # of the demo model
+_SIZE = 256  # of the matrices
+_TOLERANCE = 2e-3  # relative; GPUs multiply float32 matrices in fewer bits
+
+
+def main() -> int:
+    try:
+        devices = find_devices()
+        for device in devices:
+            check_matrices(device)
+            check_block(device)
+    except Exception as error:  # whatever it is, this installation does not work: say why
+        reason = error.message if isinstance(error, PotluckError) else f"{type(error).__name__}: {error}"
+        print(json.dumps({"problem": " ".join(reason.split())[:500]}))
+        return 1
+    print(json.dumps({"torch": torch.__version__, "devices": [name_of(device) for device in devices]}))
+    return 0
+
+
+def find_devices() -> list[torch.device]:
+    """GPUs, or else the processor."""
+    found = [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
+    if not found and hasattr(torch, "xpu"):
+        found = [torch.device("xpu", index) for index in range(torch.xpu.device_count())]
+    if not found and torch.backends.mps.is_available():
+        found = [torch.device("mps")]
+    return found or [torch.device("cpu")]
+
+
+def name_of(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
+
+
+def check_matrices(device: torch.device) -> None:
+    """Raises PotluckError if a product is wrong, and whatever torch raises if it has no kernels for the device."""
+    ones = torch.full((_SIZE, _SIZE), 0.5)
+    for dtype in (torch.float32, torch.bfloat16):
+        product = ones.to(device, dtype) @ ones.to(device, dtype)
+        if not bool((product == _SIZE / 4).all()):
+            raise PotluckError(f"{device} multiplies {dtype} matrices wrongly")
+
+
+def check_block(device: torch.device) -> None:
+    """Raises PotluckError if a block computes something else than Transformers."""
+    expected = load_file(resource("engine") / "block.safetensors")["output"]
+    span = Span(BLOCK, BLOCK + 1)
+    blocks = load_span(open_checkpoint(str(resource(DEMO_MODEL))), span, dtype=torch.float32, device=str(device))
+    with torch.inference_mode():
+        output = blocks.forward(block_input(*expected.shape).to(device)).cpu()
+    error = float((output - expected).norm() / expected.norm())
+    if not error < _TOLERANCE:
+        raise PotluckError(f"{device} computes a block wrongly: {error:.1e} away from what it should be")
+
+
+def block_input(batch: int, tokens: int, hidden_size: int) -> torch.Tensor:
+    """The same everywhere. Shape: [batch, tokens, hidden_size], float32."""
+    return torch.sin(torch.arange(batch * tokens * hidden_size, dtype=torch.float32)).reshape(
+        batch, tokens, hidden_size
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,223 @@
+"""What the handlers share while an engine serves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from potluck_control.engine_metrics import EngineMetrics
+
+from potluck import wire
+from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import takes_one_thread
+from potluck.blocks.pages import PAGE_TOKENS, pages_of
+from potluck.blocks.reshaping import part_of
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.swarm import Swarm
+from potluck_engine.admission import Admission
+from potluck_engine.blocks import ServedBlocks
+from potluck_engine.compute.call_thread import CallThread
+from potluck_engine.compute.executor import SpanExecutor
+from potluck_engine.compute.step_thread import ComputeThread, Stage
+from potluck_engine.compute.threads import Threads
+from potluck_engine.config import Limits
+from potluck_engine.load import Load, LoadMeter
+from potluck_engine.memory.paging import Paging
+from potluck_engine.memory.parking import Parking
+from potluck_engine.memory.spilling import SpillStore
+from potluck_engine.ranks.ranked import served
+from potluck_engine.receipts import Tabs
+from potluck_engine.sessions import SessionTable
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_OFFLOAD_BYTES = 256 * 1024
+"""Messages above this are coded in a helper thread: half a millisecond of the loop is what other sessions may lose."""
+_LAST_STEP_S = 2.0  # for the running step of a session that is sent away
+_FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Made once the span is loaded.
+
+    Attributes:
+        blocks: of the compute thread.
+        call_blocks: the same blocks for the call thread.
+        stage: what the compute thread is to work with.
+    """
+
+    admission: Admission
+    blocks: ServedBlocks
+    call_blocks: ServedBlocks
+    compute: ComputeThread
+    calls: CallThread
+    stage: Stage
+    sessions: SessionTable
+    parking: Parking
+    meter: LoadMeter
+    limits: Limits
+    wire_limits: wire.Limits
+    tabs: Tabs | None = None  # None: nobody would book what clients sign
+
+    @classmethod
+    def of(
+        cls,
+        loaded: BlockSpan,
+        swarm: Swarm,
+        peer_id: PeerId,
+        limits: Limits,
+        threads: Threads,
+        *,
+        spill_folder: Path | None = None,
+        max_blocks: int = 0,
+        tabs: Tabs | None = None,
+    ) -> Serving:
+        """Everything that serving `loaded` needs, nothing of it started; `compute.perform(stage)` does.
+
+        Args:
+            spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
+            max_blocks: up to which the span may grow.
+        """
+        span = loaded.span
+        blocks = served(loaded, piece_tokens=limits.piece_tokens)
+        stage = _stage(blocks, limits, threads.compute, spill_folder, max_blocks)
+        threads.calls.gate = stage.gate
+        return cls(
+            admission=Admission(swarm, peer_id, span, loaded.digests, loaded.adapters.ids),
+            blocks=blocks,
+            call_blocks=served(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # now: no step runs yet
+            compute=threads.compute,
+            calls=threads.calls,
+            stage=stage,
+            sessions=SessionTable(max_sessions=limits.max_sessions),
+            parking=Parking(),
+            meter=LoadMeter(),
+            limits=limits,
+            wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span))),
+            tabs=tabs,
+        )
+
+    async def change(self, blocks: BlockSpan) -> None:
+        """Serve these blocks from now on, between two steps: some of those that were, and others beside them.
+
+        Nobody may be using those that go; their weights are the caller's to free.
+        """
+        before = self.blocks.whole
+        for_calls = await asyncio.to_thread(part_of, blocks, blocks.span)
+        for session in self.parking.evict(blocks.span):
+            self.compute.close(session.memory, None)
+
+        def swap() -> None:
+            if blocks.layout is not None:
+                self.stage.paging.reshape(blocks.layout)
+            for forget in before.weights.before_moves:
+                forget()
+            self.blocks.change(blocks)
+            self.compute.scale_costs(len(blocks.span) / len(before.span))
+
+        await self.compute.run(swap)
+        await self.compute.perform(self.stage)
+        self.call_blocks.change(for_calls)
+        self.admission.serve(blocks.span, blocks.digests)
+
+    async def hand_over(self, kept: Span, *, patience_s: float) -> None:
+        """Return when nobody uses other blocks than `kept` any more. Who still does after that time is sent away."""
+        self.admission.kept = kept
+        if await self.sessions.wait_gone(timeout_s=patience_s, kept=kept):
+            return
+        gone = RemoteError(Code.DRAINING, "these blocks leave this server")
+        if not await self.sessions.end_all(gone, timeout_s=_LAST_STEP_S, kept=kept):
+            log.warning("sessions were cut off that did not leave blocks in time")
+
+    def again(self, swarm: Swarm, peer_id: PeerId, threads: Threads) -> Serving:
+        """The same blocks and pages after the device was given back and taken again, with what sessions left there."""
+        threads.calls.gate = self.stage.gate
+        self.stage.paging.count_in(threads.compute.counts)
+        self.parking.is_open = False
+        whole = self.blocks.whole
+        admission = Admission(swarm, peer_id, whole.span, whole.digests, whole.adapters.ids)
+        return replace(self, admission=admission, compute=threads.compute, calls=threads.calls)
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether sessions can share steps."""
+        return self.blocks.whole.is_ragged
+
+    @property
+    def free_tokens(self) -> int:
+        """Tokens through the whole span for which there is room now."""
+        return self.compute.page_counts.free * PAGE_TOKENS // self.stage.paging.pages_per_token_page
+
+    def load(self, now: float) -> Load:
+        return self.meter.load(now, rows=self.compute.counts.recent_rows)
+
+    def metrics(self) -> EngineMetrics:
+        counts, calls, weights = self.compute.counts, self.calls, self.blocks.whole.weights
+        return EngineMetrics(
+            decode_tokens=counts.decode_tokens,
+            prefill_tokens=counts.prefill_tokens,
+            shared_tokens=counts.shared_tokens,
+            forward_tokens=calls.forward_tokens,
+            backward_tokens=calls.backward_tokens,
+            steps=counts.steps,
+            step_rows=counts.step_rows,
+            step_seconds=counts.step_seconds,
+            step_times=tuple(counts.step_times),
+            refused_busy=counts.refusals[Code.BUSY],
+            refused_memory=counts.refusals[Code.NO_MEMORY],
+            spills=counts.spills,
+            returns=counts.returns,
+            sessions=len(self.sessions),
+            queued_steps=self.compute.queued_steps,
+            queued_tokens=self.compute.queued_tokens + calls.queued_tokens,
+            waiting_for_pages=self.compute.num_waiting_for_pages,
+            streamed_blocks=weights.placement.num_streamed,
+            streamed_bytes=weights.placement.streamed_bytes,
+            fetch_seconds=weights.pass_fetch_s,
+            pages=self.compute.page_counts,
+        )
+
+    @staticmethod
+    async def offload(num_bytes: int, code: Callable[[], T]) -> T:
+        """Run `code`, in a helper thread if it has many bytes to go through."""
+        if num_bytes <= _OFFLOAD_BYTES:
+            return code()
+        return await asyncio.to_thread(code)
+
+
+def _stage(
+    blocks: ServedBlocks, limits: Limits, compute: ComputeThread, spill_folder: Path | None, max_blocks: int
+) -> Stage:
+    loaded = blocks.whole
+    memory = loaded.new_memory(limits.cache_tokens, max_blocks=max_blocks) if loaded.is_ragged else None
+    on_cpu = loaded.device.type == "cpu"
+    spills = None
+    if memory is not None and (spill_folder is not None or not on_cpu):
+        spills = SpillStore(memory, spill_folder if on_cpu else None)
+    num_pages = pages_of(limits.cache_tokens) if memory is None else memory.num_pages
+    paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)
+    is_narrow = loaded.weights.stream is not None or takes_one_thread(loaded.device)  # a stream serves one thread, too
+    gate: AbstractContextManager[object] = threading.Lock() if is_narrow else nullcontext()
+    return Stage(SpanExecutor(blocks, memory), paging, gate)
+
+
+def _wire_limits(limits: Limits, hidden_size: int, num_blocks: int, span_blocks: int) -> wire.Limits:
+    """What one message may be; a frame holds hidden states, gradients and prompts for each block, 4 bytes a value."""
+    tensor_bytes = 4 * limits.max_batch_tokens * hidden_size
+    return wire.Limits(
+        hidden_size=hidden_size,
+        num_blocks=num_blocks,
+        max_batch_tokens=limits.max_batch_tokens,
+        max_length=limits.max_length,
+        max_frame_bytes=tensor_bytes * (2 + span_blocks) + _FRAME_SLACK_BYTES,
+    )

@@ -1,0 +1,168 @@
+"""Inference sessions: what each remembers of its steps, which step is allowed, and which comes next. No I/O, no torch.
+
+Their KV memory belongs to the compute thread (`session_memory.py`), their stream to `inference.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepRequest
+from potluck_engine.memory.session_memory import SessionMemory
+
+_REMEMBERED_STEPS = 1024  # step ids; a pushed and a direct copy of one step arrive within a few steps of each other
+MAX_WAITING = 4  # steps not begun; a client that pipelines more waits, a server that pushes more is not heard
+
+
+class StepPlan(NamedTuple):
+    """A step that is allowed: tokens [start, end) of the session."""
+
+    start: int
+    end: int
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One client's session through one span.
+
+    Steps of its own stream come first, pushed ones second.
+    """
+
+    session_id: str | None
+    max_length: int
+    alloc_timeout_s: float
+    memory: SessionMemory
+    position: int = 0
+    own: deque[StepRequest] = field(default_factory=deque)
+    pushed: deque[StepRequest] = field(default_factory=deque)
+    _done_steps: dict[str, None] = field(default_factory=dict)  # in the order they were done
+
+    def next_request(self) -> StepRequest | None:
+        """The step to do now that none is being done; leaves the queue."""
+        if self.own:
+            return self.own.popleft()
+        return self.pushed.popleft() if self.pushed else None
+
+    def is_duplicate(self, request: StepRequest) -> bool:
+        return request.step_id is not None and request.step_id in self._done_steps
+
+    def plan(self, request: StepRequest) -> StepPlan:
+        """Where the step begins and ends.
+
+        Raises:
+            RemoteError: BAD_REQUEST for another batch size, prompts for other blocks, a position beyond the session's;
+                TOO_LONG.
+        """
+        assert request.hidden is not None
+        rows, span = self.memory.rows, self.memory.span
+        batch, tokens = request.hidden.shape[:2]
+        if batch != rows:
+            raise RemoteError(Code.BAD_REQUEST, f"the session was opened with {rows} rows, not {batch}")
+        if request.prompts is not None and request.prompts.shape[0] != len(span):
+            raise RemoteError(Code.BAD_REQUEST, f"prompts for {request.prompts.shape[0]} blocks, not {len(span)}")
+        start = self.position if request.start_from_position is None else request.start_from_position
+        if not 0 <= start <= self.position:
+            raise RemoteError(Code.BAD_REQUEST, f"cannot start from token {start}: the session has {self.position}")
+        if start + tokens > self.max_length:
+            raise RemoteError(Code.TOO_LONG, f"{start} + {tokens} tokens exceed the session's {self.max_length}")
+        return StepPlan(start, start + tokens)
+
+    def finish(self, request: StepRequest, plan: StepPlan) -> None:
+        """Remember that a step was done."""
+        self.position = plan.end
+        if request.step_id is not None:
+            self._done_steps[request.step_id] = None
+            if len(self._done_steps) > _REMEMBERED_STEPS:
+                del self._done_steps[next(iter(self._done_steps))]
+
+
+class OpenSession(Protocol):
+    """What the table knows of a session that is being served."""
+
+    @property
+    def session_id(self) -> str | None: ...
+
+    @property
+    def span(self) -> Span: ...
+
+    def push(self, request: StepRequest) -> None:
+        """Take a step that another server sent."""
+
+    def end(self, error: RemoteError) -> None:
+        """Tell the client, after the step that runs."""
+
+
+class SessionTable:
+    """The open sessions; used from the asyncio thread only."""
+
+    def __init__(self, *, max_sessions: int) -> None:
+        self._max = max_sessions
+        self._sessions: set[OpenSession] = set()
+        self._by_id: dict[str, OpenSession] = {}
+        self._calls: Counter[Span] = Counter()
+        self._removed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def add(self, session: OpenSession) -> None:
+        """Raises RemoteError: BUSY if there are too many, BAD_REQUEST if the id is taken."""
+        if len(self._sessions) >= self._max:
+            raise RemoteError(Code.BUSY, f"{self._max} sessions are open", retry_after_s=1.0)
+        if session.session_id is not None:
+            if session.session_id in self._by_id:
+                raise RemoteError(Code.BAD_REQUEST, "this session id is in use")
+            self._by_id[session.session_id] = session
+        self._sessions.add(session)
+
+    def remove(self, session: OpenSession) -> None:
+        self._sessions.discard(session)
+        if session.session_id is not None and self._by_id.get(session.session_id) is session:
+            del self._by_id[session.session_id]
+        self._removed.set()
+
+    def find(self, session_id: str) -> OpenSession | None:
+        return self._by_id.get(session_id)
+
+    async def end_all(self, error: RemoteError, *, timeout_s: float, kept: Span | None = None) -> bool:
+        """Tell every session, but those over `kept`, after its running step; whether all were gone within the time."""
+        for session in self._outside(kept):
+            session.end(error)
+        return await self.wait_gone(timeout_s=timeout_s, kept=kept)
+
+    async def wait_gone(self, *, timeout_s: float, kept: Span | None = None) -> bool:
+        """Whether all sessions, but those over `kept`, ended within the time; and all calls, if something is kept."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._outside(kept) or self._has_calls_outside(kept):
+                    self._removed.clear()
+                    await self._removed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    @contextmanager
+    def calling(self, span: Span) -> Iterator[None]:
+        """While a stateless call computes with these blocks."""
+        self._calls[span] += 1
+        try:
+            yield
+        finally:
+            self._calls[span] -= 1
+            if not self._calls[span]:
+                del self._calls[span]
+            self._removed.set()
+
+    def _has_calls_outside(self, kept: Span | None) -> bool:
+        """Calls end with their thread if nothing is kept."""
+        return kept is not None and any(not kept.covers(span) for span in self._calls)
+
+    def _outside(self, kept: Span | None) -> list[OpenSession]:
+        return [session for session in self._sessions if kept is None or not kept.covers(session.span)]

@@ -1,0 +1,70 @@
+"""The gateway's process: `python -m potluck_gateway`, started by the daemon."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+
+from potluck_control.codec import dumps, from_json, loads
+from potluck_control.daemon_credit import DaemonPurse
+from potluck_control.gateway_messages import Open, Told
+from potluck_control.redaction import Discreet
+
+from potluck.errors import PotluckError
+from potluck.protocol.invite import decode_invite
+from potluck_gateway.server import GatewayServer
+
+_lock = threading.Lock()
+
+
+def main() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Discreet("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    wanted = from_json(Open, loads(sys.stdin.buffer.readline()))
+    threading.Thread(target=_end_with_daemon, daemon=True).start()
+    try:
+        _serve(wanted)
+    except PotluckError as error:
+        _tell(Told(problem=f"{error.message} ({error.hint})" if error.hint else error.message))
+        sys.exit(1)
+
+
+def _serve(wanted: Open) -> None:
+    """Until standard input ends. Raises PotluckError."""
+    _tell(Told(step="Importing"))
+    from potluck.checkpoint import open_checkpoint
+    from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
+    from potluck_gateway.completion import Text, quiet
+    from potluck_gateway.model import SwarmChat
+
+    quiet()
+    swarm = decode_invite(wanted.invite)
+    _tell(Told(step="Loading embeddings and head"))
+    text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
+    config = ClientConfig(purse=DaemonPurse(Path(wanted.socket)))
+    with AutoDistributedModelForCausalLM.from_pretrained(wanted.checkpoint, swarm=swarm, config=config) as model:
+        chat = SwarmChat(swarm.model, model, text)
+        server = GatewayServer(chat, wanted.token, lambda: _tell(Told(asked=True)), max_tokens=wanted.max_tokens)
+        with server:
+            _tell(Told(url=server.url))
+            server.serve_forever()
+
+
+def _tell(told: Told) -> None:
+    with _lock:
+        os.write(1, dumps(told) + b"\n")
+
+
+def _end_with_daemon() -> None:
+    """By force: a generation may be waiting for servers, and the daemon has nobody else to wait for."""
+    while os.read(0, 1 << 16):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Ask a gateway: a conversation in, the parts of an answer out. For the command line; the app has Qt's own means."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+
+from potluck_control.methods.gateway import GatewayStatus
+
+from potluck.errors import PotluckError
+from potluck_gateway.requests import Message
+
+_TIMEOUT_S = 300.0  # of one part: the first needs the whole prompt
+
+
+def ask(gateway: GatewayStatus, messages: Sequence[Message], *, max_tokens: int | None = None) -> Iterator[str]:
+    """Parts of the answer as they come. Raises PotluckError."""
+    place = urlsplit(gateway.url)
+    body = {
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
+        "stream": True,
+        **({"max_tokens": max_tokens} if max_tokens is not None else {}),
+    }
+    headers = {"Authorization": f"Bearer {gateway.token}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_TIMEOUT_S)
+    try:
+        connection.request("POST", f"{place.path}/chat/completions", json.dumps(body), headers)
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise PotluckError(_error(answer.read()))
+        yield from _parts(answer)
+    except (OSError, http.client.HTTPException) as error:
+        raise PotluckError(f"the gateway went away: {error or type(error).__name__}", hint="try again") from error
+    finally:
+        connection.close()
+
+
+def _parts(answer: http.client.HTTPResponse) -> Iterator[str]:
+    for line in answer:
+        data = line.removeprefix(b"data: ").strip()
+        if not data or data == b"[DONE]":
+            continue
+        event = json.loads(data)
+        if "error" in event:
+            raise PotluckError(str(event["error"].get("message")))
+        for choice in event["choices"]:
+            yield choice["delta"].get("content") or ""
+
+
+def _error(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return "the gateway refused the request"

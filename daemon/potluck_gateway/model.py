@@ -1,0 +1,94 @@
+"""A swarm's model as a chat needs it: messages to tokens, tokens to text as it comes. Imports torch."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from potluck_gateway.completion import Completion, Options, Text, complete
+from potluck_gateway.requests import ChatRequest, Message, visible
+
+
+class _EnoughError(Exception):
+    """A stop text was reached."""
+
+
+class SwarmChat:
+    """One answer at a time: several at once would only slow each other down on one client."""
+
+    def __init__(self, name: str, model: Any, text: Text) -> None:
+        self.name = name
+        self._model = model
+        self._text = text
+        self._turn = threading.Lock()
+
+    def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
+        """As `ChatModel` says."""
+        prompt = self._prompt(request.messages)
+        options = Options(request.max_tokens, temperature=request.temperature, seed=request.seed)
+        follower = _Follower(self._text, request.stop, on_text)
+        with self._turn, contextlib.suppress(_EnoughError):
+            complete(self._model, prompt, options, follower.note)
+        text = follower.finish()
+        is_full = follower.num_tokens >= request.max_tokens and not follower.is_stopped
+        return text, "length" if is_full else "stop", (int(prompt.shape[1]), follower.num_tokens)
+
+    def _prompt(self, messages: Sequence[Message]) -> torch.Tensor:
+        """By the model's own chat template; a model without one goes on from the last text. Raises UsageError."""
+        told = [{"role": message.role, "content": message.content} for message in messages]
+        tokens = self._text.encode_chat(told)
+        return tokens if tokens is not None else self._text.encode(plain_prompt(messages))
+
+
+class _Follower:
+    """Gives text as it becomes certain, and holds back what may be the start of a stop text."""
+
+    def __init__(self, text: Text, stop: tuple[str, ...], on_text: Callable[[str], None]) -> None:
+        self._text = text
+        self._stop = stop
+        self._on_text = on_text
+        self._full = ""
+        self._shown = 0
+        self._tokens: list[int] = []
+        self.is_stopped = False
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self._tokens)
+
+    def note(self, completion: Completion) -> None:
+        self._tokens = list(completion.tokens)
+        self._full += self._text.new_part(self._tokens, self._full)
+        seen, self.is_stopped = visible(self._full, self._stop)
+        self._show(seen if self.is_stopped else seen[: len(seen) - _held_back(seen, self._stop)])
+        if self.is_stopped:
+            raise _EnoughError
+
+    def finish(self) -> str:
+        """All of the text; the rest of it is shown."""
+        text, _ = visible(self._text.decode(self._tokens), self._stop)
+        self._show(text)
+        return text
+
+    def _show(self, text: str) -> None:
+        if len(text) > self._shown:
+            self._on_text(text[self._shown :])
+            self._shown = len(text)
+
+
+def _held_back(text: str, stop: Sequence[str]) -> int:
+    """Letters at the end that may become a stop text."""
+    starts = (size for word in stop for size in range(len(word) - 1, 0, -1) if text.endswith(word[:size]))
+    return max(starts, default=0)
+
+
+def plain_prompt(messages: Sequence[Message]) -> str:
+    """For a model that was never taught to chat: one message is gone on from, several are a script."""
+    if len(messages) == 1:
+        return messages[0].content
+    lines = [f"{message.role.capitalize()}: {message.content}" for message in messages]
+    return "\n".join([*lines, "Assistant:"])

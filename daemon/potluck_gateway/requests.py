@@ -1,0 +1,166 @@
+"""What a chat client asks and is answered, in the words of OpenAI's chat completions as far as a chat needs them. Pure.
+
+Source: the published API reference, "Create chat completion". Unknown fields are ignored, as other servers do.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from potluck_control.codec import CodecError, loads
+
+MAX_BODY_BYTES = 4 << 20
+MAX_MESSAGES = 2000
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+class BadRequestError(Exception):
+    """Answered with `status`; the text is for whoever wrote the client."""
+
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    messages: tuple[Message, ...]
+    max_tokens: int
+    temperature: float = 0.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    is_streamed: bool = False
+    with_usage: bool = False  # a last chunk with the counts
+
+
+def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
+    """`most_tokens`: of an answer, also if more are asked for. Raises BadRequestError."""
+    try:
+        asked = loads(body)
+    except CodecError as error:
+        raise BadRequestError(str(error)) from None
+    if not isinstance(asked, dict):
+        raise BadRequestError("expected a JSON object")
+    wanted = asked.get("max_completion_tokens") or asked.get("max_tokens") or most_tokens
+    options = asked.get("stream_options")
+    return ChatRequest(
+        messages=_messages(asked.get("messages")),
+        max_tokens=min(int(_number(wanted, "max_tokens", 1, 1 << 31)), most_tokens),
+        temperature=_number(asked.get("temperature") or 0.0, "temperature", 0, 100),
+        seed=None if asked.get("seed") is None else int(_number(asked["seed"], "seed", -(1 << 62), 1 << 62)),
+        stop=_stop(asked.get("stop")),
+        is_streamed=asked.get("stream") is True,
+        with_usage=isinstance(options, dict) and options.get("include_usage") is True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerHead:
+    """What all parts of one answer have in common."""
+
+    id: str
+    created: int  # Unix seconds
+    model: str
+
+
+def answer_head(model: str) -> AnswerHead:
+    return AnswerHead(f"chatcmpl-{time.monotonic_ns():x}", int(time.time()), model)
+
+
+def completion(head: AnswerHead, text: str, reason: str, counts: tuple[int, int]) -> bytes:
+    """A whole answer. `counts`: tokens of the prompt and of the answer."""
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    return _dumps({**_fields(head, "chat.completion"), "choices": [choice], "usage": _usage(counts)})
+
+
+def chunk(head: AnswerHead, text: str | None, reason: str | None = None) -> bytes:
+    """One event of a streamed answer; `text` None: the first, which says who speaks."""
+    delta = {"role": "assistant", "content": ""} if text is None else {"content": text}
+    choice = {"index": 0, "delta": delta if reason is None else {}, "finish_reason": reason}
+    return _event({**_fields(head, "chat.completion.chunk"), "choices": [choice]})
+
+
+def usage_chunk(head: AnswerHead, counts: tuple[int, int]) -> bytes:
+    return _event({**_fields(head, "chat.completion.chunk"), "choices": [], "usage": _usage(counts)})
+
+
+def error_body(text: str, status: int) -> bytes:
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return _dumps({"error": {"message": text, "type": kind, "param": None, "code": None}})
+
+
+def error_event(text: str) -> bytes:
+    """In the middle of a stream, where the status has been sent long ago."""
+    return _event(json.loads(error_body(text, 500)))
+
+
+def model_list(model: str) -> bytes:
+    return _dumps({"object": "list", "data": [{"id": model, "object": "model", "created": 0, "owned_by": "swarm"}]})
+
+
+DONE = b"data: [DONE]\n\n"
+
+
+def visible(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
+    """The text up to the first stop text, and whether there is one."""
+    cut = min((place for word in stop if (place := text.find(word)) >= 0), default=-1)
+    return (text[:cut], True) if cut >= 0 else (text, False)
+
+
+def _messages(value: object) -> tuple[Message, ...]:
+    if not isinstance(value, list) or not 1 <= len(value) <= MAX_MESSAGES:
+        raise BadRequestError(f"messages must be a list of 1 to {MAX_MESSAGES} messages")
+    return tuple(_message(item) for item in value)
+
+
+def _message(value: object) -> Message:
+    role = value.get("role") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or role not in _ROLES:
+        raise BadRequestError(f"a message has a role, one of {', '.join(_ROLES)}")
+    content = value.get("content")
+    if isinstance(content, list):  # parts, of which a text model takes the texts
+        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        content = "".join(text for text in texts if isinstance(text, str))
+    if not isinstance(content, str):
+        raise BadRequestError("a message has a text as its content")
+    return Message("system" if role == "developer" else str(role), content)
+
+
+def _stop(value: object) -> tuple[str, ...]:
+    words = [value] if isinstance(value, str) else value or []
+    if not isinstance(words, list) or len(words) > 16 or not all(isinstance(word, str) for word in words):
+        raise BadRequestError("stop is a text or a list of at most 16 texts")
+    return tuple(word for word in words if word)
+
+
+def _number(value: object, name: str, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise BadRequestError(f"{name} is a number from {low} to {high}")
+    return value
+
+
+def _fields(head: AnswerHead, kind: str) -> dict[str, Any]:
+    return {"id": head.id, "object": kind, "created": head.created, "model": head.model}
+
+
+def _usage(counts: tuple[int, int]) -> dict[str, int]:
+    prompt, answer = counts
+    return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+
+
+def _event(value: object) -> bytes:
+    return b"data: " + _dumps(value) + b"\n\n"
+
+
+def _dumps(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

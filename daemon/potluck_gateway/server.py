@@ -1,0 +1,178 @@
+"""The gateway's HTTP server: loopback only, with a token, and nothing for web pages.
+
+Any program of any user of this computer can connect to a port on loopback, and so can web pages through a browser.
+Therefore every request needs the token, the Host must be loopback, and what a browser adds (`Origin`) is refused.
+Prompts and answers are never logged.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
+
+from potluck.errors import PotluckError
+from potluck_gateway import requests
+from potluck_gateway.requests import BadRequestError, ChatRequest
+
+log = logging.getLogger(__name__)
+
+TELL_S = 4.0  # below the shortest time after which an unasked gateway ends
+SOCKET_TIMEOUT_S = 60.0  # of a client that neither sends nor reads
+
+
+class ChatModel(Protocol):
+    """Answers one request at a time; others wait for their turn."""
+
+    name: str
+
+    def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
+        """Text, reason of its end (`stop` or `length`), tokens of prompt and answer.
+
+        `on_text` gets each new part of the text; what it raises ends the generation. Raises PotluckError.
+        """
+
+
+class GatewayServer(ThreadingHTTPServer):
+    """`on_asked` is called while requests that have the token are answered, every few seconds and at their end."""
+
+    daemon_threads = True
+
+    def __init__(
+        self, model: ChatModel, token: str, on_asked: Callable[[], None], *, max_tokens: int, port: int = 0
+    ) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.model = model
+        self.token = token
+        self._on_asked = on_asked
+        self.max_tokens = max_tokens
+        self._open: set[threading.Thread] = set()
+        self._told_at = 0.0
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """While one request is answered."""
+        thread = threading.current_thread()
+        self._open.add(thread)
+        self._tell()
+        try:
+            yield
+        finally:
+            self._open.discard(thread)
+            self._tell()
+
+    def service_actions(self) -> None:
+        """Called by http.server twice a second: a long answer is asked for as long as it lasts."""
+        if self._open and time.monotonic() - self._told_at > TELL_S:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told_at = time.monotonic()
+        self._on_asked()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is nothing to tell; the rest without what it sent."""
+        log.debug("a request ended", exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: GatewayServer
+    protocol_version = "HTTP/1.1"
+    server_version = "potluck"
+    sys_version = ""
+    timeout = SOCKET_TIMEOUT_S
+
+    def do_GET(self) -> None:
+        self._serve("/v1/models", lambda: self._send(200, requests.model_list(self.server.model.name)))
+
+    def do_POST(self) -> None:
+        self._serve("/v1/chat/completions", self._chat)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: paths and addresses are nobody's business."""
+
+    def _serve(self, path: str, work: Callable[[], None]) -> None:
+        try:
+            self._admit()
+            if self.path.partition("?")[0].rstrip("/") != path:
+                raise BadRequestError("only GET /v1/models and POST /v1/chat/completions are here", 404)
+            with self.server.asking():
+                work()
+        except BadRequestError as error:
+            self.close_connection = True  # a body may be left unread
+            self._send(error.status, requests.error_body(str(error), error.status))
+
+    def _admit(self) -> None:
+        host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
+        if host not in ("127.0.0.1", "localhost"):
+            raise BadRequestError("the Host must be 127.0.0.1 or localhost", 421)
+        if "Origin" in self.headers or "Referer" in self.headers:
+            raise BadRequestError("web pages are not answered", 403)
+        given = self.headers.get("Authorization", "").removeprefix("Bearer ").encode()
+        if not hmac.compare_digest(given, self.server.token.encode()):
+            raise BadRequestError("the token is wrong: send Authorization: Bearer TOKEN", 401)
+
+    def _chat(self) -> None:
+        request = requests.parse_request(self._body(), self.server.max_tokens)
+        if request.is_streamed:
+            self._stream(request)
+            return
+        try:
+            text, reason, counts = self.server.model.answer(request, lambda _: None)
+        except PotluckError as error:
+            self._send(503, requests.error_body(_sentence(error), 503))
+        else:
+            self._send(200, requests.completion(requests.answer_head(self.server.model.name), text, reason, counts))
+
+    def _body(self) -> bytes:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or "Transfer-Encoding" in self.headers:
+            raise BadRequestError("Content-Length is missing", 411)
+        if int(length) > requests.MAX_BODY_BYTES:
+            raise BadRequestError(f"a request has at most {requests.MAX_BODY_BYTES} bytes", 413)
+        return self.rfile.read(int(length))
+
+    def _stream(self, request: ChatRequest) -> None:
+        head = requests.answer_head(self.server.model.name)
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(requests.chunk(head, None))
+        try:
+            _, reason, counts = self.server.model.answer(request, lambda part: self._write(requests.chunk(head, part)))
+        except PotluckError as error:
+            self._write(requests.error_event(_sentence(error)))
+            return
+        self._write(requests.chunk(head, "", reason))
+        if request.with_usage:
+            self._write(requests.usage_chunk(head, counts))
+        self._write(requests.DONE)
+
+    def _write(self, data: bytes) -> None:
+        """Raises OSError when the client has gone, which ends the generation."""
+        self.wfile.write(data)
+        self.wfile.flush()
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _sentence(error: PotluckError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message

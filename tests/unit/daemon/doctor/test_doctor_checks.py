@@ -1,0 +1,147 @@
+"""What each check makes of the facts, and that a real machine can be asked for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from potluck_cli.doctor import lines
+from potluck_cli.main import main
+from potluck_cli.terminal import Terminal
+from potluck_control.network_report import NetworkReport
+from potluck_control.places import Places
+from potluck_control.schema import Status, SwarmStatus
+from potluck_control.states import Reason, State
+from potluck_daemon.doctor import checks, clock, disk, gpu, memory, nat, packages, port, service, swarm
+from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
+from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.environment.machine import Gpu, Vendor
+
+GIB = 1 << 30
+OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
+APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 * GIB)
+H200 = Gpu(Vendor.NVIDIA, "H200", 140 * GIB, (9, 0))
+DISK = disk.DiskFacts("/s", GIB, True, "/c", 100 * GIB)
+NOW = clock.EARLIEST + 1.0
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(*(tmp_path / name for name in ("config", "state", "run", "cache")))
+
+
+@pytest.mark.parametrize(
+    ("judge", "facts", "severities", "words"),
+    [
+        (gpu.judge, gpu.GpuFacts(), [NOTE], "no GPU is found"),
+        (gpu.judge, gpu.GpuFacts(wanted="cuda:1"), [ERROR], "serve.device is 'cuda:1'"),
+        (gpu.judge, gpu.GpuFacts(has_other=True), [NOTE], "without NVIDIA's driver"),
+        (gpu.judge, gpu.GpuFacts((APPLE,), torch="2.13.0"), [OK], "Apple M2 with 16 GiB"),
+        (gpu.judge, gpu.GpuFacts(problem="Driver Not Loaded"), [ERROR], "Driver Not Loaded"),
+        (gpu.judge, gpu.GpuFacts((H200,), "580.65.06", torch="2.13.0+cu130"), [OK, OK], "H200 with 140 GiB"),
+        (gpu.judge, gpu.GpuFacts((H200,), "470.1", torch="2.13.0+cu130"), [OK, ERROR], "too old"),
+        (gpu.judge, gpu.GpuFacts((H200,), "580.1", torch="2.13.0+cpu"), [OK, OK, WARNING], "on the CPU only"),
+        (gpu.judge, gpu.GpuFacts((replace(H200, capability=(3, 5)),), "580.1"), [WARNING, OK], "too old for torch"),
+        (packages.judge, packages.PackageFacts("/p"), [OK], "installed"),
+        (packages.judge, packages.PackageFacts("/p", ("torch",)), [ERROR], "needs torch"),
+        (packages.judge, packages.PackageFacts("/p", problem="FileNotFoundError"), [ERROR], "/p cannot be run"),
+        (memory.judge, memory.MemoryFacts(16 * GIB, 8 * GIB), [OK], "8.0 of 16.0 GiB"),
+        (memory.judge, memory.MemoryFacts(16 * GIB, GIB), [WARNING], "1.0 of 16.0"),
+        (memory.judge, memory.MemoryFacts(16 * GIB, GIB, is_engine_running=True), [OK], "1.0 of 16.0"),
+        (memory.judge, memory.MemoryFacts(GIB, GIB), [ERROR], "1.0 of 1.0"),
+        (disk.judge, DISK, [OK], "100 GiB"),
+        (disk.judge, replace(DISK, cache_free_bytes=GIB), [WARNING], "1 GiB"),
+        (disk.judge, replace(DISK, cache_free_bytes=GIB, needs_cache=False), [OK], "1 GiB"),
+        (disk.judge, replace(DISK, state_free_bytes=0), [ERROR], "0 MiB"),
+        (disk.judge, replace(DISK, is_state_writable=False), [ERROR], "/s cannot be written"),
+        (clock.judge, clock.ClockFacts(NOW, True), [OK], "2026"),
+        (clock.judge, clock.ClockFacts(NOW, None), [OK], "2026"),
+        (clock.judge, clock.ClockFacts(NOW, False), [WARNING], "nobody keeps"),
+        (clock.judge, clock.ClockFacts(0.0, True), [ERROR], "1970"),
+        (port.judge, port.PortFacts(0, False, False), [NOTE], "no port"),
+        (port.judge, port.PortFacts(5, True, True), [OK], "heard at TCP port 5"),
+        (port.judge, port.PortFacts(5, True, False), [WARNING], "nobody listens"),
+        (port.judge, port.PortFacts(5, False, True), [ERROR], "another program"),
+        (port.judge, port.PortFacts(5, False, True, has_engine=True), [NOTE], "does not serve yet"),
+        (port.judge, port.PortFacts(5, False, False), [OK], "free"),
+        (nat.judge, nat.NatFacts(("127.0.0.1", "::1", "fe80::1"), 5), [ERROR], "no network"),
+        (nat.judge, nat.NatFacts(("127.0.0.1", "192.168.1.5"), 5), [WARNING], "addresses are private"),
+        (nat.judge, nat.NatFacts(("100.64.0.5",), 5), [WARNING], "are private"),  # a provider's own NAT
+        (nat.judge, nat.NatFacts(("8.8.4.4",), 5, NetworkReport("relayed", 3, 0)), [WARNING], "0 of 3"),
+        (nat.judge, nat.NatFacts(("192.168.1.5",), 5, NetworkReport("direct", 3, 2)), [OK], "2 of 3"),
+        (nat.judge, nat.NatFacts(("192.168.1.5", "2a00::5"), 5), [NOTE], "only IPv6"),
+        (nat.judge, nat.NatFacts(("8.8.4.4",), 5), [OK], "public address"),
+        (swarm.judge, swarm.SwarmFacts(None), [NOTE], "no swarm"),
+        (swarm.judge, swarm.SwarmFacts("s"), [NOTE], "through this machine"),
+        (swarm.judge, swarm.SwarmFacts("s", 2, 1), [OK], "1 of 2"),
+        (swarm.judge, swarm.SwarmFacts("s", 2, 0), [ERROR], "0 of 2"),
+        (swarm.judge, swarm.SwarmFacts("s", 2, 2, gaps=3), [OK, WARNING], "3 blocks"),
+        (service.judge, service.ServiceFacts("1", "1"), [OK], "version 1 runs"),
+        (service.judge, service.ServiceFacts("1", ""), [WARNING], "not running"),
+        (service.judge, service.ServiceFacts("2", "1"), [WARNING], "installed is 2"),
+        (service.judge, service.ServiceFacts("1", "1", ("line 3: no",)), [ERROR], "line 3"),
+        (service.judge, service.ServiceFacts("1", "1", failure="gave up"), [ERROR], "gave up"),
+    ],
+)
+def test_each_verdict_and_what_to_do(judge: Any, facts: object, severities: list[Severity], words: str) -> None:
+    found = judge(facts)
+    assert [finding.severity for finding in found] == severities
+    assert any(words in finding.text for finding in found)
+    assert all(finding.advice for finding in found if finding.severity in (WARNING, ERROR))
+
+
+def test_every_check_is_made_of_this_machine_without_failing(places: Places) -> None:
+    scene = read_scene(places, None)
+    for name, gather, judge in CHECKS:
+        assert judge(gather(scene)), name
+
+
+def test_a_check_that_fails_does_not_hide_the_others(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Scene) -> object:
+        raise RuntimeError
+
+    monkeypatch.setattr(checks, "CHECKS", (("first", broken, memory.judge), *CHECKS[3:4]))
+    first, second = examine(read_scene(places, None))
+    assert (first.severity, first.text) == (NOTE, "could not be checked (RuntimeError)")
+    assert second.check == "memory"
+
+
+def test_gaps_are_known_from_the_daemon(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    from potluck.protocol.invite import new_swarm
+
+    known = SwarmStatus("s", "m", 4, coverage=(1, 0, 0, 1))
+    status = Status(State.SERVING, Reason.NONE, "", 1.0, "1", swarm=known)
+    scene = replace(read_scene(places, status), swarm=new_swarm("s", "m", 4))
+    assert swarm.gather(scene).gaps == 2
+
+
+def test_only_addresses_that_can_be_dialled_are() -> None:
+    addresses = ["/ip4/1.2.3.4/tcp/5/p2p/x", "/dns4/a.b/tcp/6", "/ip4/1.2.3.4/udp/5/quic", "/unix/x", "nonsense"]
+    assert list(swarm.dial_targets(addresses)) == [("1.2.3.4", 5), ("a.b", 6)]
+
+
+def test_an_error_makes_the_exit_code_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for severity, code in ((ERROR, 1), (WARNING, 0), (OK, 0)):
+        found = [Finding("x", severity, "text", "do that")]
+        monkeypatch.setattr("potluck_cli.doctor.examine", lambda _, found=found: found)
+        assert main(["doctor"]) == code
+        assert "do that" in capsys.readouterr().out
+        assert main(["doctor", "--json"]) == code
+
+
+def test_a_finding_is_a_line_and_its_advice_another(capsys: pytest.CaptureFixture[str]) -> None:
+    import sys
+
+    assert lines(Finding("x", ERROR, "broken", "mend it"), Terminal(sys.stdout)) == ["✗ x: broken", "    mend it"]
+
+
+def test_the_disk_that_is_looked_at_is_the_one_that_was_chosen(places: Places, tmp_path: Path) -> None:
+    places.config.mkdir(parents=True)
+    places.settings_file.write_text(f'version = 2\n[serve]\nmodels_folder = "{tmp_path}/big/models"\n')
+    assert disk.gather(read_scene(places, None)).cache == str(tmp_path)

@@ -1,0 +1,115 @@
+"""Which variants can be made here, where environments lie, and that nothing is exchanged unasked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from potluck_control.methods.setup import BeginParams
+from potluck_control.places import Places
+from potluck_daemon.doctor.finding import Severity
+from potluck_daemon.environment import plan as module
+from potluck_daemon.environment.interpreter import engine_python
+from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.plan import is_listed, is_outdated, make_plan, requirements_of, root_for, settle_root
+from potluck_daemon.environment.state import read_state
+from potluck_daemon.environment.store import Manifest, Store, interpreter
+from potluck_daemon.environment.wheels import locked_hashes
+
+from potluck.errors import UsageError
+
+MACHINE = Machine(glibc=(2, 36), python=(3, 11))
+MANIFEST = Manifest("cpu", "2.13.0", "older", "3.11", ("cpu",), made_at=1.0)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(*(tmp_path / name for name in ("config", "state", "run", "cache")))
+
+
+def environment(root: Path, name: str = "cpu") -> Path:
+    folder = root / name
+    interpreter(folder).parent.mkdir(parents=True)
+    interpreter(folder).touch()
+    Store(root).finish(folder, MANIFEST)
+    Store(root).switch(folder)
+    return folder
+
+
+def errors(places: Places, machine: Machine = MACHINE, variant: str = "") -> dict[str, str]:
+    found = make_plan(places.engines, machine, variant, None).findings()
+    return {item.check: f"{item.text} | {item.advice}" for item in found if item.severity is Severity.ERROR}
+
+
+@pytest.mark.parametrize(("variant", "label"), [("cpu", "Installed and run by"), ("cu130", "UNVERIFIED")])
+def test_the_lists_that_come_along_fix_every_file_and_say_whether_anybody_tried_them(variant: str, label: str) -> None:
+    path = requirements_of(variant)
+    assert label in path.read_text().splitlines()[1]
+    assert len(locked_hashes(path)) > 100
+    assert is_listed(variant, MACHINE)
+
+
+def test_what_is_missing_for_a_newer_python_is_said_before_anything_is_fetched(places: Places) -> None:
+    machine = replace(MACHINE, python=(3, 13))
+    assert is_listed("cu130", machine)
+    (text,) = errors(places, machine).values()
+    assert "no torch of variant cpu for Python 3.13" in text
+    assert "cu130" in text
+    assert errors(places, machine, "cu130") == {}
+
+
+def test_a_variant_without_a_list_is_refused_and_another_one_named(places: Places) -> None:
+    (text,) = errors(places, variant="rocm7.2").values()
+    assert "without the packages of variant rocm7.2" in text
+    assert "cpu" in text
+
+
+def test_another_folder_is_reached_by_a_link_and_may_be_chosen_until_an_environment_is_in_use(
+    places: Places, tmp_path: Path
+) -> None:
+    (places.engines / "cpu-half").mkdir(parents=True)  # of a try that never came to an end
+    root = root_for(places.engines, tmp_path / "big")
+    settle_root(places.engines, root)
+    assert places.engines.resolve() == root == tmp_path / "big" / "potluck-engines"
+    other = root_for(places.engines, tmp_path / "bigger")
+    settle_root(places.engines, other)
+    assert places.engines.resolve() == other
+    environment(other)
+    with pytest.raises(UsageError, match="already") as refused:
+        root_for(places.engines, tmp_path / "big")
+    assert str(other) in (refused.value.hint or "")
+    assert root_for(places.engines, tmp_path / "bigger") == other
+
+
+def test_a_chosen_folder_whose_disk_is_gone_is_not_made_anew_somewhere_else(places: Places, tmp_path: Path) -> None:
+    settle_root(places.engines, root_for(places.engines, tmp_path / "disk"))
+    (tmp_path / "disk" / "potluck-engines").rmdir()
+    assert "is its disk connected?" in errors(places)["folder"]
+
+
+def test_newer_packages_are_announced_and_never_taken_by_themselves(places: Places) -> None:
+    folder = environment(places.engines)
+    state = read_state(places, "", MACHINE, BeginParams())
+    assert (state.outdated, state.variant, state.devices) == (True, "cpu", ("cpu",))
+    assert is_outdated(Store(places.engines))
+    assert engine_python(places, "") == str(interpreter(folder))
+    assert Store(places.engines).current() == folder
+
+
+def test_an_environment_that_was_removed_by_hand_or_lost_its_python_is_not_used(places: Places) -> None:
+    """As after an upgrade of the distribution, which takes the old Python away."""
+    folder = environment(places.engines)
+    python = interpreter(folder)
+    python.unlink()
+    python.symlink_to("/usr/bin/python3.99")
+    assert engine_python(places, "") != str(python)
+    assert read_state(places, "/my/python", MACHINE, BeginParams()).variant == ""
+    assert errors(places) == {}
+
+
+def test_a_list_is_read_for_the_pythons_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cpu.txt"
+    path.write_text("torch==2.13.0+cpu ; python_version == '3.11' or python_version == '3.12' \\\n  --hash=sha256:0\n")
+    monkeypatch.setattr(module, "requirements_of", lambda _: path)
+    assert [is_listed("cpu", replace(MACHINE, python=(3, minor))) for minor in (11, 12, 13)] == [True, True, False]

@@ -1,0 +1,204 @@
+"""The page for Prometheus, read as Prometheus reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import fields
+
+import pytest
+from potluck_control.engine_metrics import STEP_TIME_BOUNDS_S, EngineMetrics, PageCounts, StepCounts
+from potluck_control.schema import EngineStatus, Status, SwarmStatus
+from potluck_control.states import Reason, State
+from potluck_daemon.reporting.metrics.exposition import Family, Sample, gauge, render
+from potluck_daemon.reporting.metrics.families import families
+from potluck_daemon.reporting.metrics.page import MetricsPage, refusal
+from potluck_daemon.settings.schema import MetricsSettings, Settings
+from prometheus_client.parser import text_string_to_metric_families
+
+STATUS = Status(
+    State.SERVING,
+    Reason.NONE,
+    "Serving",
+    since=0.0,
+    version="1.2",
+    engine=EngineStatus(pid=1, restarts=3),
+    swarm=SwarmStatus('a "name"\\with\nall', "model", 8, span=(2, 6)),
+)
+
+
+def _read(text: bytes) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """Sample name -> labels -> value, by Prometheus' own parser."""
+    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    for family in text_string_to_metric_families(text.decode()):
+        assert family.documentation
+        for sample in family.samples:
+            labels = tuple(sorted(sample.labels.items()))
+            assert labels not in found.setdefault(sample.name, {})
+            found[sample.name][labels] = sample.value
+    return found
+
+
+def test_what_the_engine_counts_is_on_the_page() -> None:
+    counts = StepCounts()
+    for seconds in (0.0005, 0.003, 0.003, 60.0):
+        counts.add_step(rows=4, seconds=seconds)
+    engine = EngineMetrics(
+        decode_tokens=7,
+        steps=counts.steps,
+        step_rows=counts.step_rows,
+        step_seconds=counts.step_seconds,
+        step_times=tuple(counts.step_times),
+        spills=2,
+        queued_tokens=5,
+        pages=PageCounts(total=10, used=4, free=6, spilled=3, kept=1),
+    )
+    page = _read(render(families(STATUS, engine)))
+    assert page["potluck_tokens_total"][(("kind", "decode"),)] == 7
+    assert page["potluck_step_rows_total"][()] == 16
+    assert page["potluck_session_moves_total"][(("to", "out"),)] == 2
+    assert page["potluck_queued_tokens"][()] == 5
+    assert page["potluck_pages"][(("state", "spilled"),)] == 3
+    assert page["potluck_engine_restarts_total"][()] == 3
+    assert page["potluck_state"][(("state", "serving"),)] == 1
+    assert sum(page["potluck_state"].values()) == 1
+
+
+def test_nothing_that_the_engine_counts_is_left_out() -> None:
+    plain = [field.name for field in fields(EngineMetrics) if field.name not in ("steps", "step_times", "pages")]
+    pages = [field.name for field in fields(PageCounts)]
+    numbers = {name: 1000 + index for index, name in enumerate((*plain, *pages))}
+    counts = PageCounts(**{name: numbers[name] for name in pages})
+    engine = EngineMetrics(**{name: numbers[name] for name in plain}, pages=counts)
+    page = _read(render(families(STATUS, engine)))
+    shown = {value for samples in page.values() for value in samples.values()}
+    assert [name for name, number in numbers.items() if number not in shown] == []
+
+
+def test_buckets_of_step_times_are_cumulative_and_end_with_all() -> None:
+    times = tuple(range(len(STEP_TIME_BOUNDS_S) + 1))
+    page = _read(render(families(STATUS, EngineMetrics(step_times=times, step_seconds=12.5))))
+    buckets = {dict(labels)["le"]: value for labels, value in page["potluck_step_seconds_bucket"].items()}
+    assert list(buckets.values()) == sorted(buckets.values())
+    assert buckets["0.001"] == 0
+    assert buckets["0.005"] == 3
+    assert buckets["+Inf"] == page["potluck_step_seconds_count"][()] == sum(times)
+    assert page["potluck_step_seconds_sum"][()] == 12.5
+
+
+def test_labels_may_hold_anything() -> None:
+    page = _read(render(families(STATUS, EngineMetrics())))
+    ((labels, value),) = page["potluck_blocks"].items()
+    assert dict(labels)["swarm"] == 'a "name"\\with\nall'
+    assert value == 4
+
+
+def test_the_page_is_off_by_default() -> None:
+    assert Settings().metrics.port == 0
+
+
+async def test_no_port_no_socket() -> None:
+    page = MetricsPage(_families)
+    await page.apply(MetricsSettings())
+    assert page.url is None
+    assert page.problem is None
+
+
+async def test_a_scrape_gets_the_page_and_the_type_that_prometheus_expects() -> None:
+    async with _page() as (page, port):
+        head, body = await _get(port, "GET /metrics HTTP/1.1")
+        assert "200 OK" in head
+        assert "text/plain; version=0.0.4" in head
+        assert _read(body)["thing"][()] == 1.5
+        assert page.url == f"http://127.0.0.1:{port}/metrics"
+
+
+@pytest.mark.parametrize(
+    ("request_line", "host", "status"),
+    [
+        ("GET /metrics HTTP/1.1", "localhost:{port}", 200),
+        ("GET /metrics?x=1 HTTP/1.1", "[::1]:{port}", 200),
+        ("HEAD /metrics HTTP/1.1", "127.0.0.1", 200),
+        ("GET /metrics HTTP/1.1", "evil.example:{port}", 421),  # a web page that gave its own name to this address
+        ("GET /metrics HTTP/1.1", "127.0.0.1.evil.example", 421),
+        ("GET / HTTP/1.1", "localhost", 404),
+        ("POST /metrics HTTP/1.1", "localhost", 405),
+        ("GET /metrics SPDY/9", "localhost", 400),
+        ("nonsense", "localhost", 400),
+    ],
+)
+async def test_only_local_reads_of_the_page_are_answered(request_line: str, host: str, status: int) -> None:
+    async with _page() as (_, port):
+        head, body = await _get(port, request_line, host.format(port=port))
+        assert head.startswith(f"HTTP/1.1 {status} ")
+        assert (b"thing" in body) == (status == 200 and not request_line.startswith("HEAD"))
+
+
+async def test_a_page_moves_and_closes_with_the_settings() -> None:
+    async with _page() as (page, port):
+        other = _free_port()
+        await page.apply(MetricsSettings(port=other))
+        assert (await _get(other, "GET /metrics HTTP/1.1"))[0].startswith("HTTP/1.1 200")
+        with pytest.raises(ConnectionRefusedError):
+            await _get(port, "GET /metrics HTTP/1.1")
+        await page.apply(MetricsSettings())
+        with pytest.raises(ConnectionRefusedError):
+            await _get(other, "GET /metrics HTTP/1.1")
+
+
+async def test_a_port_that_is_taken_is_a_problem_that_is_told() -> None:
+    async with _page() as (_, port):
+        second = MetricsPage(_families)
+        await second.apply(MetricsSettings(port=port))
+        assert second.url is None
+        assert second.problem is not None
+        assert str(port) in second.problem
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.5", "localhost"])
+def test_other_machines_see_the_page_only_if_that_was_said(address: str) -> None:
+    assert refusal(MetricsSettings(port=9000, address=address))
+    assert refusal(MetricsSettings(port=9000, address="127.0.0.1")) is None
+    allowed = refusal(MetricsSettings(port=9000, address=address, allow_remote=True))
+    assert (allowed is None) == (address != "localhost")
+
+
+async def test_a_refused_address_is_not_listened_on() -> None:
+    page = MetricsPage(_families)
+    await page.apply(MetricsSettings(port=_free_port(), address="0.0.0.0"))
+    assert page.url is None
+    assert page.problem is not None
+    assert "allow_remote" in page.problem
+
+
+def _families() -> Iterable[Family]:
+    yield gauge("thing", "A thing.", Sample(1.5))
+
+
+@asynccontextmanager
+async def _page() -> AsyncIterator[tuple[MetricsPage, int]]:
+    page, port = MetricsPage(_families), _free_port()
+    await page.apply(MetricsSettings(port=port))
+    try:
+        yield page, port
+    finally:
+        await page.close()
+
+
+async def _get(port: int, request_line: str, host: str = "localhost") -> tuple[str, bytes]:
+    async with asyncio.timeout(60):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"{request_line}\r\nHost: {host}\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head.decode(), body
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

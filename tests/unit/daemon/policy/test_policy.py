@@ -1,0 +1,362 @@
+"""The table of the policy, row by row, and the properties that no row may break."""
+
+import itertools
+
+import pytest
+from potluck_control.states import Certainty, Reason, State
+from potluck_daemon.policy.decide import (
+    CHECK_INTERVAL_S,
+    Bar,
+    EngineView,
+    Evidence,
+    Inputs,
+    Limits,
+    Order,
+    Over,
+    Phase,
+    Presence,
+    decide,
+    is_finished,
+)
+
+LIMITS = Limits(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30)
+GAME = Evidence(Reason.GAME, "supertux2", since=100.0)
+VIDEO = Evidence(Reason.FULL_SCREEN, "mystery", Certainty.LIKELY, since=100.0)
+PLAYING = Presence((GAME,))
+NOW = 110.0
+
+
+def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
+    engine = EngineView(phase, serving="blocks 0:4 of tiny")
+    return Inputs(limits=LIMITS, engine=engine, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "state", "reason", "order"),
+    [
+        (inputs(Phase.ENDED), State.STARTING, Reason.NONE, Order.START),
+        (inputs(Phase.STARTING), State.STARTING, Reason.NONE, Order.NOTHING),
+        (inputs(Phase.JOINING), State.JOINING, Reason.NONE, Order.NOTHING),
+        (inputs(Phase.ONLINE), State.SERVING, Reason.NONE, Order.NOTHING),
+        (inputs(Phase.OFFLOADING), State.JOINING, Reason.NONE, Order.NOTHING),
+        (inputs(Phase.OFFLOADED), State.JOINING, Reason.NONE, Order.RESTORE),
+        (inputs(Phase.RESTORING), State.JOINING, Reason.NONE, Order.NOTHING),
+        (inputs(Phase.STOPPING), State.STARTING, Reason.NONE, Order.NOTHING),
+        (inputs(is_paused=True), State.DRAINING, Reason.USER, Order.STOP),
+        (inputs(Phase.ENDED, is_paused=True), State.PAUSED, Reason.USER, Order.NOTHING),
+        (inputs(Phase.ENDED, is_paused=True, pause_left_s=60.0), State.PAUSED, Reason.TIMER, Order.NOTHING),
+        (inputs(Phase.OFFLOADED, is_paused=True), State.PAUSED, Reason.USER, Order.STOP),
+        (inputs(Phase.ENDED, has_swarm=False), State.IDLE, Reason.NO_SWARM, Order.NOTHING),
+        (inputs(Phase.ENDED, is_enabled=False), State.IDLE, Reason.SWITCHED_OFF, Order.NOTHING),
+        (inputs(Phase.ENDED, has_engine=False), State.IDLE, Reason.NO_ENGINE, Order.NOTHING),
+        (inputs(presence=PLAYING), State.DRAINING, Reason.GAME, Order.OFFLOAD),
+        (inputs(Phase.OFFLOADING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.NOTHING),
+        (inputs(Phase.OFFLOADED, presence=PLAYING), State.YIELDED, Reason.GAME, Order.NOTHING),
+        (inputs(Phase.RESTORING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.STOP),
+        (inputs(Phase.STARTING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.STOP),
+        (inputs(Phase.JOINING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.STOP),
+        (inputs(Phase.ENDED, presence=PLAYING), State.YIELDED, Reason.GAME, Order.NOTHING),
+        (inputs(Phase.OFFLOADED, presence=PLAYING, is_memory_short=True), State.YIELDED, Reason.GAME, Order.STOP),
+        (inputs(Phase.ONLINE, is_memory_short=True), State.SERVING, Reason.NONE, Order.NOTHING),
+        (inputs(finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, Order.DRAIN),
+        (inputs(Phase.FINISHING, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, Order.NOTHING),
+        (inputs(Phase.ENDED, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, Order.NOTHING),
+        (inputs(Phase.FINISHING), State.JOINING, Reason.NONE, Order.STOP),  # taken back
+        (inputs(Phase.FINISHING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.OFFLOAD),
+        (inputs(Phase.FINISHING, finish_left_s=60.0, is_ending=True), State.DRAINING, Reason.SHUTDOWN, Order.STOP),
+        (inputs(is_ending=True), State.DRAINING, Reason.SHUTDOWN, Order.STOP),
+        (inputs(Phase.STOPPING, is_ending=True, is_paused=True), State.DRAINING, Reason.SHUTDOWN, Order.NOTHING),
+    ],
+)
+def test_each_row_of_the_table(given: Inputs, state: State, reason: Reason, order: Order) -> None:
+    decision = decide(given, NOW)
+    assert (decision.state, decision.reason, decision.order) == (state, reason, order)
+
+
+def test_the_engine_is_ended_when_a_game_lasts() -> None:
+    given = inputs(Phase.OFFLOADED, presence=PLAYING)
+    assert decide(given, 129.9).order is Order.NOTHING
+    assert decide(given, 129.9).wake_in_s == pytest.approx(0.1)
+    assert decide(given, 130.0).order is Order.STOP
+
+
+@pytest.mark.parametrize(("evidence", "quiet_s"), [(GAME, 15), (VIDEO, 90)])
+def test_serving_resumes_only_after_the_quiet_time(evidence: Evidence, quiet_s: float) -> None:
+    given = inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),)))
+    before = decide(given, 200.0 + quiet_s - 1)
+    assert (before.state, before.reason, before.order) == (State.YIELDED, Reason.QUIET_TIME, Order.NOTHING)
+    assert before.left_s == pytest.approx(1)
+    assert decide(given, 200.0 + quiet_s).order is Order.RESTORE
+
+
+def test_an_ended_engine_stays_ended_through_the_quiet_time_and_starts_after() -> None:
+    given = inputs(Phase.ENDED, presence=Presence(over=(Over(GAME, 200.0),)))
+    assert decide(given, 201.0).order is Order.NOTHING
+    assert decide(given, 201.0).wake_in_s == pytest.approx(2.0)
+    assert decide(given, 216.0).order is Order.START
+
+
+def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_the_game_is_back() -> None:
+    over = Presence(over=(Over(GAME, 200.0),))
+    assert decide(inputs(Phase.ENDED, presence=over), 204.0).order is Order.PREPARE
+    assert decide(inputs(Phase.PREPARING, presence=over), 204.0).order is Order.NOTHING
+    assert decide(inputs(Phase.PREPARING, presence=over), 216.0).order is Order.START
+    assert decide(inputs(Phase.PREPARING, presence=PLAYING), 204.0).order is Order.STOP
+    assert decide(inputs(Phase.PREPARING, is_paused=True), 204.0).order is Order.STOP
+    assert decide(inputs(Phase.ENDED, presence=over, is_memory_short=True), 204.0).order is Order.NOTHING
+
+
+def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
+    engine = EngineView(Phase.ENDED, failure="The engine ran out of memory", retry_at=NOW + 8)
+    decision = decide(Inputs(limits=LIMITS, engine=engine), NOW)
+    assert (decision.state, decision.order, decision.left_s) == (State.ERROR, Order.NOTHING, 8)
+    assert decision.text == "The engine ran out of memory"
+    assert decide(Inputs(limits=LIMITS, engine=engine), NOW + 8).order is Order.START
+
+
+ALL = [
+    inputs(phase, is_ending=ending, is_paused=paused, has_swarm=swarm, is_enabled=enabled, presence=presence,
+           is_memory_short=short)
+    for phase, ending, paused, swarm, enabled, presence, short in itertools.product(
+        Phase, (False, True), (False, True), (False, True), (False, True),
+        (Presence(), PLAYING, Presence((VIDEO,)), Presence(over=(Over(VIDEO, NOW - 1),))), (False, True),
+    )
+]  # fmt: skip
+
+
+def test_nothing_is_started_or_restored_while_anything_speaks_against_it() -> None:
+    for given in ALL:
+        free = not given.is_ending and not given.is_paused and given.has_swarm and given.is_enabled
+        calm = not given.presence.evidence and not given.presence.over
+        if decide(given, NOW).order in (Order.START, Order.RESTORE):
+            assert free
+            assert calm
+
+
+def test_every_situation_leads_to_rest() -> None:
+    """Obeying the orders, whatever the situation, ends in a state that asks for nothing more."""
+    after = {
+        Order.PREPARE: Phase.PREPARING,
+        Order.START: Phase.ONLINE,
+        Order.RESTORE: Phase.ONLINE,
+        Order.OFFLOAD: Phase.OFFLOADED,
+        Order.STOP: Phase.ENDED,
+    }
+    for given in ALL:
+        for _ in range(3):
+            order = decide(given, NOW).order
+            if order is Order.NOTHING:
+                break
+            given = Inputs(
+                **{name: getattr(given, name) for name in Inputs.__slots__} | {"engine": EngineView(after[order])}
+            )
+        assert decide(given, NOW).order is Order.NOTHING
+
+
+def test_every_decision_has_a_sentence_for_people() -> None:
+    assert all(decide(given, NOW).text for given in ALL)
+
+
+@pytest.mark.parametrize(
+    ("phase", "sessions", "left_s", "presence", "ends"),
+    [
+        (Phase.FINISHING, 2, 10.0, Presence(), False),
+        (Phase.ONLINE, 2, 10.0, Presence(), False),
+        (Phase.FINISHING, 0, 10.0, Presence(), True),  # nothing is open any more
+        (Phase.FINISHING, 2, 0.0, Presence(), True),  # time is up
+        (Phase.FINISHING, 2, 10.0, PLAYING, True),  # a game does not wait
+        (Phase.OFFLOADED, 2, 10.0, Presence(), True),
+        (Phase.ENDED, 0, 10.0, Presence(), True),
+        (Phase.JOINING, 0, 10.0, Presence(), True),
+    ],
+)
+def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for(
+    phase: Phase, sessions: int, left_s: float, presence: Presence, ends: bool
+) -> None:
+    engine = EngineView(phase, sessions=sessions)
+    assert is_finished(Inputs(LIMITS, engine, presence, finish_left_s=left_s)) is ends
+
+
+def test_a_pause_of_the_game_says_so() -> None:
+    assert "until the game ends" in decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text
+
+
+@pytest.mark.parametrize(
+    ("phase", "order"),
+    [
+        (Phase.ONLINE, Order.OFFLOAD),
+        (Phase.FINISHING, Order.OFFLOAD),
+        (Phase.OFFLOADING, Order.NOTHING),
+        (Phase.OFFLOADED, Order.STOP),
+        (Phase.STARTING, Order.STOP),
+        (Phase.ENDED, Order.NOTHING),
+    ],
+)
+def test_a_pause_for_the_memory_frees_it_before_the_engine_ends(phase: Phase, order: Order) -> None:
+    decision = decide(inputs(phase, is_paused=True, pause_left_s=60.0, is_pause_at_once=True), NOW)
+    assert (decision.order, decision.reason, decision.text) == (order, Reason.TIMER, "Memory freed by you")
+    assert decision.left_s == 60.0
+
+
+# --- evidence of every kind ------------------------------------------------------------------------------------------
+
+
+def seen(reason: Reason, **more: object) -> Presence:
+    return Presence((Evidence(reason, "that", since=100.0, **more),))  # type: ignore[arg-type]
+
+
+NEEDS = (
+    *(Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY),
+    *(Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE, Reason.OTHER_USER),
+)
+
+
+@pytest.mark.parametrize("reason", NEEDS)
+def test_whoever_needs_the_device_gets_it_and_is_named(reason: Reason) -> None:
+    decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
+    assert (decision.state, decision.reason) == (State.YIELDED, reason)
+    assert decision.ends
+    assert decide(inputs(presence=seen(reason)), NOW).order is Order.OFFLOAD
+
+
+@pytest.mark.parametrize("reason", [Reason.BATTERY, Reason.METERED])
+def test_supply_and_network_stop_serving_without_being_a_game(reason: Reason) -> None:
+    decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
+    assert (decision.state, decision.reason) == (State.IDLE, reason)
+
+
+def test_the_engine_ends_at_once_before_sleep() -> None:
+    both = Presence((*seen(Reason.SLEEP).evidence, GAME))
+    assert decide(inputs(presence=both), NOW).order is Order.STOP
+    assert decide(inputs(Phase.ENDED, presence=both), NOW).reason is Reason.SLEEP
+    woken = Presence(over=(Over(Evidence(Reason.SLEEP, "the computer"), NOW),))
+    assert decide(inputs(Phase.ENDED, presence=woken), NOW).order is Order.START
+
+
+HOT = Evidence(Reason.HEAT, "NVIDIA A", level=0.3)
+
+
+def test_heat_slows_down_before_it_stops() -> None:
+    warm = decide(inputs(presence=Presence((HOT,))), NOW)
+    assert (warm.state, warm.reason, warm.order, warm.duty) == (State.SERVING, Reason.HEAT, Order.NOTHING, 0.7)
+    assert "slowly" in warm.text
+    assert "NVIDIA A" in warm.text
+    far_too_hot = decide(inputs(presence=seen(Reason.HEAT, level=1.0)), NOW)
+    assert (far_too_hot.reason, far_too_hot.order) == (Reason.HEAT, Order.OFFLOAD)
+
+
+def test_the_strictest_who_ask_to_be_spared_decides_and_is_named() -> None:
+    presence = Presence((HOT, Evidence(Reason.POWER, "NVIDIA A", level=0.6)), is_away=False)
+    decision = decide(Inputs(Limits(active_duty=0.5), EngineView(Phase.ONLINE), presence), NOW)
+    assert (decision.reason, decision.duty) == (Reason.POWER, pytest.approx(0.4))
+
+
+@pytest.mark.parametrize(("is_away", "duty"), [(False, 0.5), (True, 1.0), (None, 1.0)])
+def test_somebody_at_the_keyboard_is_spared(is_away: bool | None, duty: float) -> None:
+    decision = decide(Inputs(Limits(active_duty=0.5), EngineView(Phase.ONLINE), Presence(is_away=is_away)), NOW)
+    assert (decision.state, decision.duty) == (State.SERVING, duty)
+
+
+def test_it_never_rests_all_the_time() -> None:
+    presence = Presence((Evidence(Reason.POWER, "NVIDIA A", level=0.99),))
+    assert decide(inputs(presence=presence), NOW).duty == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("phase", "is_away", "use_since", "order"),
+    [
+        (Phase.ONLINE, False, 100.0, Order.OFFLOAD),
+        (Phase.OFFLOADED, False, 100.0, Order.NOTHING),
+        (Phase.OFFLOADED, False, 60.0, Order.STOP),  # in use for longer than the engine is kept
+        (Phase.OFFLOADED, True, 100.0, Order.RESTORE),
+        (Phase.ENDED, True, 100.0, Order.START),
+        (Phase.ENDED, False, 100.0, Order.NOTHING),
+        (Phase.ENDED, None, 100.0, Order.NOTHING),  # nobody knows: taken for use
+    ],
+)
+def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, order: Order) -> None:
+    presence = Presence(is_away=is_away, use_since=use_since)
+    decision = decide(Inputs(Limits(only_when_idle=True), EngineView(phase), presence), NOW)
+    assert decision.order is order
+    if not is_away:
+        assert (decision.reason, decision.text.startswith("Serving only when nobody")) == (Reason.USER_ACTIVE, True)
+        assert ("nothing here can tell" in decision.text) is (is_away is None)
+
+
+def test_a_game_outranks_idleness() -> None:
+    """A player with a game pad looks away."""
+    presence = Presence((GAME,), is_away=True)
+    assert decide(Inputs(Limits(only_when_idle=True), EngineView(Phase.ONLINE), presence), NOW).order is Order.OFFLOAD
+
+
+@pytest.mark.parametrize(
+    ("game_gpu", "own_gpu", "only_same", "yields"),
+    [
+        ("0000:01:00.0", "0000:02:00.0", True, False),
+        ("0000:01:00.0", "0000:01:00.0", True, True),
+        ("0000:01:00.0", "0000:02:00.0", False, True),
+        ("", "0000:02:00.0", True, True),  # where the game runs is not known
+        ("0000:01:00.0", "", True, True),  # we compute on the processor, which the game needs as well
+    ],
+)
+def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_known(
+    game_gpu: str, own_gpu: str, only_same: bool, yields: bool
+) -> None:
+    given = Inputs(
+        Limits(same_gpu_only=only_same),
+        EngineView(Phase.ONLINE, gpu=own_gpu),
+        seen(Reason.GPU_BUSY, gpu=game_gpu),
+    )
+    assert (decide(given, NOW).order is Order.OFFLOAD) is yields
+
+
+BAR = Bar(Reason.SCHEDULE, "Outside of the hours", "at ten", left_s=600.0)
+DISK = Bar(Reason.DISK, "The disk is full", "when there is room", only_before_start=True)
+
+
+def test_hours_and_caps_end_the_engine_and_say_for_how_long() -> None:
+    decision = decide(inputs(Phase.ENDED, bars=(BAR,)), NOW)
+    assert (decision.state, decision.reason, decision.left_s) == (State.IDLE, Reason.SCHEDULE, 600.0)
+    assert decision.wake_in_s == 600.0
+    assert decide(inputs(bars=(BAR,)), NOW).order is Order.STOP
+
+
+def test_a_full_disk_forbids_a_start_only() -> None:
+    decision = decide(inputs(Phase.ENDED, bars=(DISK,)), NOW)
+    assert decision.order is Order.NOTHING
+    assert (decision.left_s, decision.wake_in_s) == (None, CHECK_INTERVAL_S)  # nothing tells when there is room again
+    assert decide(inputs(bars=(DISK,)), NOW).state is State.SERVING
+    assert decide(inputs(bars=(DISK, BAR)), NOW).reason is Reason.SCHEDULE
+
+
+def test_a_game_is_named_before_the_hours_are() -> None:
+    assert decide(inputs(Phase.ENDED, presence=PLAYING, bars=(BAR,)), NOW).reason is Reason.GAME
+
+
+@pytest.mark.parametrize(
+    ("phase", "order"),
+    [(Phase.ENDED, Order.NOTHING), (Phase.OFFLOADED, Order.NOTHING), (Phase.ONLINE, Order.NOTHING)],
+)
+def test_nothing_is_begun_or_ended_before_the_probes_have_looked(phase: Phase, order: Order) -> None:
+    assert decide(inputs(phase, is_settled=False), NOW).order is order
+    assert decide(inputs(phase, is_settled=False), NOW).wake_in_s == (None if phase is Phase.ONLINE else 2.0)
+
+
+def test_every_state_that_is_not_serving_says_what_ends_it() -> None:
+    for given in ALL:
+        decision = decide(given, NOW)
+        if not decision.state.is_working:
+            assert decision.ends, decision
+
+
+def test_the_program_that_could_be_ignored_is_named() -> None:
+    presence = Presence((Evidence(Reason.GAME, "Hades II", app="hades2.exe"),))
+    decision = decide(inputs(presence=presence), NOW)
+    assert (decision.app, decision.app_title) == ("hades2.exe", "Hades II")
+
+
+def test_a_program_of_the_always_list_is_not_offered_to_be_ignored() -> None:
+    """The list outranks the other one, so the offer would do nothing."""
+    listed = Evidence(Reason.EXCLUSIVE_APP, "blender", app="blender")
+    assert decide(inputs(presence=Presence((listed,))), NOW).app == ""
+    assert decide(inputs(presence=Presence(over=(Over(listed, NOW),))), NOW).app == ""

@@ -1,0 +1,92 @@
+"""What a Mac tells of its user and its battery, from answers as its own programs give them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from potluck_control.states import Reason
+from potluck_daemon.presence.battery import BatteryProbe
+from potluck_daemon.presence.idle_mac import MacIdleProbe, idle_s
+from potluck_daemon.presence.probe import (
+    Probe,
+    ProbeFailedError,
+    ProbeUnavailableError,
+    Sighting,
+    Situation,
+    Surroundings,
+)
+
+SAID = """\
++-o IOHIDSystem  <class IOHIDSystem, id 0x100000523, registered, matched, active, busy 0 (0 ms), retain 22>
+    {
+      "HIDIdleTime" = {idle}
+      "HIDParameters" = {"HIDClickTime"=500000000,"HIDIdleTimeOld"=1}
+    }
+"""
+
+
+async def first_report(probe: Probe) -> tuple[Sighting, ...]:
+    told: asyncio.Future[tuple[Sighting, ...]] = asyncio.get_running_loop().create_future()
+    watching = asyncio.create_task(probe.watch(told.set_result, Situation()))
+    await asyncio.wait((told, watching), timeout=60, return_when=asyncio.FIRST_COMPLETED)
+    if watching.done():
+        watching.result()
+    watching.cancel()
+    return told.result()
+
+
+@pytest.mark.parametrize(("idle", "reason"), [(2_000_000_000, Reason.USER_ACTIVE), (700_000_000_000, Reason.AWAY)])
+async def test_who_touches_nothing_for_long_is_away(
+    idle: int, reason: Reason, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "said").write_text(SAID.replace("{idle}", str(idle)))
+    (tmp_path / "ioreg").write_text(f"#!/bin/sh\ncat {tmp_path}/said\n")
+    (tmp_path / "ioreg").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (seen,) = await first_report(MacIdleProbe(idle_after_s=300))
+    assert seen.reason is reason
+
+
+def test_the_shortest_time_counts_and_without_any_it_is_not_known() -> None:
+    assert idle_s(b'"HIDIdleTime" = 5000000000\n"HIDIdleTime" = 1500000000\n') == 1.5
+    with pytest.raises(ProbeUnavailableError):
+        idle_s(b"")
+
+
+async def test_where_there_is_no_ioreg_idle_time_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ProbeUnavailableError, match="no ioreg"):
+        await first_report(MacIdleProbe(idle_after_s=300))
+
+
+async def test_an_ioreg_that_hangs_is_ended_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ioreg").write_text("#!/bin/sh\nexec sleep 600\n")
+    (tmp_path / "ioreg").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("potluck_daemon.presence.idle_mac._TIMEOUT_S", 0.05)
+    with pytest.raises(ProbeFailedError):
+        await first_report(MacIdleProbe(idle_after_s=300))
+
+
+@pytest.mark.parametrize(("is_plugged", "seen"), [(True, []), (False, [Reason.BATTERY])])
+async def test_a_mac_on_its_battery_is_noticed(
+    is_plugged: bool, seen: list[Reason], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: SimpleNamespace(power_plugged=is_plugged))
+    probe = BatteryProbe(Surroundings(tmp_path, tmp_path, {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path}/none"}))
+    assert [sighting.reason for sighting in await first_report(probe)] == seen
+
+
+async def test_a_mac_without_a_battery_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: None)
+    probe = BatteryProbe(Surroundings(tmp_path, tmp_path, {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path}/none"}))
+    with pytest.raises(ProbeUnavailableError, match="no battery"):
+        await first_report(probe)

@@ -1,0 +1,240 @@
+"""Probes of what the kernel writes to /proc and /sys, on made folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.made_processes import Clock, MadeProcesses
+from helpers.probe_reports import watching
+from potluck_control.states import Certainty, Reason
+from potluck_daemon.presence import memory
+from potluck_daemon.presence.battery import is_on_battery
+from potluck_daemon.presence.drm import DrmUseProbe
+from potluck_daemon.presence.heat import HeatProbe, heat_level, power_level, sensors
+from potluck_daemon.presence.memory import RamPressureProbe, amd_memory
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import ProbeUnavailableError, Sighting, Situation
+from potluck_daemon.presence.processes import ProcessTable
+
+PCI = "0000:03:00.0"
+SECOND_NS = 1_000_000_000
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeProcesses:
+    return MadeProcesses(tmp_path)
+
+
+class DrmLooker:
+    def __init__(self, made: MadeProcesses) -> None:
+        self.clock = Clock()
+        table = ProcessTable(made.surroundings, self.clock)
+        self.probe = DrmUseProbe(made.surroundings, table, busy_percent=25, clock=self.clock)
+
+    def look(self) -> tuple[Sighting, ...]:
+        self.clock.now += 2
+        return self.probe.look()
+
+
+def busy(certainty: Certainty, who: str = "game") -> Sighting:
+    return Sighting(Reason.GPU_BUSY, who, certainty, who, PCI)
+
+
+@pytest.mark.parametrize(
+    ("engine", "share", "expected"),
+    [
+        ("engine_gfx", 0.05, None),
+        ("engine_gfx", 0.12, Certainty.WEAK),
+        ("engine_gfx", 0.5, Certainty.LIKELY),
+        ("engine_render", 0.5, Certainty.LIKELY),
+        ("engine_gpu", 0.5, Certainty.LIKELY),
+        ("engine_panthor", 0.5, Certainty.LIKELY),
+        ("engine_compute", 0.9, None),  # computing, as an engine of ours does
+        ("engine_video", 0.9, None),
+    ],
+)
+def test_a_program_counts_by_its_use_of_the_graphics_engine(
+    made: MadeProcesses, engine: str, share: float, expected: Certainty | None
+) -> None:
+    looker = DrmLooker(made)
+    made.add(500, "game", "/opt/game")
+    made.open_gpu(500, 7, 1, **{engine: "0 ns"})
+    assert looker.look() == ()
+    made.open_gpu(500, 7, 1, **{engine: f"{round(2 * share * SECOND_NS)} ns"})
+    assert looker.look() == ((busy(expected),) if expected else ())
+
+
+def test_intels_new_driver_tells_cycles(made: MadeProcesses) -> None:
+    looker = DrmLooker(made)
+    made.add(500, "game", "/opt/game")
+    made.open_gpu(500, 7, 1, cycles_rcs="1000", total_cycles_rcs="10000")
+    looker.look()
+    made.open_gpu(500, 7, 1, cycles_rcs="1500", total_cycles_rcs="11000")
+    assert looker.look() == (busy(Certainty.LIKELY),)
+
+
+def test_several_descriptors_of_one_client_count_once(made: MadeProcesses) -> None:
+    looker = DrmLooker(made)
+    made.add(500, "game", "/opt/game")
+    for total in (0, round(0.4 * SECOND_NS)):  # 20 %, and 60 % if it were counted three times
+        for handle in (7, 8, 9):
+            made.open_gpu(500, handle, 1, engine_gfx=f"{total} ns")
+        seen = looker.look()
+    assert seen == (busy(Certainty.WEAK),)
+
+
+def test_several_clients_of_one_program_count_together(made: MadeProcesses) -> None:
+    looker = DrmLooker(made)
+    made.add(500, "game", "/opt/game")
+    for total in (0, round(0.3 * SECOND_NS)):  # 15 % each
+        for client in (1, 2):
+            made.open_gpu(500, 6 + client, client, engine_gfx=f"{total} ns")
+        seen = looker.look()
+    assert seen == (busy(Certainty.LIKELY),)
+
+
+@pytest.mark.parametrize("name", ["gnome-shell", "Xorg", "firefox", "mpv", "kwin_wayland"])
+def test_the_desktop_itself_is_no_game(made: MadeProcesses, name: str) -> None:
+    looker = DrmLooker(made)
+    made.add(500, name, f"/usr/bin/{name}")
+    for total in (0, SECOND_NS):
+        made.open_gpu(500, 7, 1, engine_gfx=f"{total} ns")
+        assert looker.look() == ()
+
+
+def test_a_gpu_that_is_opened_late_is_found(made: MadeProcesses) -> None:
+    looker = DrmLooker(made)
+    made.add(500, "game", "/opt/game")
+    looker.look()
+    found = []
+    for number in range(12):
+        made.open_gpu(500, 7, 1, engine_gfx=f"{number * SECOND_NS} ns")
+        found += looker.look()
+    assert busy(Certainty.LIKELY) in found
+
+
+@pytest.mark.parametrize("text", ["", "x ns", "-5 ns", "1e9 ns", " "])
+def test_odd_counters_are_nothing(made: MadeProcesses, text: str) -> None:
+    looker = DrmLooker(made)
+    made.add(500, "game", "/opt/game")
+    made.open_gpu(500, 7, 1, engine_gfx=text)
+    looker.look()
+    assert looker.look() == ()
+
+
+async def test_a_computer_without_such_a_gpu_says_so(made: MadeProcesses) -> None:
+    with pytest.raises(ProbeUnavailableError, match="no GPU"):
+        await DrmLooker(made).probe.watch(lambda _: None, Situation())
+
+
+def supply(folder: Path, name: str, **fields: str) -> None:
+    (folder / name).mkdir(parents=True)
+    for field, text in fields.items():
+        (folder / name / field).write_text(text + "\n")
+
+
+def test_a_laptop_runs_on_battery_when_no_adapter_is_online(tmp_path: Path) -> None:
+    supply(tmp_path, "BAT0", type="Battery", status="Discharging")
+    supply(tmp_path, "AC", type="Mains", online="1")
+    assert not is_on_battery(tmp_path)
+    (tmp_path / "AC/online").write_text("0\n")
+    assert is_on_battery(tmp_path)
+
+
+def test_a_laptop_that_charges_over_usb_is_plugged_in(tmp_path: Path) -> None:
+    supply(tmp_path, "BAT0", type="Battery")
+    supply(tmp_path, "AC", type="Mains", online="0")
+    supply(tmp_path, "ucsi-0", type="USB", online="1")
+    assert not is_on_battery(tmp_path)
+
+
+def test_without_an_adapter_the_battery_itself_tells(tmp_path: Path) -> None:
+    supply(tmp_path, "BAT0", type="Battery", status="Discharging")
+    assert is_on_battery(tmp_path)
+    (tmp_path / "BAT0/status").write_text("Full\n")
+    assert not is_on_battery(tmp_path)
+
+
+def test_the_battery_of_a_mouse_is_none(tmp_path: Path) -> None:
+    supply(tmp_path, "mouse", type="Battery", scope="Device", status="Discharging")
+    with pytest.raises(ProbeUnavailableError):
+        is_on_battery(tmp_path)
+
+
+async def test_memory_is_short_below_the_reserve_and_until_the_engine_fits_again(
+    made: MadeProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "INTERVAL_S", 0.01)
+    pressed = Sighting(Reason.RAM_PRESSURE, "the memory")
+
+    def available(mib: int) -> None:
+        (made.proc / "meminfo").write_text(f"MemTotal: 9 kB\nMemAvailable: {mib * 1024} kB\n")
+
+    available(2000)
+    async with watching(RamPressureProbe(made.surroundings, reserve_bytes=1000 << 20)) as reports:
+        await reports.until_seen()
+        available(999)
+        await reports.until_seen(pressed)
+        reports.situation.needed_bytes = 500 << 20
+        available(1400)
+        for _ in range(3):
+            await reports.next()
+        assert await reports.next() == (pressed,)
+        available(1500)
+        await reports.until_seen()
+
+
+def test_an_amd_gpu_tells_its_memory_in_sys(tmp_path: Path) -> None:
+    device = tmp_path / "devices" / PCI
+    device.mkdir(parents=True)
+    (device / "mem_info_vram_total").write_text("8000\n")
+    (device / "mem_info_vram_used").write_text("3000\n")
+    card = tmp_path / "class/drm/card0"
+    card.mkdir(parents=True)
+    (card / "device").symlink_to(device)
+    assert amd_memory(tmp_path) == [(PCI, "the GPU", 8000, 5000)]
+
+
+def chip(sys: Path, number: int, name: str, *celsius: float) -> None:
+    folder = sys / f"class/hwmon/hwmon{number}"
+    folder.mkdir(parents=True)
+    (folder / "name").write_text(name + "\n")
+    for index, degrees in enumerate(celsius, 1):
+        (folder / f"temp{index}_input").write_text(f"{round(degrees * 1000)}\n")
+
+
+def test_the_hottest_sensor_of_processor_and_gpu_counts(tmp_path: Path) -> None:
+    chip(tmp_path, 0, "coretemp", 60, 75)
+    chip(tmp_path, 1, "nvme", 99)
+    chip(tmp_path, 2, "amdgpu", 70)
+    assert [(kind, celsius) for kind, _, _, celsius in sensors(tmp_path)] == [("cpu", 75), ("gpu", 70)]
+
+
+async def test_a_hot_processor_is_told(made: MadeProcesses) -> None:
+    chip(made.sys, 0, "k10temp", 95)
+    probe = HeatProbe(made.surroundings, NvmlReader(), gpu_cap_c=80, cpu_cap_c=90)
+    async with watching(probe) as reports:
+        await reports.until_seen(Sighting(Reason.HEAT, "the processor", level=0.5))
+
+
+@pytest.mark.parametrize(
+    ("celsius", "before", "level"),
+    [(79.9, 0, 0), (80, 0, 0.1), (85, 0, 0.5), (90, 0, 1), (120, 0, 1), (81, 1, 1), (79, 1, 0), (85, 0.9, 0.5)],
+)
+def test_heat_rises_in_tenths_and_too_hot_lasts_until_it_is_cool(celsius: float, before: float, level: float) -> None:
+    assert heat_level(celsius, 80, before) == level
+
+
+def test_no_cap_is_never_too_hot() -> None:
+    assert heat_level(200, 0, 0) == 0
+
+
+def test_power_settles_at_the_cap_and_forgets_it_below() -> None:
+    level = 0.0
+    for _ in range(50):
+        level = power_level(300 * (1 - level), 150, level)
+    assert level == pytest.approx(0.5, abs=0.01)
+    for _ in range(50):
+        level = power_level(100 * (1 - level), 150, level)
+    assert level == 0

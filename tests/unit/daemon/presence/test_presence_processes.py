@@ -1,0 +1,253 @@
+"""Programs and what the probes take them for: on a made /proc for odd cases, and on the real one."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers.made_processes import OWN_PID, Clock, MadeProcesses
+from potluck_control.states import Certainty, Reason
+from potluck_daemon.presence.full_screen import cpu_seconds_of_tree
+from potluck_daemon.presence.gamescope import GamescopeProbe
+from potluck_daemon.presence.listed import ListedProgramsProbe
+from potluck_daemon.presence.probe import Sighting, Surroundings
+from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.steam import SteamProbe
+from potluck_daemon.presence.wine import WineProbe
+
+STEAM = "/home/me/.local/share/Steam"
+REAPER = (f"{STEAM}/ubuntu12_32/reaper", "SteamLaunch", "AppId=1145360", "--")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeProcesses:
+    return MadeProcesses(tmp_path)
+
+
+class Looker:
+    """Judges every program of a table, as the probes do."""
+
+    def __init__(self, made: MadeProcesses | Surroundings) -> None:
+        self.clock = Clock()
+        at = made.surroundings if isinstance(made, MadeProcesses) else made
+        self.table = ProcessTable(at, self.clock)
+        self.found: frozenset[int] = frozenset()
+
+    def listed(self, *names: str) -> list[str]:
+        probe = ListedProgramsProbe(self.table, names)
+        self.clock.now += 0.1
+        judged = {pid: probe.judge(program) for pid, program in self.table.look(self.found).items()}
+        self.found = frozenset(pid for pid, sighting in judged.items() if sighting)
+        return [sighting.who for sighting in judged.values() if sighting]
+
+    def all_of(self, probe: SteamProbe | WineProbe | GamescopeProbe) -> list[Sighting]:
+        judged = (probe.judge(program) for program in self.table.look().values())
+        return [sighting for sighting in judged if sighting]
+
+
+@pytest.mark.parametrize(
+    ("comm", "arguments"),
+    [
+        ("blender", ["/usr/bin/blender"]),
+        ("Blender", ["/opt/Blender"]),
+        ("python3", ["/usr/bin/python3", "/home/me/blender"]),
+        ("wine64-preload", ["C:\\games\\Blender.exe"]),
+        ("reaper", ["/steam/reaper", "SteamLaunch", "--", "proton", "Z:\\home\\me\\Blender.exe", "-windowed"]),
+    ],
+)
+def test_a_listed_program_is_found_by_any_of_its_names(made: MadeProcesses, comm: str, arguments: list[str]) -> None:
+    made.add(500, comm, *arguments)
+    assert Looker(made).listed("blender", "blender.exe") in (["blender"], ["blender.exe"])
+
+
+@pytest.mark.parametrize("arguments", [["/usr/bin/vim", "-R", "blender"], ["/usr/bin/blenderish"], [""]])
+def test_a_program_that_only_mentions_it_is_not(made: MadeProcesses, arguments: list[str]) -> None:
+    made.add(500, "other", *arguments)
+    assert Looker(made).listed("blender") == []
+
+
+def test_a_dead_process_and_all_below_ourselves_do_not_count(made: MadeProcesses) -> None:
+    made.add(500, "blender", "blender", state="Z")
+    made.add(OWN_PID, "potluckd", "potluckd")
+    made.add(501, "python", "python", "-m", "engine", parent=OWN_PID)
+    made.add(502, "blender", "blender", parent=501)
+    assert Looker(made).listed("blender", "potluckd") == []
+
+
+@pytest.mark.parametrize("comm", ["tricky) S 1 (", "a b", "", ")"])
+def test_a_name_may_hold_anything(made: MadeProcesses, comm: str) -> None:
+    made.add(500, comm, "/opt/blender")
+    assert Looker(made).listed("blender") == ["blender"]
+
+
+def test_a_process_that_changes_its_name_soon_after_its_start_is_found(made: MadeProcesses) -> None:
+    looker = Looker(made)
+    made.add(500, "bash", "bash")
+    assert looker.listed("blender") == []
+    made.add(500, "blender", "blender")
+    looker.clock.now += 1
+    assert looker.listed("blender") == ["blender"]
+
+
+def test_its_end_is_noticed_though_nothing_new_started(made: MadeProcesses) -> None:
+    looker = Looker(made)
+    made.add(500, "blender", "blender")
+    looker.clock.now += 3
+    assert looker.listed("blender") == ["blender"]
+    looker.clock.now += 3
+    looker.table.look()
+    made.remove(500)
+    looker.clock.now += 0.1
+    assert looker.listed("blender") == []
+
+
+def test_a_quiet_machine_is_read_again_only_now_and_then(made: MadeProcesses) -> None:
+    """An old process may execute another program: a launcher's shell script does."""
+    looker = Looker(made)
+    made.add(500, "bash", "bash")
+    looker.listed("blender")
+    looker.clock.now += 4
+    looker.listed("blender")
+    made.add(500, "blender", "blender")  # the same last pid: nothing started since
+    looker.clock.now += 0.5
+    assert looker.listed("blender") == []
+    looker.clock.now += 10
+    assert looker.listed("blender") == ["blender"]
+
+
+def test_a_real_program_is_seen_and_its_end_too(tmp_path: Path) -> None:
+    program = tmp_path / "my-little-game"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
+    looker = Looker(Surroundings(own_pid=OWN_PID))
+    assert looker.listed("my-little-game") == []
+    shell = subprocess.Popen(["sh", "-c", f"{program} 60 & echo $!; wait"], stdout=subprocess.PIPE)
+    assert shell.stdout is not None
+    pid = int(shell.stdout.readline())
+    while looker.listed("my-little-game") != ["my-little-game"]:
+        pass
+    os.kill(pid, 9)
+    shell.wait()
+    shell.stdout.close()
+    assert looker.listed("my-little-game") == []
+
+
+def test_a_program_that_we_started_is_ours(tmp_path: Path) -> None:
+    program = tmp_path / "my-little-game"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
+    shell = subprocess.Popen(["sh", "-c", f"{program} 60 & echo $!; wait"], stdout=subprocess.PIPE)
+    assert shell.stdout is not None
+    pid = int(shell.stdout.readline())
+    try:
+        table = ProcessTable(Surroundings())
+        table.look()
+        assert pid not in table.programs
+        assert shell.pid not in table.programs
+        assert os.getppid() in table.programs
+    finally:
+        os.kill(pid, 9)
+        shell.wait()
+        shell.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("comm", "arguments", "app"),
+    [
+        ("supertux2", ["/usr/games/supertux2"], "supertux2"),
+        ("averyveryverylo", ["/opt/averyveryverylongname"], "averyveryverylongname"),
+        ("python3", ["/usr/bin/python3", "-u", "/opt/game.py"], "game.py"),
+        ("wine64-preload", ["Z:\\games\\Hades\\Hades.exe", "-fullscreen"], "hades.exe"),
+        ("Main", ["/opt/unity/launcher-of-something"], "main"),
+        ("kworker", [], "kworker"),
+    ],
+)
+def test_a_program_has_the_name_by_which_one_would_list_it(
+    made: MadeProcesses, comm: str, arguments: list[str], app: str
+) -> None:
+    made.add(500, comm, *arguments)
+    assert ProcessTable(made.surroundings).look()[500].app == app
+
+
+@pytest.mark.parametrize(
+    ("rest", "who"),
+    [
+        ((f"{STEAM}/steamapps/common/Hades II/Hades2",), "Hades II"),
+        (
+            (
+                *(f"{STEAM}/steamapps/common/SteamLinuxRuntime_sniper/_v2-entry-point", "--verb=waitforexitandrun"),
+                *("--", f"{STEAM}/steamapps/common/Proton 9.0/proton", "waitforexitandrun"),
+                f"{STEAM}/steamapps/common/Hades II/Ship/Hades2.exe",
+            ),
+            "Hades II",
+        ),
+        (("/opt/own/game",), "Steam game 1145360"),
+    ],
+)
+def test_steam_tells_its_games_by_the_reaper(made: MadeProcesses, rest: tuple[str, ...], who: str) -> None:
+    made.add(500, "reaper", *REAPER, *rest)
+    looker = Looker(made)
+    (seen,) = looker.all_of(SteamProbe(looker.table))
+    assert seen == Sighting(Reason.GAME, who, Certainty.CERTAIN, "steam:1145360")
+
+
+@pytest.mark.parametrize(
+    ("comm", "arguments"),
+    [
+        ("steam", [f"{STEAM}/ubuntu12_32/steam", "-silent"]),
+        ("steamwebhelper", [f"{STEAM}/ubuntu12_64/steamwebhelper", "-lang=en"]),
+        ("fossilize_repla", [f"{STEAM}/ubuntu12_64/fossilize_replay", f"{STEAM}/steamapps/shadercache/1145360/x.foz"]),
+        ("pgrep", ["pgrep", "-f", "reaper SteamLaunch AppId=1145360"]),
+        ("reaper", ["/usr/bin/reaper", "project.rpp"]),  # the audio workstation
+        ("vim", ["vim", "SteamLaunch", "AppId=1"]),
+    ],
+)
+def test_steam_itself_and_what_it_compiles_is_no_game(made: MadeProcesses, comm: str, arguments: list[str]) -> None:
+    made.add(500, comm, *arguments)
+    looker = Looker(made)
+    assert looker.all_of(SteamProbe(looker.table)) == []
+    assert looker.all_of(WineProbe(looker.table)) == []
+
+
+def test_a_windows_program_below_a_game_launcher_is_likely_a_game(made: MadeProcesses) -> None:
+    made.add(400, "python3", "python3", "/opt/umu/umu-run", "/games/Celeste.exe")
+    made.add(401, "pv-adverb", "/usr/lib/pressure-vessel/pv-adverb", "--", parent=400)
+    made.add(402, "services.exe", "C:\\windows\\system32\\services.exe", parent=401)
+    made.add(403, "Celeste.exe", "Z:\\games\\Celeste.exe", parent=401)
+    looker = Looker(made)
+    seen = looker.all_of(WineProbe(looker.table))
+    assert seen == [Sighting(Reason.GAME, "Celeste", Certainty.LIKELY, "celeste.exe")]
+
+
+def test_a_windows_program_under_plain_wine_is_a_weak_sign(made: MadeProcesses) -> None:
+    made.add(403, "winword.exe", "C:\\Program Files\\Office\\WINWORD.EXE")
+    looker = Looker(made)
+    (seen,) = looker.all_of(WineProbe(looker.table))
+    assert seen.certainty is Certainty.WEAK
+
+
+def test_a_program_of_linux_that_is_given_a_windows_file_is_none(made: MadeProcesses) -> None:
+    made.add(403, "7z", "7z", "x", "/home/me/Game.exe")
+    looker = Looker(made)
+    assert looker.all_of(WineProbe(looker.table)) == []
+
+
+def test_gamescope_tells_the_game_within_once(made: MadeProcesses) -> None:
+    made.add(400, "gamescope-wl", "gamescope", "-W", "1920", "-f", "--", "/usr/games/supertux2", "--fullscreen")
+    made.add(401, "gamescopereaper", "gamescopereaper", "--", "/usr/games/supertux2", parent=400)
+    looker = Looker(made)
+    assert looker.all_of(GamescopeProbe(looker.table)) == [Sighting(Reason.GAME, "supertux2", app="supertux2")]
+
+
+def test_a_console_whose_whole_session_is_gamescope_is_not_always_playing(made: MadeProcesses) -> None:
+    made.add(400, "gamescope-wl", "gamescope", "-e", "--xwayland-count", "2", "--", "steam", "-gamepadui")
+    looker = Looker(made)
+    assert looker.all_of(GamescopeProbe(looker.table)) == []
+
+
+def test_cpu_time_includes_the_processes_below(made: MadeProcesses) -> None:
+    made.add(10, "game", ticks=100)
+    made.add(11, "renderer", parent=10, ticks=50)
+    made.add(12, "shader", parent=11, ticks=25)
+    made.add(13, "other", parent=1, ticks=1000)
+    assert cpu_seconds_of_tree(10, made.proc) == 175 / os.sysconf("SC_CLK_TCK")
+    assert cpu_seconds_of_tree(99, made.proc) == 0

@@ -1,0 +1,156 @@
+import pytest
+from potluck_control.states import Certainty, Reason
+from potluck_daemon.policy.decide import Presence
+from potluck_daemon.presence.probe import Sighting
+from potluck_daemon.presence.tracking import Track, forget_quiet, observe
+
+GAME = Sighting(Reason.GAME, "supertux2")
+WINDOW = Sighting(Reason.FULL_SCREEN, "mystery", Certainty.LIKELY)
+WEAK_WINDOW = Sighting(Reason.FULL_SCREEN, "Mystery", Certainty.WEAK, app="mystery")
+WEAK_USE = Sighting(Reason.GPU_BUSY, "mystery", Certainty.WEAK, app="mystery")
+ACTIVE = Sighting(Reason.USER_ACTIVE, "keyboard", Certainty.LIKELY)
+AWAY = Sighting(Reason.AWAY, "nobody", Certainty.LIKELY)
+
+
+def look(track: Track, probe: str, now: float, *sightings: Sighting) -> Track:
+    return observe(track, probe, sightings, now, likely_interval_s=1.0)
+
+
+def who(track: Track) -> list[str]:
+    return [evidence.who for evidence in track.presence.evidence]
+
+
+def test_a_certain_sighting_counts_at_once() -> None:
+    track = look(Track(), "gamemode", 10.0, GAME)
+    assert who(track) == ["supertux2"]
+    assert track.presence.evidence[0].since == 10.0
+
+
+def test_a_likely_sighting_counts_when_a_second_look_agrees() -> None:
+    track = look(Track(), "screen", 10.0, WINDOW)
+    assert who(track) == []
+    assert who(look(track, "screen", 11.0, WINDOW)) == ["mystery"]
+
+
+def test_a_likely_sighting_with_a_gap_begins_again() -> None:
+    track = look(Track(), "screen", 10.0, WINDOW)
+    track = look(track, "screen", 11.0)
+    assert who(look(track, "screen", 12.0, WINDOW)) == []
+
+
+def test_reports_of_other_probes_do_not_confirm_faster_than_the_interval() -> None:
+    track = look(Track(), "screen", 10.0, WINDOW)
+    for step in range(7):
+        track = look(track, "list", 10.0 + step / 10)
+    assert who(track) == []
+
+
+def test_a_look_of_another_probe_is_no_second_look() -> None:
+    """A program used the GPU for a moment; the next look at the GPU comes after one at the screen."""
+    track = look(Track(), "gpu", 10.0, WINDOW)
+    track = look(track, "screen", 11.5)
+    assert who(track) == []
+    assert look(track, "gpu", 12.0).presence == Presence()
+
+
+def test_a_weak_sighting_alone_never_counts() -> None:
+    track = Track()
+    for second in range(100):
+        track = look(track, "screen", float(second), WEAK_WINDOW)
+    assert who(track) == []
+
+
+def test_two_probes_that_weakly_see_the_same_program_make_it_likely() -> None:
+    track = look(look(Track(), "screen", 10.0, WEAK_WINDOW), "gpu", 10.0, WEAK_USE)
+    track = look(look(track, "screen", 11.0, WEAK_WINDOW), "gpu", 11.0, WEAK_USE)
+    assert {evidence.certainty for evidence in track.presence.evidence} == {Certainty.LIKELY}
+
+
+def test_two_probes_that_weakly_see_different_programs_make_nothing() -> None:
+    other = Sighting(Reason.GPU_BUSY, "other", Certainty.WEAK, app="other")
+    track = Track()
+    for now in (10.0, 11.0, 12.0):
+        track = look(look(track, "screen", now, WEAK_WINDOW), "gpu", now, other)
+    assert who(track) == []
+
+
+def test_two_things_of_one_kind_are_both_kept() -> None:
+    """The stronger one may be on a GPU that does not matter."""
+    here = Sighting(Reason.GPU_BUSY, "a", Certainty.LIKELY, "a", gpu="0000:01:00.0")
+    there = Sighting(Reason.GPU_BUSY, "b", Certainty.LIKELY, "b", gpu="0000:02:00.0")
+    track = look(look(Track(), "gpu", 10.0, here, there), "gpu", 11.0, here, there)
+    assert sorted(who(track)) == ["a", "b"]
+
+
+def test_the_most_certain_comes_first() -> None:
+    track = look(look(Track(), "screen", 8.0, WINDOW), "screen", 10.0, WINDOW)
+    assert who(look(track, "gamemode", 11.0, GAME)) == ["supertux2", "mystery"]
+
+
+def test_the_end_remembers_what_it_was_until_the_user_resumes() -> None:
+    track = look(look(Track(), "gamemode", 10.0, GAME), "gamemode", 20.0)
+    assert track.presence.evidence == ()
+    (over,) = track.presence.over
+    assert (over.evidence.who, over.ended_at) == ("supertux2", 20.0)
+    assert forget_quiet(track).presence.over == ()
+
+
+def test_what_is_back_is_not_over() -> None:
+    track = look(look(Track(), "gamemode", 10.0, GAME), "gamemode", 20.0)
+    assert look(track, "gamemode", 21.0, GAME).presence.over == ()
+
+
+def test_the_list_of_what_is_over_stays_short() -> None:
+    track = Track()
+    for number in range(1000):
+        track = look(track, "gamemode", float(number), Sighting(Reason.GAME, f"game {number}"))
+    assert len(track.presence.over) < 100
+
+
+def test_a_probe_that_fails_takes_back_what_it_said() -> None:
+    track = look(Track(), "gamemode", 10.0, GAME)
+    track = observe(track, "gamemode", None, 11.0, likely_interval_s=1.0)
+    assert who(track) == []
+    assert len(track.presence.over) == 1
+
+
+def test_heat_that_rises_is_one_thing_that_lasts() -> None:
+    track = look(Track(), "heat", 10.0, Sighting(Reason.HEAT, "GPU", level=0.2))
+    track = look(track, "heat", 15.0, Sighting(Reason.HEAT, "GPU", level=0.5))
+    (evidence,) = track.presence.evidence
+    assert (evidence.since, evidence.level, track.presence.over) == (10.0, 0.5, ())
+
+
+LOCKED = Sighting(Reason.AWAY, "the screen is locked")
+HINT = Sighting(Reason.USER_ACTIVE, "keyboard", Certainty.WEAK)
+
+
+@pytest.mark.parametrize(
+    ("sightings", "is_away"),
+    [
+        ([], None),
+        ([ACTIVE], False),
+        ([AWAY], True),
+        ([ACTIVE, AWAY], False),  # Xwayland sees nothing, the compositor does
+        ([HINT], False),
+        ([HINT, AWAY], True),  # a hint that nobody sets
+        ([ACTIVE, LOCKED], True),
+        ([LOCKED, HINT], True),
+    ],
+)
+def test_use_is_told_by_the_most_certain_and_doubt_is_use(sightings: list[Sighting], is_away: bool | None) -> None:
+    for order in (sightings, sightings[::-1]):
+        track = Track()
+        for number, sighting in enumerate(order):
+            track = look(track, f"probe {number}", 10.0, sighting)
+        assert track.presence.is_away is is_away
+
+
+def test_when_use_began_is_kept() -> None:
+    track = look(Track(), "idle", 10.0, ACTIVE)
+    assert look(track, "idle", 20.0, ACTIVE).presence.use_since == 10.0
+    assert look(track, "idle", 20.0, AWAY).presence.use_since == 20.0
+
+
+def test_nothing_seen_stays_nothing() -> None:
+    assert look(Track(), "gamemode", 10.0).presence == Presence()

@@ -1,0 +1,281 @@
+"""The watch over probes that are scripted: what it shows, what it survives, what it forgets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from helpers.made_processes import Clock
+from potluck_control.schema import ProbeState, ProbeStatus
+from potluck_control.states import Certainty, Reason
+from potluck_daemon.presence import watch as watch_module
+from potluck_daemon.presence.agents import MAX_SOURCES, AgentReports
+from potluck_daemon.presence.choose import probes_for
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import (
+    Probe,
+    ProbeFailedError,
+    ProbeUnavailableError,
+    Report,
+    Sighting,
+    Situation,
+    Surroundings,
+)
+from potluck_daemon.presence.watch import Level, Watch
+from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
+
+from potluck.errors import UsageError
+
+GAME = Sighting(Reason.GAME, "Hades", app="hades")
+LISTED = Sighting(Reason.EXCLUSIVE_APP, "hades", app="hades")
+
+
+class Scripted:
+    """Reports, or raises, what it is given."""
+
+    def __init__(self, name: str = "scripted") -> None:
+        self.name = name
+        self.situation: Situation | None = None
+        self._steps: asyncio.Queue[tuple[Sighting, ...] | Exception] = asyncio.Queue()
+
+    def then(self, step: tuple[Sighting, ...] | Exception) -> None:
+        self._steps.put_nowait(step)
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        self.situation = situation
+        while True:
+            step = await self._steps.get()
+            if isinstance(step, Exception):
+                raise step
+            report(step)
+
+
+class Watched:
+    def __init__(self, *probes: Probe, never: tuple[str, ...] = ()) -> None:
+        self.clock = Clock()
+        self.changed = asyncio.Event()
+        self.watch = Watch(probes, self.changed.set, likely_interval_s=1.0, never=never, clock=self.clock)
+
+    async def until(self, wanted: Callable[[], bool]) -> None:
+        async with asyncio.timeout(60):
+            while not wanted():
+                self.changed.clear()
+                await self.changed.wait()
+
+    def state(self, number: int = 0) -> ProbeStatus:
+        return self.watch.statuses()[number]
+
+
+@asynccontextmanager
+async def awake(watched: Watched) -> AsyncIterator[Watched]:
+    watched.watch.set_level(Level.URGENT)
+    try:
+        yield watched
+    finally:
+        await watched.watch.close()
+
+
+async def test_what_a_probe_sees_is_evidence_and_is_shown() -> None:
+    probe = Scripted()
+    async with awake(Watched(probe)) as watched:
+        probe.then(())
+        await watched.until(lambda: watched.state().state is ProbeState.WATCHING)
+        probe.then((GAME,))
+        await watched.until(lambda: bool(watched.watch.presence.evidence))
+        assert watched.state() == ProbeStatus("scripted", ProbeState.SEEN, "Hades")
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "detail"),
+    [
+        (ProbeUnavailableError("no battery"), ProbeState.UNAVAILABLE, "no battery"),
+        (ProbeFailedError("it hangs"), ProbeState.FAILED, "it hangs"),
+        (ZeroDivisionError("a bug"), ProbeState.FAILED, "ZeroDivisionError"),
+    ],
+)
+async def test_a_probe_that_cannot_work_is_shown_as_such_and_disturbs_no_other(
+    error: Exception, state: ProbeState, detail: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken, other = Scripted("broken"), Scripted("other")
+    async with awake(Watched(broken, other)) as watched:
+        broken.then((GAME,))
+        await watched.until(lambda: bool(watched.watch.presence.evidence))
+        broken.then(error)
+        await watched.until(lambda: watched.state() == ProbeStatus("broken", state, detail))
+        assert watched.watch.presence.evidence == ()
+        other.then((GAME,))
+        await watched.until(lambda: bool(watched.watch.presence.evidence))
+    caplog.clear()
+
+
+async def test_a_probe_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck_daemon.presence.watch.RETRY_S", 0.01)
+    probe = Scripted()
+    async with awake(Watched(probe)) as watched:
+        probe.then(ProbeFailedError("it hangs"))
+        await watched.until(lambda: watched.state().state is ProbeState.FAILED)
+        probe.then((GAME,))
+        await watched.until(lambda: watched.state().state is ProbeState.SEEN)
+
+
+async def test_it_is_settled_when_each_probe_has_looked_or_cannot_or_time_is_up() -> None:
+    first, second = Scripted("first"), Scripted("second")
+    watched = Watched(first, second)
+    assert not watched.watch.is_settled
+    async with awake(watched):
+        first.then(())
+        await watched.until(lambda: watched.state(0).state is ProbeState.WATCHING and watched.changed.is_set())
+        assert not watched.watch.is_settled
+        second.then(ProbeUnavailableError("not here"))
+        await watched.until(lambda: watched.watch.is_settled)
+        watched.watch.set_level(Level.ASLEEP)
+        assert not watched.watch.is_settled
+        watched.watch.set_level(Level.URGENT)
+        assert not watched.watch.is_settled
+        watched.clock.now += 10
+        assert watched.watch.is_settled
+
+
+async def test_the_never_list_holds_for_every_probe_but_not_against_the_always_list() -> None:
+    probe = Scripted()
+    async with awake(Watched(probe, never=("Hades",))) as watched:
+        probe.then((GAME,))
+        probe.then((GAME, LISTED))
+        await watched.until(lambda: bool(watched.watch.presence.evidence))
+        assert [item.reason for item in watched.watch.presence.evidence] == [Reason.EXCLUSIVE_APP]
+
+
+async def test_asleep_it_forgets_what_it_saw_and_runs_nothing() -> None:
+    probe = Scripted()
+    async with awake(Watched(probe)) as watched:
+        probe.then((GAME,))
+        await watched.until(lambda: bool(watched.watch.presence.evidence))
+        watched.watch.set_level(Level.ASLEEP)
+        assert watched.watch.presence.evidence == ()
+        assert watched.state().state is ProbeState.ASLEEP
+
+
+async def test_relaxed_probes_know_that_they_may_look_less_often() -> None:
+    probe = Scripted()
+    async with awake(Watched(probe)) as watched:
+        probe.then(())
+        await watched.until(lambda: probe.situation is not None)
+        watched.watch.set_level(Level.RELAXED)
+        assert probe.situation is not None
+        assert probe.situation.is_relaxed
+
+
+# --- agents ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_report_of_an_agent_is_evidence_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck_daemon.presence.agents.REPEAT_S", 0.01)
+    clock = Clock()
+    agents = AgentReports(clock)
+    async with awake(Watched(agents)) as watched:
+        agents.tell("windows tray", GAME, lifetime_s=10)
+        await watched.until(lambda: bool(watched.watch.presence.evidence))
+        clock.now += 10
+        await watched.until(lambda: not watched.watch.presence.evidence)
+
+
+async def test_a_likely_report_counts_when_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck_daemon.presence.agents.REPEAT_S", 0.01)
+    agents = AgentReports(Clock())
+    async with awake(Watched(agents)) as watched:
+        agents.tell("windows tray", Sighting(Reason.FULL_SCREEN, "a game", Certainty.LIKELY), lifetime_s=60)
+        await watched.until(lambda: watched.state().state is ProbeState.SEEN)
+        assert watched.watch.presence.evidence == ()
+        watched.clock.now += 1
+        await watched.until(lambda: bool(watched.watch.presence.evidence))
+
+
+async def test_an_agent_takes_its_report_back_and_not_that_of_another() -> None:
+    agents = AgentReports(Clock())
+    async with awake(Watched(agents)) as watched:
+        for source in ("one", "two"):
+            agents.tell(source, Sighting(Reason.GAME, source), lifetime_s=60)
+        await watched.until(lambda: len(watched.watch.presence.evidence) == 2)
+        agents.tell("one", GAME, lifetime_s=0)
+        await watched.until(lambda: [item.who for item in watched.watch.presence.evidence] == ["two"])
+
+
+def test_agents_are_bounded_in_number_and_in_what_they_may_say() -> None:
+    clock = Clock()
+    agents = AgentReports(clock)
+    with pytest.raises(UsageError, match="cannot report"):
+        agents.tell("x", Sighting(Reason.SHUTDOWN, "x"), lifetime_s=60)
+    for number in range(MAX_SOURCES):
+        agents.tell(f"agent {number}", GAME, lifetime_s=60)
+    with pytest.raises(UsageError, match="too many"):
+        agents.tell("one more", GAME, lifetime_s=60)
+    agents.tell("agent 0", GAME, lifetime_s=60)  # those that are known may repeat theirs
+    clock.now += 60
+    agents.tell("one more", GAME, lifetime_s=60)
+
+
+# --- which probes ----------------------------------------------------------------------------------------------------
+
+
+def names(settings: Settings) -> tuple[set[str], set[str]]:
+    probes, off = probes_for(settings, Surroundings(environment={}), AgentReports(), NvmlReader())
+    return {probe.name for probe in probes}, set(off)
+
+
+def test_by_default_all_probes_run_that_need_no_list_and_no_cap() -> None:
+    on, off = names(Settings())
+    assert off == {"Listed programs", "Power"}
+    assert len(on) == 23
+    assert on.isdisjoint(off)
+
+
+def test_what_the_user_does_not_mind_is_not_looked_at() -> None:
+    when = WhenSettings(on_battery=True, on_metered=True, active_percent=100)
+    _, off = names(Settings(when=when, yield_=YieldSettings(steam=False, always=("blender",))))
+    assert off >= {"Battery", "Metered network", "Steam", "Idle time (X11)", "Screen lock (logind)"}
+    assert "Listed programs" not in off
+
+
+class Stubborn:
+    """Answers a cancellation with an error, as a library does that is interrupted while it connects."""
+
+    name = "stubborn"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        report(())
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ProbeFailedError("interrupted")
+
+
+async def test_a_probe_that_fails_when_it_is_ended_does_not_hold_the_end_up() -> None:
+    watched = Watched(Stubborn())
+    watched.watch.set_level(Level.URGENT)
+    await watched.changed.wait()
+    async with asyncio.timeout(60):
+        await watched.watch.close()
+
+
+class Deaf:
+    """Loses the first cancellation, as a library does in which it meets a result."""
+
+    name = "deaf"
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        report(())
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+
+async def test_a_probe_that_loses_a_cancellation_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "_TELL_AGAIN_S", 0.001)
+    watched = Watched(Deaf())
+    watched.watch.set_level(Level.URGENT)
+    await watched.changed.wait()
+    async with asyncio.timeout(60):
+        await watched.watch.close()

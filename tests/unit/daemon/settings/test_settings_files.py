@@ -1,0 +1,122 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from potluck_control.places import system_places, user_places
+from potluck_control.schema import SwarmStatus
+from potluck_daemon.settings.state import Pause, StateFile
+
+from potluck.files import remove_litter, write_atomically
+
+WRITER = """
+import sys
+from pathlib import Path
+from potluck.files import write_atomically
+print("ready", flush=True)
+for size in range(1, 10_000_000):
+    write_atomically(Path(sys.argv[1]), str(size % 10).encode() * (size % 5000 + 1))
+"""
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f"
+    write_atomically(path, b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    for _ in range(5):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        while not path.exists():
+            pass
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+        data = path.read_bytes()
+        assert data == data[:1] * len(data)
+        assert data
+
+
+def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    for name in (".state.json.ab12cd_e", "state.json", ".hidden", "settings.toml.broken-20260101T000000"):
+        (tmp_path / name).write_text("x")
+    now = (tmp_path / "state.json").stat().st_mtime
+    remove_litter(tmp_path, now)
+    assert len(os.listdir(tmp_path)) == 4  # somebody may be writing just now
+    remove_litter(tmp_path, now + 3600)
+    assert sorted(os.listdir(tmp_path)) == [".hidden", "settings.toml.broken-20260101T000000", "state.json"]
+    remove_litter(tmp_path / "none", now)
+
+
+def test_a_file_is_private(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "new folder" / "f", b"x")
+    assert (tmp_path / "new folder" / "f").stat().st_mode & 0o777 == 0o600
+
+
+def test_state_survives_a_restart(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "state.json")
+    swarm = SwarmStatus("s", "m", 4, (0, 2), (1, 1, 0, 0), 5.0)
+    file.state = type(file.state)(pause=Pause(1.0, 2.0), tokens_day="2026-01-01", tokens=7, swarm=swarm)
+    file.save()
+    again = StateFile(tmp_path / "state.json")
+    assert again.load() is None
+    assert again.state == file.state
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"pause": 3}', b"\xff", b'{"tokens": "many"}'])
+def test_a_damaged_state_is_kept_aside_and_named(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(data)
+    file = StateFile(path)
+    notice = file.load()
+    (aside,) = tmp_path.glob("state.json.broken-*")
+    assert aside.read_bytes() == data
+    assert notice is not None
+    assert aside.name in notice
+    assert file.state == StateFile(path).state
+
+
+def test_counters_alone_are_written_once_a_minute(tmp_path: Path) -> None:
+    now = 1000.0
+    file = StateFile(tmp_path / "state.json", clock=lambda: now)
+    file.state = type(file.state)(tokens=1)
+    file.save()
+    file.state = type(file.state)(tokens=2)
+    file.save_if_due()
+    assert b'"tokens":1' in (tmp_path / "state.json").read_bytes()
+    now += 61
+    file.save_if_due()
+    assert b'"tokens":2' in (tmp_path / "state.json").read_bytes()
+
+
+def test_places_follow_the_platform_and_systemd(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    assert user_places().state_file == tmp_path / "state" / "potluck" / "state.json"
+    assert user_places().socket == tmp_path / "run" / "potluck" / "potluckd.sock"
+    monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/other")
+    assert system_places().state_file == Path("/var/lib/other/state.json")
+    assert system_places().socket == Path("/run/potluck/potluckd.sock")
+
+
+def test_the_service_and_root_find_its_swarms_in_the_same_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The service may write to its state folder only, root everywhere."""
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    monkeypatch.setenv("CONFIGURATION_DIRECTORY", str(tmp_path / "etc"))
+    (tmp_path / "etc").mkdir()
+    assert system_places().swarms_file == tmp_path / "swarms.json"

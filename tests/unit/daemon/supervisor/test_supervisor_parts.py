@@ -1,0 +1,102 @@
+import signal
+
+import pytest
+from potluck_control import engine_messages as messages
+from potluck_control.codec import CodecError
+from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
+from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
+from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
+
+CRASH = (
+    "Fatal Python error: Bus error",
+    "",
+    "Thread 0x00007f7875a676c0 (most recent call first):",
+    '  File "/usr/lib/python3/threading.py", line 982 in run',
+    "  ...",
+)  # as faulthandler writes it
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        messages.Launch("potluck1:secret", "/m", "/run", "/id", blocks="0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
+        messages.Throttle(0.5),
+        messages.Offload(),
+        messages.Restore(),
+        messages.Stop(),
+        messages.Hello(7),
+        messages.Joining("12D3", (0, 4)),
+        messages.Online("12D3", (0, 4), ("/ip4/1.2.3.4/tcp/1",)),
+        messages.Leaving(),
+        messages.Offloaded(5),
+        messages.Failed("broken", "mend it"),
+        messages.Report(1, 2, 3, 4, 5, None, (1, 0), 2.5),
+    ],
+)
+def test_each_message_survives_the_pipe(message: messages.Message) -> None:
+    line = messages.encode(message)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert messages.decode(line) == message
+
+
+def test_a_kind_of_a_newer_version_is_ignored_and_a_broken_line_refused() -> None:
+    assert messages.decode(b'{"kind":"Dance","x":1}\n') is None
+    for line in (b"\n", b"[]\n", b'{"kind":3}\n', b'{"kind":"Hello"}\n', b"Traceback (most recent call last):\n"):
+        with pytest.raises(CodecError):
+            messages.decode(line)
+
+
+def test_the_invite_does_not_show_in_a_launch_that_is_logged() -> None:
+    assert "secret" not in repr(messages.Launch("potluck1:secret", "/m", "/run", "/id"))
+
+
+def test_waiting_grows_to_a_limit() -> None:
+    delays = [delay_s(failures, explained=False) for failures in range(1, 50)]
+    assert delays == sorted(delays)
+    assert delays[0] == 1
+    assert delays[-1] == LONGEST_S
+
+
+def test_a_failure_that_explained_itself_is_not_tried_again_at_once() -> None:
+    assert delay_s(1, explained=True) >= 30
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (Exit(1, failed=messages.Failed("no checkpoint", "download it")), "no checkpoint (download it)"),
+        (Exit(-9, killed_because="it stopped answering"), "it stopped answering"),
+        (Exit(-signal.SIGKILL), "memory"),
+        (Exit(-signal.SIGSEGV, ["cuda said no"]), "SIGSEGV: cuda said no"),
+        (
+            Exit(-signal.SIGBUS, [*CRASH, "Extension modules: torch._C (total: 1)"]),
+            "SIGBUS: Fatal Python error: Bus error",
+        ),
+        (Exit(-signal.SIGTERM), "SIGTERM"),
+        (Exit(-200), "signal 200"),
+        (Exit(1, ["Traceback", "ModuleNotFoundError: No module named 'torch'"]), "extra `engine`"),
+        (Exit(1, ["RuntimeError: CUDA out of memory."]), "ran out of memory"),
+        (Exit(1, ["x", "ValueError: odd", ""]), "code 1: ValueError: odd"),
+        (Exit(1), "code 1"),
+        (Exit(0), "by itself"),
+    ],
+)
+def test_each_end_has_a_sentence(end: Exit, words: str) -> None:
+    sentence = diagnose(end)
+    assert words in sentence
+    assert "\n" not in sentence
+
+
+def test_what_it_serves_is_said_once_a_move_and_not_once_a_block() -> None:
+    supervisor, said = Supervisor(lambda: None, lambda _: None), []
+    for span in ((0, 1), (0, 2), (0, 3), (0, 4)):
+        supervisor.facts = EngineFacts(span=span, moving=messages.Moving((0, 1), (0, 4), "nobody serves them"))
+        said.append(supervisor.view("m", None, "").serving)
+    supervisor.facts = EngineFacts(span=(0, 4))
+    said.append(supervisor.view("m", None, "").serving)
+    assert list(dict.fromkeys(said)) == ["blocks 0:1 of m, going to 0:4 (nobody serves them)", "blocks 0:4 of m"]
+
+
+def test_a_sentence_stays_short() -> None:
+    assert len(diagnose(Exit(1, ["x" * 10_000]))) <= MAX_LETTERS

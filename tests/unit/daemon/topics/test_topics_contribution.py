@@ -1,0 +1,234 @@
+"""What this machine gave: counted by the hour, kept over crashes, shown by local days; and its energy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import date, datetime
+from pathlib import Path
+
+import pytest
+from helpers.own_daemon import Ask, own_daemon
+from potluck_control.methods import contribution, settings
+from potluck_control.methods.periods import Period, SeriesParams
+from potluck_control.methods.settings import Change, SetParams
+from potluck_control.places import Places
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.metering.energy import ProcessorMeter, Reading, power_of_serving
+from potluck_daemon.metering.meters import UseMeter
+from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.reporting.contribution import Amounts, ContributionBook, Counters, given, streaks
+from potluck_daemon.settings.schema import LimitSettings
+from potluck_daemon.topics.contribution import swarm_share
+
+HOUR = Amounts(served_s=3600.0, tokens=10, energy_wh=100.0, sent_bytes=5, received_bytes=7)
+
+
+def at(*moment: int) -> float:
+    return datetime(*moment).timestamp()  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> ContributionBook:
+    made = ContributionBook(tmp_path / "contribution.sqlite")
+    made.open()
+    return made
+
+
+def test_days_and_months_are_sums_of_local_hours(book: ContributionBook) -> None:
+    for moment in ((2026, 10, 31, 23), (2026, 11, 20, 0), (2026, 11, 20, 23), (2026, 11, 21, 0)):
+        book.add(at(*moment) + 1800, HOUR)
+    now = at(2026, 11, 21, 12)
+    days = book.series(Period.DAY, 2, now).periods
+    assert [(item.tokens, item.served_s, item.energy_wh) for item in days] == [(20, 7200, 200), (10, 3600, 100)]
+    assert [item.tokens for item in book.series(Period.MONTH, 2, now).periods] == [10, 30]
+    assert [item.tokens for item in book.series(Period.HOUR, 14, now).periods] == [10, 10, *[0] * 12]
+    assert book.total(now).tokens == 40
+
+
+def test_nothing_given_is_nothing_written(book: ContributionBook) -> None:
+    now = at(2026, 11, 21, 12)
+    book.add(now - 7200, Amounts())
+    book.add(now, HOUR)
+    assert book.total(now).start == now, "counted since the first hour in which something was given"
+
+
+def test_a_restart_adds_to_what_was_written(book: ContributionBook, tmp_path: Path) -> None:
+    now = at(2026, 11, 21, 12)
+    book.add(now, HOUR)
+    book.close()
+    again = ContributionBook(tmp_path / "contribution.sqlite")
+    again.open()
+    again.add(now + 60, HOUR)
+    (day,) = again.series(Period.DAY, 1, now + 61).periods
+    assert (day.tokens, day.sent_bytes, day.received_bytes) == (20, 10, 14)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from potluck_daemon.reporting.contribution import Amounts, ContributionBook
+book = ContributionBook(Path(sys.argv[1]))
+book.open()
+while True:
+    book.add(1e9, Amounts(1.0, 1))
+    book.save()
+    print(1, flush=True)
+"""
+
+
+def test_what_was_saved_survives_a_kill_and_is_counted_once(tmp_path: Path) -> None:
+    path, saved = tmp_path / "contribution.sqlite", 0
+    for _ in range(3):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        for _ in range(20):
+            writer.stdout.readline()
+        writer.kill()
+        writer.wait()
+        saved += 20 + len(writer.stdout.read().splitlines())
+        writer.stdout.close()
+    book = ContributionBook(path)
+    book.open()
+    assert saved <= book.total(2e9).tokens <= saved + 3  # written, and killed before it could say so
+
+
+@pytest.mark.parametrize("damage", [b"not a database" * 100, b"\0" * 4096])
+def test_a_damaged_file_is_kept_aside(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "contribution.sqlite"
+    path.write_bytes(damage)
+    book = ContributionBook(path)
+    book.open()
+    book.add(1e9, HOUR)
+    assert book.total(2e9).tokens == 10
+    (aside,) = tmp_path.glob("contribution.sqlite.broken-*")
+    assert aside.read_bytes() == damage
+    book.close()
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "contribution.sqlite").mkdir()
+    book = ContributionBook(tmp_path / "contribution.sqlite")
+    book.open()
+    book.add(1e9, HOUR)
+    assert (book.total(2e9).tokens, book.streaks(date(2026, 1, 1))) == (0, (0, 0))
+    book.close()
+
+
+def test_counters_become_amounts_over_midnight_too() -> None:
+    before = Counters(10.0, False, 5, DayUse("monday", 100, 200, 3.0))
+    same = replace(before, at=12.0, is_serving=True, tokens=9, use=DayUse("monday", 110, 250, 3.5))
+    assert given(before, same) == Amounts(2.0, 4, 0.5, 10, 50)
+    assert given(before, replace(same, is_serving=False)).served_s == 0.0
+    assert given(before, replace(same, use=DayUse("tuesday", 1, 2, 0.1))) == Amounts(2.0, 4, 0.1, 1, 2)
+
+
+def test_streaks() -> None:
+    days = [date(2026, 11, day) for day in (1, 2, 3, 4, 9, 19, 20)]
+    assert streaks(days, date(2026, 11, 20)) == (2, 4)
+    assert streaks(days, date(2026, 11, 21)) == (2, 4)  # today may still come
+    assert streaks(days, date(2026, 11, 22)) == (0, 4)
+    assert streaks([], date(2026, 11, 22)) == (0, 0)
+
+
+def test_a_day_counts_from_a_minute_on(book: ContributionBook) -> None:
+    book.add(at(2026, 11, 20, 1), Amounts(served_s=61))
+    book.add(at(2026, 11, 21, 1), Amounts(served_s=59))
+    assert book.streaks(date(2026, 11, 21)) == (1, 1)
+
+
+def test_the_share_of_a_block_is_divided_among_its_replicas() -> None:
+    assert swarm_share((0, 2), (1, 2, 0, 1)) == pytest.approx(0.375)
+    assert swarm_share((0, 4), (1, 1, 1, 1)) == 1.0
+    assert swarm_share(None, (1,)) is swarm_share((0, 1), ()) is None
+
+
+# --- energy ----------------------------------------------------------------------------------------------------------
+
+BUSY = Reading(engine_cores=2.0, all_cores=4.0, gpu_w=200.0, processor_w=60.0)
+
+
+def used(reading: Reading, limits: LimitSettings) -> tuple[float, set[str]]:
+    power = power_of_serving(reading, limits, is_running=True)
+    return power.watts, {source.kind for source in power.sources if source.is_used}
+
+
+def test_power_is_metered_where_it_can_be_and_never_twice() -> None:
+    limits = LimitSettings(cpu_core_w=10)
+    assert used(BUSY, limits) == (230.0, {"nvml", "rapl"})  # half of the busy time is the engine's
+    assert used(replace(BUSY, processor_w=None), limits) == (220.0, {"nvml", "estimate"})
+    assert used(replace(BUSY, gpu_w=None), limits) == (30.0, {"rapl"})
+    assert used(BUSY, replace(limits, serving_w=123)) == (123.0, {"given"})
+    assert power_of_serving(BUSY, limits, is_running=False).watts == 0.0
+
+
+def rapl(root: Path, microjoules: int) -> None:
+    """As the kernel shows it: a package, a part of it, and the platform that has the package in it."""
+    for zone, name in (("intel-rapl:0", "package-0"), ("intel-rapl:0:0", "core"), ("intel-rapl:1", "psys")):
+        (root / zone).mkdir(parents=True, exist_ok=True)
+        (root / zone / "name").write_text(f"{name}\n")
+        (root / zone / "energy_uj").write_text(f"{microjoules}\n")
+        (root / zone / "max_energy_range_uj").write_text("1000000000\n")
+
+
+def test_the_processors_meter_is_read_by_differences_over_its_end(tmp_path: Path) -> None:
+    rapl(tmp_path, 990_000_000)
+    meter = ProcessorMeter(tmp_path)
+    assert meter.watts(1.0) is None  # nothing to compare with yet
+    rapl(tmp_path, 995_000_000)
+    assert meter.watts(2.0) == 2.5
+    rapl(tmp_path, 5_000_000)
+    assert meter.watts(1.0) == 10.0
+
+
+def test_a_meter_that_only_root_may_read_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rapl(tmp_path, 1)
+
+    def refuse(*_: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    meter = ProcessorMeter(tmp_path)
+    monkeypatch.setattr(Path, "read_text", refuse)
+    assert meter.watts(1.0) is None
+    assert "only root" in meter.problem
+    assert "no power meter" in ProcessorMeter(tmp_path / "none").problem
+
+
+def test_the_time_between_two_engines_uses_nothing() -> None:
+    now = [0.0]
+    meter = UseMeter(lambda: now[0], ProcessorMeter(Path("/nowhere")))
+    limits = LimitSettings(serving_w=100)
+    pid = os.getpid()
+    use = meter.sample(DayUse(), pid, "monday", limits=limits, gpu_w=None).use
+    now[0] = 3600.0
+    use = meter.sample(use, None, "monday", limits=limits, gpu_w=None).use
+    now[0] = 7200.0
+    use = meter.sample(use, pid, "monday", limits=limits, gpu_w=None).use
+    assert use.energy_wh == 0.0
+    now[0] = 7236.0
+    assert meter.sample(use, pid, "monday", limits=limits, gpu_w=None).use.energy_wh == pytest.approx(1.0)
+
+
+# --- over the socket -------------------------------------------------------------------------------------------------
+
+
+async def test_sums_are_told_with_the_cost_at_the_users_price(ask: Ask, daemon: Daemon) -> None:
+    daemon.contribution.add(time.time(), HOUR)
+    now = await ask(contribution.NOW)
+    assert (now.today.people, now.total.people) == (0, 0)
+    assert (now.today.tokens, now.today.cost, now.streak_days, now.swarm_share) == (10, None, 1, None)
+    assert (now.watts, {source.kind for source in now.sources}) == (0.0, {"given", "nvml", "rapl", "estimate"})
+    await ask(settings.SET, SetParams((Change("limits.price_kwh", 0.5),)))
+    series = await ask(contribution.SERIES, SeriesParams(Period.DAY, 7))
+    assert [item.cost for item in series.periods] == [*[0.0] * 6, 0.05]
+    assert (await ask(contribution.NOW)).total.cost == 0.05
+
+
+async def test_what_was_given_is_written_when_the_daemon_ends(places: Places, environment: dict[str, str]) -> None:
+    async with own_daemon(places, environment) as daemon:
+        daemon.contribution.add(time.time(), HOUR)
+    async with own_daemon(places, environment) as again:
+        assert again.contribution.total(time.time()).tokens == 10

@@ -1,0 +1,117 @@
+"""The gateway's process as the daemon starts and ends it; here it is a script that says what the real one says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.own_daemon import Ask
+from potluck_control.client import ControlError
+from potluck_control.methods import gateway, settings
+from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.methods.settings import Change, SetParams
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.supervisor.gateway import Gateway
+from potluck_daemon.swarms.joined import JoinedSwarms
+
+from potluck.p2p.identity import Identity
+from potluck.protocol.invite import new_swarm
+
+ADDRESS = f"/ip4/127.0.0.1/tcp/9/p2p/{Identity.generate().peer_id}"
+READY = 'echo \'{"url": "http://127.0.0.1:1/v1"}\''
+
+
+@pytest.fixture
+def script(daemon: Daemon, tmp_path: Path) -> Path:
+    """Stands for the interpreter; the daemon has joined a swarm."""
+    for name in ("friends", "family"):
+        swarm = new_swarm(name, "demo-model", 4)
+        JoinedSwarms(daemon.places.swarms_file).add(replace(swarm, bootstrap_peers=(ADDRESS,)))
+    return tmp_path / "python"
+
+
+def write(script: Path, text: str) -> None:
+    script.write_text(text)
+    script.chmod(0o755)
+
+
+async def started(ask: Ask, script: Path, *lines: str, swarm: str = "friends") -> GatewayStatus:
+    """The first status that is not STARTING."""
+    write(script, "\n".join(("#!/bin/sh", f"echo $$ > {script}.pid", *lines)))
+    await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)))))
+    status = await ask(gateway.START, gateway.StartParams(swarm))
+    assert status.state is GatewayState.STARTING
+    return await until(ask, lambda now: now.state is not GatewayState.STARTING)
+
+
+async def until(ask: Ask, wanted: object) -> GatewayStatus:
+    async with asyncio.timeout(60):
+        while not wanted(status := await ask(gateway.STATUS)):  # type: ignore[operator]
+            pass
+    return status
+
+
+def is_alive(script: Path) -> bool:
+    try:
+        os.kill(int(Path(f"{script}.pid").read_text()), 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_it_is_started_told_of_and_stopped(ask: Ask, script: Path) -> None:
+    now = await started(ask, script, READY, "sleep 600")
+    assert (now.state, now.url, now.swarm, now.model) == (
+        GatewayState.READY,
+        "http://127.0.0.1:1/v1",
+        "friends",
+        "demo-model",
+    )
+    assert len(now.token) >= 40
+    assert now.token not in repr(now)
+    assert now.ends_at is not None
+    assert await ask(gateway.START, gateway.StartParams("friends")) == await ask(gateway.STATUS)
+    stopped = await ask(gateway.STOP)
+    assert (stopped.state, stopped.token) == (GatewayState.STOPPED, "")
+    assert not is_alive(script)
+
+
+async def test_another_swarm_takes_its_place_with_another_token(ask: Ask, script: Path) -> None:
+    first = await started(ask, script, READY, "sleep 600")
+    second = await started(ask, script, READY, "sleep 600", swarm="family")
+    assert second.swarm == "family"
+    assert second.token != first.token
+    await ask(gateway.STOP)
+
+
+async def test_it_ends_when_nobody_asks(ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Gateway.start
+    monkeypatch.setattr(Gateway, "start", lambda *args, end_after_s: start(*args, end_after_s=0.5))
+    await started(ask, script, READY, "echo '{\"asked\": true}'", "sleep 600")
+    ended = await until(ask, lambda now: now.state is GatewayState.STOPPED)
+    assert (ended.problem, ended.token) == ("", "")
+    assert not is_alive(script)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (('echo \'{"problem": "nobody serves block 3"}\'', "exit 1"), "nobody serves block 3"),
+        (("echo ModuleNotFoundError: torch >&2", "exit 1"), "ModuleNotFoundError: torch"),
+        (("echo nonsense",), "not understood"),
+        ((READY, "exit 0"), "it ended"),
+    ],
+)
+async def test_why_it_failed_is_said(ask: Ask, script: Path, lines: tuple[str, ...], words: str) -> None:
+    await started(ask, script, *lines)
+    failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
+    assert words in failed.problem
+    assert failed.token == ""
+
+
+async def test_a_swarm_that_is_not_known_is_refused(ask: Ask, daemon: Daemon) -> None:
+    with pytest.raises(ControlError, match="joined no swarm"):
+        await ask(gateway.START)

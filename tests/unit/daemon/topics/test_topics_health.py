@@ -1,0 +1,68 @@
+"""The doctor and the bundle over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import zipfile
+from pathlib import Path
+
+import pytest
+from helpers.own_daemon import Ask
+from potluck_control.client import ControlError
+from potluck_control.methods import health
+from potluck_control.methods.health import Finding, Severity
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.doctor import checks
+
+
+async def finished(ask: Ask) -> health.Examination:
+    async with asyncio.timeout(60):
+        while (now := await ask(health.FINDINGS)).is_running:
+            pass
+    return now
+
+
+async def test_findings_come_one_check_after_the_other(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    second, go_on = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def wait(_: object) -> None:
+        loop.call_soon_threadsafe(second.set)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
+
+    def find(name: str) -> Finding:
+        return Finding(name, Severity.OK, "fine")
+
+    made = (("one", lambda _: None, lambda _: [find("one")]), ("two", wait, lambda _: [find("two")]))
+    monkeypatch.setattr(checks, "CHECKS", made)
+    assert await ask(health.FINDINGS) == health.Examination()
+    assert (await ask(health.EXAMINE)).is_running
+    await second.wait()
+    now = await ask(health.EXAMINE)  # one that runs is not begun anew
+    assert (now.findings, now.num_done, now.num_checks, now.is_running) == ((find("one"),), 1, 2, True)
+    go_on.set()
+    done = await finished(ask)
+    assert (done.findings, done.num_done) == ((find("one"), find("two")), 2)
+
+
+async def test_a_check_that_fails_hides_no_other(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = ("good", lambda _: None, lambda _: [Finding("good", Severity.OK, "fine")])
+    monkeypatch.setattr(checks, "CHECKS", (("bad", lambda _: 1 // 0, lambda _: []), good))
+    await ask(health.EXAMINE)
+    assert [item.severity for item in (await finished(ask)).findings] == [Severity.NOTE, Severity.OK]
+
+
+async def test_the_bundle_is_private_and_overwrites_nothing(
+    ask: Ask, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "CHECKS", ())
+    path = tmp_path / "bundle.zip"
+    done = await ask(health.EXPORT, health.ExportParams(str(path)))
+    assert path.stat().st_mode & 0o777 == 0o600
+    with zipfile.ZipFile(path) as file:
+        assert tuple(file.namelist()) == done.parts
+        assert "status.json" in done.parts
+    with pytest.raises(ControlError, match="already"):
+        await ask(health.EXPORT, health.ExportParams(str(path)))
+    with pytest.raises(ControlError, match="cannot write"):
+        await ask(health.EXPORT, health.ExportParams(str(tmp_path / "none" / "bundle.zip")))

@@ -1,0 +1,217 @@
+"""Models on the disk, what the swarm needs, and how far downloads are."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from helpers.own_daemon import Ask
+from potluck_control.client import ControlError
+from potluck_control.engine_messages import Placed, Report
+from potluck_control.methods import models, settings
+from potluck_control.methods.models import DeleteParams, MoveParams, Need
+from potluck_control.methods.settings import Change, SetParams
+from potluck_control.schema import SwarmStatus
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.reporting.display import download, needs, served
+from potluck_daemon.supervisor.supervisor import EngineFacts, reported
+from potluck_daemon.swarms.joined import JoinedSwarms
+from potluck_daemon.swarms.stored_models import Moving
+
+from potluck.checkpoint.fetching import Fetching
+from potluck.protocol.invite import new_swarm
+
+
+def hub_model(hub: Path, name: str, size: int, *, partial: int = 0) -> Path:
+    """As huggingface_hub leaves it: a snapshot that is links to blobs."""
+    folder = hub / f"models--{name.replace('/', '--')}"
+    snapshot = folder / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    (folder / "blobs").mkdir()
+    (folder / "blobs" / "1").write_bytes(os.urandom(size))
+    (snapshot / "model.safetensors").symlink_to("../../blobs/1")
+    if partial:
+        (folder / "blobs" / "2.partial").write_bytes(os.urandom(partial))
+    return folder
+
+
+def names(folder: Path) -> list[str]:
+    return os.listdir(folder)
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    hub_model(tmp_path / "hub", "owner/small", 10_000)
+    hub_model(tmp_path / "hub", "owner/large--one", 500_000, partial=90_000)
+    return tmp_path / "hub"
+
+
+@pytest.fixture
+async def quiet(ask: Ask) -> None:
+    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
+
+
+async def moved(ask: Ask) -> models.Models:
+    async with asyncio.timeout(60):
+        while not (now := await ask(models.LIST)).move.is_done:
+            pass
+    return now
+
+
+async def test_downloads_are_listed_with_who_uses_them(hub: Path, ask: Ask, daemon: Daemon, quiet: None) -> None:
+    JoinedSwarms(daemon.places.swarms_file).add(new_swarm("friends", "owner/small", 4))
+    listed = await ask(models.LIST)
+    large, small = listed.stored
+    assert (large.name, large.swarms, small.name, small.swarms) == (
+        "owner/large--one",
+        (),
+        "owner/small",
+        ("friends",),
+    )
+    assert large.bytes > 590_000 > large.bytes - large.partial_bytes > 490_000
+    assert small.used_at > 0
+    assert (listed.folder.path, listed.folder.is_default) == (str(hub), True)
+    assert listed.folder.models_bytes == large.bytes + small.bytes
+    assert listed.folder.free_bytes > 0
+
+
+async def test_what_a_swarm_runs_is_not_deleted_by_mistake(hub: Path, ask: Ask, daemon: Daemon, quiet: None) -> None:
+    JoinedSwarms(daemon.places.swarms_file).add(new_swarm("friends", "owner/small", 4))
+    with pytest.raises(ControlError, match="friends runs owner/small"):
+        await ask(models.DELETE, DeleteParams("owner/small"))
+    assert (await ask(models.DELETE, DeleteParams("owner/small", force=True))).freed_bytes >= 10_000
+    assert names(hub) == ["models--owner--large--one"]
+
+
+@pytest.mark.parametrize("name", ["owner/none", "../hub", "..", "owner/large"])
+async def test_only_models_are_deleted(hub: Path, ask: Ask, quiet: None, name: str) -> None:
+    with pytest.raises(ControlError, match="not among the downloaded"):
+        await ask(models.DELETE, DeleteParams(name))
+    assert len(names(hub)) == 2
+
+
+async def test_prepared_blocks_are_deleted(ask: Ask, daemon: Daemon, quiet: None) -> None:
+    (daemon.places.cache / "blocks" / "x").mkdir(parents=True)
+    (daemon.places.cache / "blocks" / "x" / "y").write_bytes(os.urandom(5000))
+    assert (await ask(models.LIST)).folder.prepared_bytes >= 5000
+    assert (await ask(models.DELETE, DeleteParams(""))).freed_bytes >= 5000
+    assert (await ask(models.LIST)).folder.prepared_bytes == 0
+
+
+async def test_models_move_to_another_folder_and_back(hub: Path, ask: Ask, tmp_path: Path, quiet: None) -> None:
+    await ask(models.MOVE, MoveParams(str(tmp_path / "big disk")))
+    now = await moved(ask)
+    assert now.move.problem == ""
+    assert (now.folder.path, now.folder.is_default) == (str(tmp_path / "big disk"), False)
+    assert len(now.stored) == 2
+    assert now.move.progress.done_bytes == now.move.progress.total_bytes > 0
+    link = tmp_path / "big disk" / "models--owner--small" / "snapshots" / "abc" / "model.safetensors"
+    assert len(link.read_bytes()) == 10_000
+    await ask(models.MOVE, MoveParams(""))
+    assert (await moved(ask)).folder.is_default
+    assert len(names(hub)) == 2
+
+
+async def test_a_folder_can_be_chosen_without_moving(hub: Path, ask: Ask, tmp_path: Path, quiet: None) -> None:
+    now = await ask(models.MOVE, MoveParams(str(tmp_path / "new"), moves_files=False))
+    assert (now.folder.path, now.stored, now.move) == (str(tmp_path / "new"), (), None)
+    assert len(names(hub)) == 2
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        ("here", "absolute"),
+        ("{hub}", "already"),
+        ("{hub}/inside", "in the other"),
+        ("{hub}/..", "in the other"),
+        ("/proc/none", "cannot make"),
+    ],
+)
+async def test_a_folder_that_cannot_hold_models_is_refused(
+    hub: Path, ask: Ask, quiet: None, folder: str, words: str
+) -> None:
+    with pytest.raises(ControlError, match=words):
+        await ask(models.MOVE, MoveParams(folder.format(hub=hub)))
+    assert (await ask(models.LIST)).folder.is_default
+
+
+@pytest.fixture
+def other_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = Path.rename
+
+    def across(path: Path, target: Path) -> Path:
+        if path.parent != Path(target).parent:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", across)
+
+
+def test_to_another_disk_files_are_copied_and_then_removed(hub: Path, tmp_path: Path, other_disk: None) -> None:
+    (tmp_path / "target").mkdir()
+    moving = Moving(hub, tmp_path / "target", 600_000)
+    moving.run()
+    assert (moving.state.is_done, moving.state.problem) == (True, "")
+    assert moving.state.progress.done_bytes >= 600_000
+    assert names(hub) == []
+    link = tmp_path / "target" / "models--owner--small" / "snapshots" / "abc" / "model.safetensors"
+    assert link.is_symlink()
+    assert len(link.read_bytes()) == 10_000
+
+
+def test_a_copy_that_is_stopped_leaves_the_models_where_they_were(hub: Path, tmp_path: Path, other_disk: None) -> None:
+    (tmp_path / "target").mkdir()
+    moving = Moving(hub, tmp_path / "target", 600_000)
+    moving.stop()
+    moving.run()
+    assert moving.state.problem == "stopped before everything was moved"
+    assert len(names(hub)) == 2
+    assert names(tmp_path / "target") == []
+
+
+def test_the_swarm_needs_the_blocks_with_the_fewest_replicas() -> None:
+    assert needs((2, 2, 0, 0, 1, 2)) == (Need(2, 4, 0), Need(4, 5, 1))
+    assert needs((1, 1, 1)) == needs(()) == ()
+    assert needs((0, 0)) == (Need(0, 2, 0),)
+
+
+def test_what_is_served_is_told_with_its_place() -> None:
+    placed = Placed("cuda:0", "bfloat16", "int4", 3, 1, 300, 100)
+    swarm = SwarmStatus("friends", "owner/small", 8, span=(2, 6))
+    facts = EngineFacts(placed=placed)
+    now = served(swarm, facts, is_running=True)
+    assert now is not None
+    assert (now.span, now.quantization, now.resident_blocks, now.streamed_bytes) == ((2, 6), "int4", 3, 100)
+    ended = served(swarm, facts, is_running=False)
+    assert ended is not None
+    assert (ended.span, ended.device) == ((2, 6), "")
+    assert served(None, facts, is_running=True) is None
+
+
+def test_a_download_has_a_speed_and_an_end() -> None:
+    facts = reported(EngineFacts(), Report(), 1.0)
+    assert download(facts) is None
+    facts = reported(facts, Report(fetched_bytes=0, fetch_total_bytes=1000), 2.0)
+    for second in range(1, 40):
+        facts = reported(facts, Report(fetched_bytes=10 * second, fetch_total_bytes=1000), 2.0 + second)
+    progress = download(facts)
+    assert progress is not None
+    assert (progress.done_bytes, progress.total_bytes) == (390, 1000)
+    assert progress.bytes_per_s == pytest.approx(10, rel=0.01)
+    assert download(reported(facts, Report(), 60.0)) is None
+
+
+def test_files_of_one_stretch_of_downloads_are_added_up() -> None:
+    fetching = Fetching()
+    with fetching.file(10, 100):
+        fetching.add(20)
+        with fetching.file(0, 50):
+            fetching.add(5)
+        assert fetching.progress() == (35, 150)
+    assert fetching.progress() is None
+    with fetching.file(0, 7):
+        assert fetching.progress() == (0, 7)

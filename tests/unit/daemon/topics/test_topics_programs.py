@@ -1,0 +1,103 @@
+"""Programs to choose for a list, and the lists."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from helpers.own_daemon import Ask
+from potluck_control.client import ControlError
+from potluck_control.methods import programs
+from potluck_control.methods.programs import Place, PlaceParams
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.presence.menu import MenuEntry, read_menu
+from potluck_daemon.presence.running import MAX_SHOWN, Seen, choose, look, placed
+
+
+def process(proc: Path, pid: int, parent: int, *arguments: str, pages: int = 10) -> None:
+    folder = proc / str(pid)
+    folder.mkdir(parents=True)
+    comm = arguments[0].rsplit("/", 1)[-1][:15] if arguments else "kthread"
+    (folder / "stat").write_text(f"{pid} ({comm}) S {parent} 0 0")
+    (folder / "cmdline").write_text("".join(f"{item}\0" for item in arguments))
+    (folder / "statm").write_text(f"99 {pages} 1")
+
+
+def test_processes_of_one_name_are_one_program_and_ours_are_none(tmp_path: Path) -> None:
+    process(tmp_path, 10, 1, "/usr/bin/blender", pages=100)
+    process(tmp_path, 11, 10, "/usr/bin/blender", "--worker", pages=50)
+    process(tmp_path, 12, 1, "/usr/bin/potluckd")
+    process(tmp_path, 13, 12, "/usr/bin/engine")
+    process(tmp_path, 14, 2)
+    (tmp_path / "15").mkdir()  # ended while we looked
+    (shown,) = choose(look(tmp_path, os.getuid(), {12}), {}, (), ())
+    assert (shown.app, shown.memory_bytes) == ("blender", 150 * os.sysconf("SC_PAGE_SIZE"))
+
+
+def test_programs_of_other_users_are_not_shown(tmp_path: Path) -> None:
+    process(tmp_path, 10, 1, "/usr/bin/blender")
+    assert look(tmp_path, os.getuid() + 1, ()) == []
+
+
+def test_what_stands_in_the_menu_comes_first_and_the_list_is_bounded() -> None:
+    seen = [Seen(f"daemon{number}", 1000 + number) for number in range(2 * MAX_SHOWN)] + [Seen("supertux2", 1)]
+    shown = choose(seen, {"supertux2": MenuEntry("SuperTux 2", "supertux2")}, ("SuperTux2",), ())
+    assert len(shown) == MAX_SHOWN
+    assert (shown[0].title, shown[0].icon, shown[0].place) == ("SuperTux 2", "supertux2", Place.ALWAYS)
+    assert [item.memory_bytes for item in shown[1:3]] == [1399, 1398]
+
+
+def test_shells_and_names_that_fit_no_list_are_not_offered() -> None:
+    assert choose([Seen("bash", 1), Seen("a,b", 1), Seen("", 1), Seen("a\nb", 1)], {}, (), ()) == ()
+
+
+def desktop_file(folder: Path, name: str, *lines: str) -> None:
+    (folder / "applications").mkdir(parents=True, exist_ok=True)
+    (folder / "applications" / name).write_text("\n".join(("[Desktop Entry]", "Type=Application", *lines)))
+
+
+def test_the_menu_knows_titles_by_executable(tmp_path: Path) -> None:
+    desktop_file(tmp_path / "home", "a.desktop", "Name=My Blender", "Exec=/opt/blender/Blender %f", "Icon=blender")
+    desktop_file(tmp_path / "shared", "b.desktop", "Name=Blender", "Exec=blender %f")
+    desktop_file(tmp_path / "shared", "c.desktop", "Name=Krita", "Exec=flatpak run --command=krita org.kde.krita @@")
+    desktop_file(
+        tmp_path / "shared", "d.desktop", "Name=Env", 'Exec=env A=1 "unclosed', "[Desktop Action x]", "Name=No"
+    )
+    desktop_file(tmp_path / "shared", "e.desktop", "Name=Script", "Exec=python3 tool.py")
+    found = read_menu({"XDG_DATA_HOME": str(tmp_path / "home"), "XDG_DATA_DIRS": str(tmp_path / "shared")})
+    assert found == {"blender": MenuEntry("My Blender", "blender"), "krita": MenuEntry("Krita", "")}
+
+
+@pytest.mark.parametrize("before", list(Place))
+@pytest.mark.parametrize("after", list(Place))
+async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(
+    ask: Ask, daemon: Daemon, before: Place, after: Place
+) -> None:
+    await ask(programs.PLACE, PlaceParams("Other", Place.NEVER))
+    await ask(programs.PLACE, PlaceParams("Game.exe", before))
+    lists = daemon.loaded.settings.yield_.always, daemon.loaded.settings.yield_.never
+    done = await ask(programs.PLACE, PlaceParams("game.exe", after))
+    given = daemon.loaded.settings.yield_
+    assert ("game.exe" in map(str.lower, given.always)) is (after is Place.ALWAYS)
+    assert ("game.exe" in map(str.lower, given.never)) is (after is Place.NEVER)
+    assert "Other" in given.never
+    await ask(programs.PLACE, PlaceParams("Game.exe", done.before))
+    assert (daemon.loaded.settings.yield_.always, daemon.loaded.settings.yield_.never) == lists
+
+
+def test_a_program_that_is_on_both_lists_is_taken_off_the_other() -> None:
+    lists = placed("a", Place.NEVER, ("A", "b"), ("c",))
+    assert lists == {"yield.always": ("b",), "yield.never": ("c", "a")}
+
+
+async def test_running_programs_are_those_of_this_user(ask: Ask) -> None:
+    found = await ask(programs.RUNNING)
+    assert len(found.running) <= MAX_SHOWN
+    assert found.always == found.never == ()
+
+
+@pytest.mark.parametrize("app", ["a,b", "", " a", "a\n"])
+async def test_what_is_no_name_is_refused(ask: Ask, app: str) -> None:
+    with pytest.raises((ControlError, ValueError), match="a program's name"):
+        await ask(programs.PLACE, PlaceParams(app, Place.NEVER))

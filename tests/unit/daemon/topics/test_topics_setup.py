@@ -1,0 +1,210 @@
+"""Making the engine's environment over the control API; the process that makes it is a script here."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.own_daemon import Ask, asking, own_daemon
+from potluck_control.client import ControlClient, ControlError
+from potluck_control.codec import dumps
+from potluck_control.methods import settings, setup
+from potluck_control.methods.settings import Change, SetParams
+from potluck_control.methods.setup import BeginParams, Problem, Progress, SetupState, Step
+from potluck_control.places import Places
+from potluck_daemon.environment import making
+from potluck_daemon.environment.making import Told
+from potluck_daemon.environment.store import Manifest, Store, interpreter
+from potluck_daemon.topics import setup as topic
+
+FETCHING = Told(Progress(Step.FETCH, "torch (1 of 2)", 5, 10))
+FAILED = Told(problem=Problem("the disk is full", "make room"))
+WAIT = "read line"  # until standard input ends, or a signal comes
+
+Write = Callable[..., None]
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Have the set-up say these lines, then do `after`. What it was told is in `arguments`."""
+
+    def write(*told: Told, after: str = "exit 0") -> None:
+        lines = "\n".join(f"echo '{dumps(item).decode()}'" for item in told)
+        path = tmp_path / "set-up"
+        path.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/arguments\n{lines}\n{after}\n')
+        path.chmod(0o755)
+        monkeypatch.setattr(making, "PROGRAM", (str(path),))
+
+    return write
+
+
+async def ended(ask: Ask) -> SetupState:
+    async with asyncio.timeout(60):
+        while (now := await ask(setup.STATE)).progress is not None:
+            pass
+    return now
+
+
+async def reached(ask: Ask, progress: Progress | None) -> None:
+    async with asyncio.timeout(60):
+        while (await ask(setup.STATE)).progress != progress:
+            pass
+
+
+async def test_what_fits_this_machine_is_told_before_anything_is_made(ask: Ask, places: Places) -> None:
+    state = await ask(setup.STATE)
+    assert state.plan.variant == "cpu" or state.plan.why
+    assert (state.folder, state.variant, state.progress, state.error) == (str(places.engines), "", None, None)
+    assert {finding.check for finding in state.findings} >= {"system", "Python", "folder", "disk", "GPU", "packages"}
+    assert not places.engines.exists()
+
+
+async def test_progress_is_told_to_all_who_listen_and_the_end_as_well(
+    ask: Ask, places: Places, tmp_path: Path, script: Write
+) -> None:
+    script(FETCHING, after=f"while [ ! -e {tmp_path}/seen ]; do sleep 0.01; done")
+    heard: list[SetupState] = []
+    connected = threading.Event()
+
+    def listen() -> None:
+        for event in ControlClient(places.socket).events():
+            connected.set()
+            if isinstance(event, SetupState):
+                heard.append(event)
+                if event.progress is None:
+                    return
+
+    listening = asyncio.create_task(asyncio.to_thread(listen))
+    await asyncio.to_thread(connected.wait, 60)
+    begun = await ask(setup.BEGIN)
+    assert begun.progress is not None
+    (tmp_path / "seen").touch()
+    async with asyncio.timeout(60):
+        await listening
+    assert heard[-1].error is None
+    assert len(heard) <= 3
+
+
+async def test_what_was_asked_for_is_what_is_made(ask: Ask, tmp_path: Path, script: Write) -> None:
+    await ask(settings.SET, SetParams((Change("setup.index", "https://builds.example"),)))
+    script()
+    begun = await ask(setup.BEGIN, BeginParams("cu130", str(tmp_path / "big disk")))
+    assert (begun.plan.variant, begun.folder) == ("cu130", str(tmp_path / "big disk" / "potluck-engines"))
+    await ended(ask)
+    assert (await ask(setup.STATE)).plan.variant == "cpu"
+    told = (tmp_path / "arguments").read_text()
+    wanted = f"--variant=cu130 --folder={tmp_path}/big disk --index=https://builds.example"
+    assert told == f"--engines={tmp_path}/state/engines {wanted}\n"
+
+
+async def test_a_failure_says_why_and_is_forgotten_with_the_next_try(ask: Ask, script: Write) -> None:
+    script(FETCHING, FAILED, after="exit 1")
+    await ask(setup.BEGIN)
+    assert (await ended(ask)).error == FAILED.problem
+    script(after="echo 'MemoryError: no' >&2; exit 3")
+    await ask(setup.BEGIN)
+    error = (await ended(ask)).error
+    assert error is not None
+    assert (error.text, bool(error.hint)) == ("the set-up ended: MemoryError: no", True)
+    script()
+    await ask(setup.BEGIN)
+    assert (await ended(ask)).error is None
+
+
+async def test_a_second_one_is_refused_while_one_runs_and_cancelling_ends_it_in_order(
+    ask: Ask, tmp_path: Path, script: Write
+) -> None:
+    script(FETCHING, after=f"trap 'touch {tmp_path}/in-order; exit 1' TERM\necho x\n{WAIT}")
+    await ask(setup.BEGIN)
+    await reached(ask, FETCHING.progress)
+    for method in (setup.BEGIN, setup.ROLL_BACK):
+        with pytest.raises(ControlError, match="being set up already") as refused:
+            await ask(method)
+        assert refused.value.hint
+    state = await ask(setup.CANCEL)
+    assert (state.progress, state.error) == (None, None)
+    assert (tmp_path / "in-order").exists()
+    script()
+    await ask(setup.BEGIN)
+    assert (await ended(ask)).error is None
+    assert (await ask(setup.CANCEL)).error is None
+
+
+async def test_one_that_does_not_end_is_killed(ask: Ask, script: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "END_TIMEOUT_S", 0.1)
+    script(FETCHING, after=f"trap '' TERM\necho x\nwhile true; do {WAIT} || sleep 60; done")
+    await ask(setup.BEGIN)
+    await reached(ask, FETCHING.progress)
+    assert (await ask(setup.CANCEL)).progress is None
+
+
+async def test_the_daemons_end_ends_it(
+    places: Places, environment: dict[str, str], tmp_path: Path, script: Write
+) -> None:
+    async with own_daemon(places, environment) as daemon:
+        script(FETCHING, after=f"trap 'touch {tmp_path}/in-order; exit 1' TERM\necho x\n{WAIT}")
+        ask = asking(daemon)
+        await ask(setup.BEGIN)
+        await reached(ask, FETCHING.progress)
+    assert (tmp_path / "in-order").exists()
+
+
+async def test_a_variant_that_does_not_exist_is_refused_with_those_that_do(ask: Ask, script: Write) -> None:
+    script()
+    with pytest.raises(ControlError, match="no variant 'cu999'") as refused:
+        await ask(setup.BEGIN, BeginParams("cu999"))
+    assert "cpu" in (refused.value.hint or "")
+    assert (await ask(setup.STATE)).progress is None
+
+
+async def test_a_folder_that_cannot_be_used_is_among_the_findings(ask: Ask, tmp_path: Path, script: Write) -> None:
+    script()
+    (tmp_path / "file").touch()
+    begun = await ask(setup.BEGIN, BeginParams(folder=str(tmp_path / "file")))
+    assert [finding.check for finding in begun.findings if finding.severity == "error"] == ["folder"]
+
+
+async def test_going_back_tries_the_earlier_environment_and_uses_it(ask: Ask, places: Places) -> None:
+    """By the real process; the environments are made ones, whose Python says what a trial says."""
+    store, folders = Store(places.engines), []
+    for name in ("older", "newer"):
+        python = interpreter(store.folder(name))
+        python.parent.mkdir(parents=True)
+        python.write_text(f"""#!/bin/sh\necho '{{"devices": ["{name}"]}}'\n""")
+        python.chmod(0o755)
+        store.finish(store.folder(name), Manifest("cpu", "2.13.0", "0", "3.11", (name,), made_at=1.0))
+        store.switch(store.folder(name))
+        folders.append(store.folder(name))
+    older, newer = folders
+    assert (await ask(setup.STATE)).devices == ("newer",)
+    await ask(setup.ROLL_BACK)
+    state = await ended(ask)
+    assert (state.error, state.devices, state.can_roll_back) == (None, ("older",), True)
+    interpreter(newer).write_text("#!/bin/sh\nexit 1\n")
+    await ask(setup.ROLL_BACK)
+    error = (await ended(ask)).error
+    assert error is not None
+    assert "does not work here" in error.text
+    assert store.current() == older
+
+
+async def test_without_an_earlier_environment_nothing_is_rolled_back(ask: Ask) -> None:
+    with pytest.raises(ControlError, match="no earlier environment"):
+        await ask(setup.ROLL_BACK)
+
+
+async def test_the_machine_is_not_looked_at_with_every_question(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    real = topic.look
+    monkeypatch.setattr(topic, "look", lambda: looks.append(1) or real())
+    await ask(setup.STATE)
+    await ask(setup.STATE)
+    assert len(looks) == 1
+
+
+def test_a_folder_must_be_absolute() -> None:
+    with pytest.raises(ValueError, match="absolute"):
+        BeginParams(folder="somewhere")

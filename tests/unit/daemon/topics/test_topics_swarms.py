@@ -1,0 +1,101 @@
+"""Swarms, pauses and history over a real socket."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.own_daemon import Ask
+from potluck_control import schema
+from potluck_control.client import ControlError
+from potluck_control.methods import settings, swarms
+from potluck_control.methods.settings import Change, SetParams
+from potluck_control.schema import CreateParams, HistoryParams, Transition
+from potluck_control.states import Reason, State
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.reporting.history import fits
+
+
+@pytest.fixture(autouse=True)
+async def _nothing_is_served(ask: Ask) -> None:
+    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
+
+
+async def test_swarms_are_created_listed_and_left(ask: Ask, daemon: Daemon) -> None:
+    await ask(schema.CREATE)
+    await ask(schema.CREATE, CreateParams(name="friends"))
+    await ask(settings.SET, SetParams((Change("serve.swarm", "home"),)))
+    listed = (await ask(swarms.LIST)).swarms
+    assert [(item.name, item.is_served, item.is_open) for item in listed] == [
+        ("home", True, False),
+        ("friends", False, False),
+    ]
+    await ask(swarms.LEAVE, swarms.LeaveParams("home"))
+    (left,) = (await ask(swarms.LIST)).swarms
+    assert (left.name, left.is_served) == ("friends", True)
+    assert daemon.loaded.settings.serve.swarm == ""  # no complaint about a swarm that is gone
+    with pytest.raises(ControlError, match="did not join"):
+        await ask(swarms.LEAVE, swarms.LeaveParams("home"))
+
+
+async def test_a_swarm_of_a_folder_serves_that_folder_and_the_next_one_does_not(
+    ask: Ask, daemon: Daemon, tmp_path: Path
+) -> None:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"num_hidden_layers": 3}))
+    joined = await ask(schema.CREATE, CreateParams(name="mine", model=str(folder)))
+    assert joined.model == "tiny"
+    assert daemon.swarm is not None
+    assert daemon.swarm.num_blocks == 3
+    assert daemon.loaded.settings.serve.checkpoint == str(folder)
+    await ask(schema.CREATE)
+    assert daemon.loaded.settings.serve.checkpoint == ""
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        (CreateParams(model="/nowhere"), "not a local checkpoint"),
+        (CreateParams(model="./here"), "must be absolute"),
+        (CreateParams(name="a b"), "name"),
+    ],
+)
+async def test_a_swarm_that_cannot_be_is_refused_with_a_reason(ask: Ask, params: CreateParams, words: str) -> None:
+    with pytest.raises(ControlError, match=words):
+        await ask(schema.CREATE, params)
+    assert (await ask(swarms.LIST)).swarms == ()
+
+
+async def test_freeing_the_memory_is_a_pause_that_ends_by_itself(ask: Ask) -> None:
+    status = await ask(schema.OFFLOAD, schema.OffloadParams(60))
+    assert (status.state, status.reason, status.text) == (State.PAUSED, Reason.TIMER, "Memory freed by you")
+    assert status.until is not None
+    assert (await ask(schema.RESUME)).state is not State.PAUSED
+
+
+async def test_hello_lists_every_method(ask: Ask) -> None:
+    assert (await ask(schema.HELLO)).methods == tuple(schema.METHODS)
+
+
+GAME = Transition(100.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to SuperTux", "supertux2", "SuperTux")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_found"),
+    [
+        (HistoryParams(), True),
+        (HistoryParams(since=100, until=101), True),
+        (HistoryParams(since=101), False),
+        (HistoryParams(until=100), False),
+        (HistoryParams(states=(State.YIELDED, State.PAUSED)), True),
+        (HistoryParams(states=(State.SERVING,)), False),
+        (HistoryParams(reasons=(Reason.GAME,)), True),
+        (HistoryParams(reasons=(Reason.USER,)), False),
+        (HistoryParams(words="giving TUX2"), True),
+        (HistoryParams(words="giving blender"), False),
+    ],
+)
+def test_history_is_filtered(wanted: HistoryParams, is_found: bool) -> None:
+    assert fits(GAME, wanted) is is_found

@@ -1,0 +1,235 @@
+"""What the daemon says of updates, when it asks by itself, and what it refuses; `potluck update` is a script here."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.own_daemon import Ask, asking, own_daemon
+from potluck_control.client import ControlError
+from potluck_control.codec import dumps
+from potluck_control.methods import updates
+from potluck_control.methods.setup import Problem
+from potluck_control.methods.updates import UpdateProgress
+from potluck_control.places import Places
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.topics import updates as topic
+from potluck_daemon.topics.updates import UpdatesTopic, is_due
+from potluck_daemon.updates.freshness import Seen
+from potluck_daemon.updates.notes import Notes, NotesFile
+from potluck_daemon.updates.versions import Versions
+
+DAY = 86400.0
+ASKS = "-m potluck_cli.main update --json --check"
+KEY = "A" * 43 + "="
+CONFIGURED = f'[updates]\nurl = "https://example.org/potluck.json"\nkey = "{KEY}"\n'
+SEEN = Seen(anchor=KEY, key=KEY, issued_at=1_800_000_000, version="99.0", changes=("faster",))
+
+
+@pytest.fixture
+def file(places: Places) -> NotesFile:
+    return NotesFile(places)
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """What `potluck update` was called with, a line each; it then has something newer in the notes."""
+    called, notes = tmp_path / "called", tmp_path / "state" / "updates.json"
+    script = tmp_path / "python"
+    told = dumps(Notes(SEEN, asked_at=1.0, checked_at=2.0)).decode()
+    script.write_text(f"#!/bin/sh\necho \"$@\" >>{called}\necho '{told}' >{notes}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+
+    def read() -> list[str]:
+        return called.read_text().splitlines() if called.exists() else []
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("now", "asked_at", "due"),
+    [
+        (10 * DAY, 0.0, True),
+        (10 * DAY, 9 * DAY - 101, True),
+        (10 * DAY, 9 * DAY - 99, False),  # a day is over, the jitter is not
+        (10 * DAY, 9.5 * DAY, False),
+        (10 * DAY, 20 * DAY, True),  # a clock that was set back
+    ],
+)
+def test_the_publisher_is_asked_once_a_day_and_not_in_the_same_minute(now: float, asked_at: float, due: bool) -> None:
+    assert is_due(now, asked_at, started_at=DAY, jitter_s=100) is due
+
+
+def test_a_machine_that_was_off_does_not_ask_as_soon_as_it_starts() -> None:
+    assert not is_due(10 * DAY, 0.0, started_at=10 * DAY - 50, jitter_s=100)
+
+
+async def test_without_a_publisher_nothing_is_asked_and_what_is_missing_is_said(
+    ask: Ask, calls: Callable[[], list[str]]
+) -> None:
+    state = await ask(updates.STATE)
+    assert (state.is_configured, state.is_allowed, state.can_install, state.offered) == (False, False, False, None)
+    for method in (updates.CHECK, updates.INSTALL):
+        with pytest.raises(ControlError, match="is not said") as caught:
+            await ask(method)
+        assert "updates.url" in str(caught.value.hint)
+    assert calls() == []
+
+
+async def test_a_click_is_a_permission_for_once(
+    places: Places, ask: Ask, daemon: Daemon, calls: Callable[[], list[str]]
+) -> None:
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    state = await ask(updates.CHECK)
+    assert calls() == [ASKS]
+    assert state.offered is not None
+    assert (state.offered.version, state.offered.changes, state.checked_at) == ("99.0", ("faster",), 2.0)
+    assert "Potluck 99.0 is offered" in daemon.status().notices[-1]
+
+
+@pytest.mark.parametrize(
+    ("does", "text"),
+    [
+        ("exec sleep 600", "the publisher did not answer within"),
+        ("exit 1", "the look for updates ended without a word"),
+        ("echo 'No module named x' >&2; exit 1", "the look for updates ended: No module named x"),
+    ],
+)
+async def test_a_check_that_comes_to_no_end_or_ends_without_a_word_is_an_error_with_a_hint(
+    places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch, does: str, text: str
+) -> None:
+    python = places.state / "python"
+    python.write_text(f"#!/bin/sh\n{does}\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(topic, "_CHECK_S", 0.2 if "sleep" in does else 60.0)
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    with file.lock():
+        file.write(Notes(progress=UpdateProgress("asking the publisher")))  # as one leaves them that is killed
+    state = await ask(updates.CHECK)
+    assert state.error is not None
+    assert text in state.error.text
+    assert state.error.hint
+    assert state.progress is None
+    assert (await ask(updates.STATE)).error == state.error
+
+
+async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
+    places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = Problem("updates cannot be had from example.org: no route", "is there a network?")
+    again = dumps(Notes(asked_at=2.0, error=said)).decode()
+    python = places.state / "python"
+    python.write_text(f"#!/bin/sh\necho '{again}' >{places.state / 'updates.json'}\necho no route >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    with file.lock():
+        file.write(Notes(asked_at=1.0, error=said))
+    assert (await ask(updates.CHECK)).error == said
+
+
+async def test_a_check_that_cannot_be_started_is_an_error_with_a_hint(
+    places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    error = (await ask(updates.CHECK)).error
+    assert error is not None
+    assert "cannot be started" in error.text
+    assert error.hint
+    assert not is_due(time.time(), file.read().asked_at, 0.0, 0.0)  # not at every tick
+
+
+@pytest.mark.parametrize("is_allowed", [False, True])
+async def test_the_daemon_asks_by_itself_only_if_it_may(
+    places: Places, daemon: Daemon, calls: Callable[[], list[str]], is_allowed: bool
+) -> None:
+    places.settings_file.write_text(CONFIGURED + ("check = true\n" if is_allowed else ""))
+    daemon.reload()
+    looked = UpdatesTopic(daemon)
+    looked.tick(daemon.started_at + topic._JITTER_S)
+    begun = [task for task in asyncio.all_tasks() if "_ask_publisher" in repr(task.get_coro())]
+    await asyncio.gather(*begun)
+    assert calls() == ([ASKS] if is_allowed else [])
+    await looked.close()
+
+
+async def test_an_installation_of_another_tool_is_not_updated_from_here(
+    places: Places, ask: Ask, daemon: Daemon, calls: Callable[[], list[str]]
+) -> None:
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    with pytest.raises(ControlError, match="updated by what installed it"):
+        await ask(updates.INSTALL)
+
+
+async def test_what_another_key_signed_is_offered_no_more(
+    places: Places, ask: Ask, daemon: Daemon, file: NotesFile
+) -> None:
+    with file.lock():
+        file.write(Notes(SEEN))
+    places.settings_file.write_text(CONFIGURED.replace("AAA", "BBB"))
+    daemon.reload()
+    assert (await ask(updates.STATE)).offered is None
+
+
+async def test_progress_is_shown_while_somebody_works_and_an_end_without_a_word_is_told(
+    ask: Ask, file: NotesFile
+) -> None:
+    with file.lock():
+        file.write(Notes(progress=UpdateProgress("fetching", 1, 2)))
+        state = await ask(updates.STATE)
+        assert (state.progress, state.error) == (UpdateProgress("fetching", 1, 2), None)
+    state = await ask(updates.STATE)  # its process was killed: it did not say how it ended
+    assert state.progress is None
+    assert state.error is not None
+    assert "interrupted" in state.error.text
+    with file.lock():
+        file.write(Notes(error=Problem("the disk is full", "make room")))
+    assert (await ask(updates.STATE)).error == Problem("the disk is full", "make room")
+
+
+async def test_a_daemon_at_rest_only_looks_whether_the_notes_or_the_settings_are_others(
+    places: Places, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[NotesFile] = []
+    real = NotesFile.is_locked
+    monkeypatch.setattr(NotesFile, "is_locked", lambda file: (looks.append(file), real(file))[1])
+    looked = UpdatesTopic(daemon)
+    looked.tick(daemon.started_at)
+    looks.clear()
+    looked.tick(daemon.started_at)
+    assert looks == []
+    with file.lock():
+        file.write(Notes(SEEN))
+    looked.tick(daemon.started_at)
+    assert looks
+    assert looked.notice is None  # nobody named that publisher
+    places.settings_file.write_text(CONFIGURED)
+    daemon.reload()
+    looked.tick(daemon.started_at)
+    assert looked.notice is not None
+    await looked.close()
+
+
+async def test_an_update_that_runs_already_is_not_started_again(
+    tmp_path: Path, places: Places, file: NotesFile, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "root").mkdir()
+    monkeypatch.setattr(topic, "own_versions", lambda: Versions(tmp_path / "root"))
+    places.settings_file.write_text(CONFIGURED)
+    async with own_daemon(places, environment) as daemon:
+        ask = asking(daemon)
+        assert (await ask(updates.STATE)).can_install
+        with file.lock(), pytest.raises(ControlError, match="runs already"):
+            await ask(updates.INSTALL)

@@ -1,0 +1,69 @@
+"""What is remembered of updates, by whom it is written, and what a damaged file means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from potluck_control.places import Places
+from potluck_daemon.updates.freshness import Seen
+from potluck_daemon.updates.notes import Notes, NotesFile
+
+from potluck.errors import PotluckError
+
+NOTES = Notes(Seen(anchor="key", key="key", issued_at=7, version="0.2.0", changes=("faster",)), asked_at=1.5)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> NotesFile:
+    return NotesFile(Places(*(tmp_path / name for name in ("config", "state", "run", "cache"))))
+
+
+def test_what_was_written_is_read(file: NotesFile) -> None:
+    assert file.read() == Notes()
+    with file.lock():
+        file.write(NOTES)
+    assert file.read() == NOTES
+
+
+def test_a_file_that_did_not_change_is_not_read_again(file: NotesFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    with file.lock():
+        file.write(NOTES)
+    read: list[Path] = []
+    real = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: (read.append(path), real(path))[1])
+    assert file.read() is file.read()
+    assert len(read) == 1
+    changed = replace(NOTES, asked_at=2.5)
+    file.write(changed)
+    assert file.read() == changed
+    assert len(read) == 2
+
+
+def test_one_process_at_a_time_and_the_daemon_sees_it(file: NotesFile) -> None:
+    assert not file.is_locked()
+    with file.lock():
+        assert file.is_locked()
+        with pytest.raises(PotluckError, match="another update runs"), file.lock():
+            pass
+    assert not file.is_locked()
+
+
+@pytest.mark.parametrize("content", [b"", b"{}x", b'{"seen": 3}'])
+def test_a_damaged_file_counts_as_empty_and_is_kept_for_who_wants_to_look(
+    file: NotesFile, tmp_path: Path, content: bytes
+) -> None:
+    with file.lock():
+        file.write(NOTES)
+    (tmp_path / "state" / "updates.json").write_bytes(content)
+    with file.lock() as notes:
+        assert notes == Notes()
+    assert [path.read_bytes() for path in (tmp_path / "state").glob("updates.json.broken-*")] == [content]
+
+
+def test_an_empty_one_is_not_damaged(file: NotesFile, tmp_path: Path) -> None:
+    with file.lock():
+        file.write(Notes())
+    with file.lock():
+        assert (tmp_path / "state" / "updates.json").exists()

@@ -1,0 +1,100 @@
+"""How claims are bounded, so that one liar cannot move the swarm."""
+
+from __future__ import annotations
+
+import pytest
+from placement_swarms import own, server, swarm_map
+from potluck_engine.placement.choose import choose_span, planned_moves
+from potluck_engine.placement.swarm_map import SwarmMap
+
+from potluck.protocol.blocks import Span
+from potluck.protocol.records import LiveServer
+
+ALL_BLOCKS = range(12)
+MBPS_A_TPS = 131072 / 1e6  # by the token_bits of these swarms
+
+
+def believed(swarm: SwarmMap, name: str) -> float:
+    return float(swarm.servers.throughput_tps[[str(peer) for peer in swarm.peers].index(name)])
+
+
+def honest(count: int, links_mbps: dict[str, float] | None = None) -> list[LiveServer]:
+    return [server(f"h{i}", 0, 12, tps=100.0, links_mbps=links_mbps) for i in range(count)]
+
+
+def test_usual_claims_are_believed_unseen():
+    assert believed(swarm_map(*honest(5), server("a", 0, 6, tps=390.0), me=own(3, tps=100.0)), "a") == 390.0
+
+
+def test_a_huge_claim_counts_four_times_the_usual_at_most():
+    assert believed(swarm_map(*honest(5), server("liar", 0, 6, tps=1e12), me=own(3, tps=100.0)), "liar") == 400.0
+
+
+def test_beside_one_other_server_a_liar_is_measured_by_what_we_are():
+    assert believed(swarm_map(server("liar", 0, 6, tps=1e12), me=own(3, tps=100.0)), "liar") == 400.0
+
+
+def test_eight_who_measured_a_fast_link_raise_the_bound():
+    others = honest(8, {"fast": 700 * MBPS_A_TPS})
+    fast = server("fast", 0, 6, tps=1e4)
+    assert believed(swarm_map(*others, fast, me=own(3, tps=100.0)), "fast") == pytest.approx(700)
+
+
+def test_a_fast_link_does_not_prove_computing_without_bound():
+    others = honest(8, {"fast": 1e9})
+    assert believed(swarm_map(*others, server("fast", 0, 6, tps=1e9), me=own(3, tps=100.0)), "fast") == 800.0
+
+
+def test_a_slow_link_lowers_a_claim():
+    others = honest(8, {"slow": 50 * MBPS_A_TPS})
+    slow = server("slow", 0, 6, tps=300.0)
+    assert believed(swarm_map(*others, slow, me=own(3, tps=100.0)), "slow") == pytest.approx(50)
+
+
+def test_one_accomplice_and_the_liar_itself_raise_nothing():
+    others = [*honest(8, {"liar": 50 * MBPS_A_TPS}), server("friend", 0, 6, tps=100.0, links_mbps={"liar": 1e9})]
+    liar = server("liar", 0, 6, tps=1e12, links_mbps={"liar": 1e9})
+    assert believed(swarm_map(*others, liar, me=own(3, tps=100.0)), "liar") == pytest.approx(50)
+
+
+def test_enemies_lower_nothing():
+    others = [*honest(6, {"a": 300 * MBPS_A_TPS}), *(server(f"e{i}", 0, 6, links_mbps={"a": 0.0}) for i in range(4))]
+    assert believed(swarm_map(*others, server("a", 0, 6, tps=250.0), me=own(3, tps=100.0)), "a") == 250.0
+
+
+def test_what_a_server_measured_itself_counts_as_one_report():
+    others = honest(7, {"slow": 50 * MBPS_A_TPS})
+    slow = server("slow", 0, 6, tps=300.0)
+    me = own(3, tps=100.0)
+    without = swarm_map(*others, slow, me=me)
+    assert believed(without, "slow") == 300.0
+    with_own = swarm_map(*others, slow, me=me, links_mbps={"slow": 50 * MBPS_A_TPS})
+    assert believed(with_own, "slow") == pytest.approx(50)
+
+
+def test_who_has_not_measured_yet_counts_as_usual():
+    assert believed(swarm_map(*honest(5), server("new", 0, 6, tps=0.0), me=own(3, tps=100.0)), "new") == 100.0
+
+
+def test_own_throughput_is_believed_as_it_is():
+    assert believed(swarm_map(*honest(5), me=own(3, tps=9000.0)), "me") == 9000.0
+
+
+@pytest.mark.parametrize("claim", [1.0, 1e3, 1e12])
+def test_a_liar_at_thin_blocks_does_not_keep_others_away(claim: float):
+    """Sixty servers at 0:6, twenty at 6:12, of which one lies: the crowd still sends some, by a plan of all."""
+    crowd = [server(f"a{i}", 0, 6, stored=ALL_BLOCKS) for i in range(60)]
+    thin = [server(f"b{i}", 6, 12, stored=ALL_BLOCKS) for i in range(19)]
+    liar = server("liar", 6, 12, tps=claim, stored=ALL_BLOCKS)
+    swarm = swarm_map(*crowd, *thin, liar, me=own(6, span=Span(0, 6), stored=ALL_BLOCKS))
+    moves = planned_moves(swarm)
+    assert {move.target for move in moves.values()} == {Span(6, 12)}
+    assert all(swarm.peers[row].startswith("a") for row in moves)
+
+
+def test_a_liar_does_not_draw_who_joins_from_where_it_is_needed():
+    swarm = [server("a", 0, 6, tps=10.0), server("b", 0, 6, tps=10.0), server("c", 6, 12, tps=3.0)]
+    liar = server("liar", 6, 12, tps=1e12)
+    assert choose_span(swarm_map(*swarm, me=own(6, tps=10.0))) == Span(6, 12)
+    more = [*swarm, server("d", 0, 6, tps=10.0), server("e", 0, 6, tps=10.0), server("f", 0, 6, tps=10.0)]
+    assert choose_span(swarm_map(*more, liar, me=own(6, tps=10.0))) == Span(6, 12)

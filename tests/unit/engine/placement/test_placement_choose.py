@@ -1,0 +1,234 @@
+"""The rules that choose blocks: where to begin, when to move, in which order to load and to fetch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from placement_swarms import MODEL, own, server, swarm_map
+from potluck_engine.placement.choose import (
+    Move,
+    choose_span,
+    load_order,
+    next_move,
+    planned_moves,
+    prefetch_order,
+    single_moves,
+    waits_for_others,
+)
+from potluck_engine.placement.swarm_map import SwarmMap
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.records import ServerState
+
+
+def chosen(*others, window=3, **own_facts) -> Span:
+    return choose_span(swarm_map(*others, me=own(window, **own_facts)))
+
+
+def test_first_server_takes_the_first_blocks():
+    assert chosen() == Span(0, 3)
+
+
+def test_first_server_takes_blocks_that_are_on_its_disk():
+    assert chosen(stored={4, 5, 6}) == Span(4, 7)
+
+
+def test_uncovered_blocks_come_first():
+    assert chosen(server("a", 0, 5, tps=9.0), server("b", 7, 12, tps=1.0), window=2) == Span(5, 7)
+
+
+def test_weakest_block_is_strengthened_when_all_are_covered():
+    assert chosen(server("a", 0, 8, tps=10.0), server("b", 8, 12, tps=2.0), window=4) == Span(8, 12)
+
+
+def test_window_is_cut_to_the_model():
+    assert chosen(window=90) == Span(0, 12)
+
+
+def test_spans_beyond_the_model_do_not_matter():
+    assert chosen(server("a", 0, 2), server("b", 5, 90), server("c", 50, 60)) == Span(2, 5)
+
+
+def test_who_joins_reckons_with_what_others_promised():
+    loading = server("a", 0, 6, state=ServerState.JOINING)
+    assert chosen(loading, window=6) == Span(6, 12)
+
+
+def test_who_joins_reckons_with_a_server_that_has_not_measured_yet():
+    assert chosen(server("a", 0, 6, tps=0.0, state=ServerState.JOINING), server("b", 9, 12), window=3) == Span(6, 9)
+
+
+def test_own_old_record_does_not_count():
+    assert chosen(server("me", 0, 6), server("a", 6, 12), window=6) == Span(0, 6)
+
+
+def test_who_leaves_does_not_count():
+    assert chosen(server("a", 0, 6), server("b", 6, 12, state=ServerState.OFFLINE), window=6) == Span(6, 12)
+
+
+@pytest.mark.parametrize("me", ["a", "b", "c"])
+def test_a_small_swarm_agrees_on_who_fills_a_hole(me: str):
+    """Three servers, each with its own view; two stay and one goes, by the same plan."""
+    others = [server(name, 0, 6, stored=range(12)) for name in "abc" if name != me]
+    view = swarm_map(*others, me=replace(own(6, span=Span(0, 6), stored=set(range(12))), peer_id=PeerId(me)))
+    move = next_move(view)
+    if me == "a":
+        assert move == Move(Span(6, 12), move.gain if move else 0.0, chance=1.0)
+    else:
+        assert move is None
+
+
+def slow(*starts: int, fetch_s: float) -> SwarmMap:
+    """Servers of six blocks of twelve, who need so long for the files of a block."""
+    swarm = swarm_map(*(server(f"a{i}", at, at + 6) for i, at in enumerate(starts)), me=own(6, span=Span(0, 6)))
+    swarm.servers.fetch_s[:] = np.where(swarm.live, 0.0, fetch_s)
+    return swarm
+
+
+def test_an_unserved_block_is_worth_any_download():
+    """Where all blocks are served, nobody takes so long to strengthen some."""
+    assert [move.target for move in planned_moves(slow(0, fetch_s=100.0)).values()] == [Span(6, 12)]
+    assert not planned_moves(slow(0, 0, 6, fetch_s=100.0))
+    assert planned_moves(slow(0, 0, 6, fetch_s=10.0))
+
+
+def test_an_unserved_block_is_left_to_who_has_the_files():
+    swarm = slow(0, 0, fetch_s=100.0)
+    swarm.servers.fetch_s[1] = 0.0
+    assert list(planned_moves(swarm)) == [1]
+
+
+def test_nobody_leaves_a_balanced_swarm():
+    others = [server("a", 0, 6), server("b", 6, 12), server("c", 0, 6)]
+    assert next_move(swarm_map(*others, me=own(6, span=Span(6, 12), stored=set(range(12))))) is None
+
+
+def test_the_only_server_of_a_block_stays():
+    assert next_move(swarm_map(server("a", 0, 6), me=own(6, span=Span(6, 12), stored=set(range(12))))) is None
+
+
+def test_a_promise_to_download_does_not_keep_others_from_helping_now():
+    """Of two servers at 0:6 one goes to 6:12, for which somebody else only waits for its downloads."""
+    loading = server("b", 6, 12, state=ServerState.JOINING)
+    others = [server("z", 0, 6), loading]
+    me = own(6, span=Span(0, 6), stored=set(range(12)))
+    assert next_move(swarm_map(*others, me=me)) is not None
+    has_files = replace(loading, record=replace(loading.record, stored=frozenset(range(6, 12))))
+    assert next_move(swarm_map(others[0], has_files, me=me)) is None
+
+
+def test_a_joining_server_has_no_move():
+    with pytest.raises(ValueError, match="choose a span"):
+        next_move(swarm_map(me=own(3)))
+
+
+def large_swarm(crowd: int, thin: int) -> SwarmMap:
+    """So many servers at 0:6, the one that decides among them, and fewer at 6:12; all are equal and have all files."""
+    others = [server(f"a{i}", 0, 6, stored=range(12)) for i in range(crowd - 1)]
+    others += [server(f"b{i}", 6, 12, stored=range(12)) for i in range(thin)]
+    return swarm_map(*others, me=own(6, span=Span(0, 6), stored=set(range(12))))
+
+
+@pytest.mark.parametrize(("crowd", "thin"), [(61, 55), (361, 340)])
+def test_in_quiet_times_one_is_expected_to_move_at_a_time(crowd: int, thin: int):
+    """Of a few hundred servers only a sample is asked what it would gain."""
+    move = next_move(large_swarm(crowd, thin))
+    assert move is not None
+    assert move.target == Span(6, 12)
+    assert move.chance == pytest.approx(1 / crowd, rel=0.1)
+
+
+def test_who_gains_more_by_a_move_is_much_likelier_to_go():
+    """Of sixty-one servers at 0:6, one bears twice as much as the others, and is worth more at 6:12."""
+    chances = []
+    for tps in (1.0, 2.0):
+        swarm = large_swarm(crowd=61, thin=50)
+        swarm.servers.throughput_tps[swarm.peers.index(PeerId("a7"))] = 2.0
+        moves = single_moves(swarm, np.flatnonzero(swarm.servers.throughput_tps == tps))
+        chances.append(max(move.chance for move in moves.values()))
+    assert chances[1] > 6 * chances[0] > 0
+
+
+def test_more_move_at_a_time_when_many_have_failed_in_a_swarm_too_large_to_plan():
+    move = next_move(large_swarm(240, 16))
+    assert move is not None
+    assert 16 < 240 * move.chance < 112  # so many moves would make both halves equal
+    assert move.is_urgent
+
+
+def test_hundreds_of_servers_agree_on_who_goes_where_blocks_are_thin():
+    """Of sixty equal servers at 0:6 ten are named, and those only; the others wait for them."""
+    swarm = large_swarm(60, 4)
+    moves = planned_moves(swarm)
+    assert {(move.target, move.chance) for move in moves.values()} == {(Span(6, 12), 1.0)}
+    assert len(moves) == 10
+    for me in range(len(swarm.peers)):
+        assert next_move(replace(swarm, me=me)) == moves.get(me)
+    assert waits_for_others(swarm)
+
+
+def test_a_plan_of_hundreds_ends_where_no_block_is_thin():
+    assert len(planned_moves(large_swarm(60, 42))) == 5  # 47 is 0.92 of the mean, 46 is not
+    assert not waits_for_others(large_swarm(60, 55))
+
+
+def test_thin_blocks_are_mended_by_those_who_have_the_files():
+    """The strongest server would have to download; so it stays, where in quiet times it would go."""
+    swarm = large_swarm(60, 4)
+    strong = swarm.peers.index(PeerId("a7"))
+    swarm.servers.throughput_tps[strong] = 2.0
+    assert strong in planned_moves(swarm)
+    swarm.servers.fetch_s[strong, 6:] = 10.0
+    assert strong not in planned_moves(swarm)
+
+
+def test_who_waits_for_files_before_it_leaves_does_not_count_as_soon_there():
+    """It is on its way from 0:6 to 6:12 and has all files but the last; without that it would be there at once."""
+    moving = server("a", 0, 6, stored=range(12))
+    moving = replace(moving, record=replace(moving.record, window=6, target=Span(6, 12)))
+    lacking = replace(moving, record=replace(moving.record, stored=frozenset(range(11))))
+    there, not_there = (swarm_map(other, me=own(3)).soon.any(axis=0).tolist() for other in (moving, lacking))
+    assert there == [False] * 6 + [True] * 6
+    assert not_there == [False] * 12
+
+
+def test_a_little_unevenness_is_not_urgent():
+    move = next_move(large_swarm(61, 55))
+    assert move is not None
+    assert not move.is_urgent
+
+
+def test_a_place_that_takes_longer_to_fetch_is_worth_less():
+    me = own(3, stored={3, 4, 5})
+    assert choose_span(swarm_map(server("a", 0, 3), server("b", 9, 12), me=me)) == Span(3, 6)
+
+
+def test_blocks_go_live_as_neighbours_and_the_neediest_first():
+    swarm = swarm_map(server("a", 0, 3), server("b", 2, 5, tps=3.0), server("c", 6, 7, tps=2.0), me=own(7))
+    assert load_order(swarm, Span(0, 7)) == [5, 6, 4, 3, 2, 1, 0]
+
+
+def test_blocks_on_disk_go_live_before_needier_ones():
+    swarm = swarm_map(server("a", 0, 3), me=own(6, stored={1, 2}))
+    assert load_order(swarm, Span(0, 6))[:2] == [1, 2]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_order_of_loading_is_contiguous_and_complete(seed: int):
+    rng = np.random.default_rng(seed)
+    others = [server(f"a{i}", int(at), int(at) + 3) for i, at in enumerate(rng.integers(0, 9, 4))]
+    span = Span(2, 11)
+    order = load_order(swarm_map(*others, me=own(9, stored=set(rng.integers(0, 12, 5).tolist()))), span)
+    assert sorted(order) == list(span)
+    assert all(max(order[:i]) - min(order[:i]) == i - 1 for i in range(1, len(order)))
+
+
+def test_prefetch_takes_the_rarest_missing_block_first():
+    swarm = swarm_map(server("a", 0, 8), server("b", 4, 12), me=own(2, stored={11}))
+    assert prefetch_order(swarm) == [0, 1, 2, 3, 8, 9, 10, 4, 5, 6, 7]
+
+
+def test_a_model_of_one_block_can_be_served():
+    assert choose_span(swarm_map(me=own(5), model=replace(MODEL, num_blocks=1))) == Span(0, 1)
