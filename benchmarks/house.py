@@ -1,0 +1,151 @@
+"""The structure of the product's code in numbers: size, packages, import circles, names and docstrings.
+
+The product is every Python file below `potluck/`, `daemon/` and `app/`. Nothing is imported or run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from benchmarks.figures import Measured
+
+_ROOT = Path(__file__).parents[1]
+_BASES = (_ROOT, _ROOT / "daemon", _ROOT / "app")
+_NAMED = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+# A function's docstring that begins with one of these words, or a class's that begins with one of the first group, is a
+# fragment or a clause without a main verb: "Of the process that has ended, if there is one." Questions of taste ("the
+# median" or "return the median") are left to readers.
+_NO_SENTENCE = re.compile(
+    "of|for|from|in|at|by|with|without|as|to|into|onto|until|till|after|before|between|besides?|while|within|when|where|who"
+    "|whose|whom|how|which|why|also|only|once|so|or|and|but|than|since|because|both|not"
+)
+_NO_VERB = re.compile(f"{_NO_SENTENCE.pattern}|what|those|these|none|nothing|whether|called|all|one|its|everything")
+
+
+def product_lines(_: bool) -> Measured:
+    """Count lines that are neither blank, comment nor docstring."""
+    lines = {module: _code_lines(path) for module, path in _modules().items()}
+    return Measured(sum(lines.values()), {"packages": dict(_by_package(lines).most_common())})
+
+
+def largest_package(_: bool) -> Measured:
+    """Return the largest package's share of the product's lines."""
+    packages = _by_package({module: _code_lines(path) for module, path in _modules().items()})
+    (name, lines), *_rest = packages.most_common()
+    return Measured(lines / packages.total(), {"package": name, "lines": lines})
+
+
+def import_circles(_: bool) -> Measured:
+    """Count groups of modules that import each other, imports inside functions and for type checkers included."""
+    circles = [sorted(group) for group in _circles(_imports()) if len(group) > 1]
+    return Measured(len(circles), {"circles": circles})
+
+
+def ambiguous_names(_: bool) -> Measured:
+    """Count public class names that more than one module defines."""
+    homes = defaultdict(list)
+    for module, path in _modules().items():
+        for node in _tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(module)
+    found = {name: modules for name, modules in sorted(homes.items()) if len(modules) > 1}
+    return Measured(len(found), {"names": found})
+
+
+def fragment_docstrings(_: bool) -> Measured:
+    """Count docstrings of classes and functions that are fragments by the rule of `_NO_SENTENCE` and `_NO_VERB`."""
+    found = [
+        f"{path.relative_to(_ROOT)}:{line} {text}" for path in _modules().values() for line, text in _fragments(path)
+    ]
+    return Measured(len(found), {"fragments": found})
+
+
+def _fragments(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(_tree(path)):
+        text = ast.get_docstring(node) if isinstance(node, _NAMED) else None
+        if text is None:
+            continue
+        first = re.match(r"[\w'-]*", text)
+        word = first[0].lower() if first is not None else ""
+        if (_NO_SENTENCE if isinstance(node, ast.ClassDef) else _NO_VERB).fullmatch(word):
+            yield node.lineno, text.splitlines()[0]
+
+
+@cache
+def _modules() -> dict[str, Path]:
+    """Map the product's modules by their dotted names to their files."""
+    found = {}
+    for base in _BASES:
+        for package in sorted(base.glob("potluck*")):
+            for path in sorted(package.rglob("*.py")):
+                parts = path.relative_to(base).with_suffix("").parts
+                found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def _code_lines(path: Path) -> int:
+    documented = set()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, (*_NAMED, ast.Module)) and ast.get_docstring(node, clean=False) is not None:
+            text = node.body[0]
+            documented.update(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+    lines = enumerate(path.read_text().splitlines(), 1)
+    return sum(bool(line.strip()) and not line.strip().startswith("#") and i not in documented for i, line in lines)
+
+
+def _by_package(lines: dict[str, int]) -> Counter[str]:
+    packages: Counter[str] = Counter()
+    for module, number in lines.items():
+        packages[module.partition(".")[0]] += number
+    return packages
+
+
+def _imports() -> dict[str, set[str]]:
+    modules = _modules()
+    found: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        names: set[str] = set()
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                names |= {name if name in modules else node.module for name in inner}
+            elif isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+        found[module] = names & modules.keys()
+    return found
+
+
+def _circles(imports: dict[str, set[str]]) -> list[set[str]]:
+    """Return the strongly connected components of a graph: Tarjan's algorithm."""
+    index: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = lowest[module] = len(index)
+        stack.append(module)
+        for other in imports[module]:
+            if other not in index:
+                visit(other)
+            if other in stack:
+                lowest[module] = min(lowest[module], lowest[other])
+        if lowest[module] == index[module]:
+            start = stack.index(module)
+            found.append(set(stack[start:]))
+            del stack[start:]
+
+    for module in imports:
+        if module not in index:
+            visit(module)
+    return found
