@@ -67,8 +67,7 @@ def fragment_docstrings(_: bool) -> Measured:
 
 def _fragments(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(_tree(path)):
-        text = ast.get_docstring(node) if isinstance(node, _NAMED) else None
-        if text is None:
+        if not isinstance(node, _NAMED) or (text := ast.get_docstring(node)) is None:
             continue
         first = re.match(r"[\w'-]*", text)
         word = first[0].lower() if first is not None else ""
@@ -94,7 +93,7 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _code_lines(path: Path) -> int:
-    documented = set()
+    documented: set[int] = set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, (*_NAMED, ast.Module)) and ast.get_docstring(node, clean=False) is not None:
             text = node.body[0]
