@@ -28,6 +28,7 @@ from hivemind.utils.serializer import MSGPackSerializer
 from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.control import ControlClient
+from potluck.p2p.dht_storage import BoundedStorage, sender
 from potluck.p2p.network import DhtKey, DhtSubkey
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 PING_PROTOCOL = "DHTProtocol.rpc_ping"
 _RPC_TIMEOUT_S = 3.0
 _OPERATION_TIMEOUT_S = 15.0  # a whole store or get: a few rounds of calls to silent nodes
-_MAX_KEYS = 20_000  # a node's storage; an 80-block model with 300 servers needs 82
+_MAX_CACHE_BYTES = 1024 * 1024  # of what others ask this node to cache; it caches nothing by itself
 _HANDLER_TIMEOUT_S = 5.0
 _MAX_NEIGHBOURS = 20  # that one answer may name; the stock bucket size
 NO_BOOTSTRAP_HINT = "check that one of them runs, and that its address is still the one in the invite"
@@ -92,7 +93,13 @@ class DhtNode:
         protocol = node.protocol
         protocol.serializer = _TolerantSerializer  # WORKAROUND: one undecodable payload would make a get wait for ever
         protocol._validate_dictionary = _Filter(protocol)  # WORKAROUND: one bad subkey would hide all the others
-        protocol.storage.maxsize = protocol.cache.maxsize = _MAX_KEYS
+        early = protocol.storage  # what the bootstrap peers stored while this node joined
+        protocol.storage = BoundedStorage([DHTID.generate(source=key) for key in checks])
+        protocol.cache = BoundedStorage(max_bytes=_MAX_CACHE_BYTES)
+        for key, item in list(early.items()):
+            if isinstance(item.value, DictionaryDHTValue) and protocol._validate_dictionary(key.to_bytes(), item.value):
+                for subkey, record in item.value.items():
+                    protocol.storage.store_subkey(key, subkey, record.value, record.expiration_time)
         return cls(node)
 
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, expiration: float) -> bool:
@@ -153,6 +160,7 @@ class _Transport:
     ) -> None:
         async def serve(body: bytes, caller: PeerId) -> bytes:
             context = P2PContext(handle_name=name, local_id=self.peer_id, remote_id=PeerID.from_base58(caller))
+            token = sender.set(caller)
             try:
                 async with asyncio.timeout(_HANDLER_TIMEOUT_S):
                     response = await handler(input_protobuf_type.FromString(body), context)
@@ -160,6 +168,8 @@ class _Transport:
             except Exception as error:  # whatever a peer's bytes make hivemind raise is the peer's fault
                 log.debug("refused %s: %r", name, error)
                 raise RemoteError(Code.BAD_REQUEST, "not understood") from error
+            finally:
+                sender.reset(token)
 
         await self._control.add_unary_handler(name, serve, timeout_s=_RPC_TIMEOUT_S)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 MAX_RECORD_BYTES = 65_536  # a stock record with 32 pings has about 2 KB, ours with 200 digests about 6
-MAX_HORIZON_S = 3600.0  # stock peers store for 240 s, we for 300; further ahead is an attempt to block a key
+MAX_HORIZON_S = 900.0  # the longest announcement, a stretched heartbeat, lasts 300 s; stock peers store for 240 s
 MAX_UNARY_BYTES = 4 * 1024 * 1024  # p2pd's limit for the envelope, on both sides
 MAX_UNARY_BODY_BYTES = MAX_UNARY_BYTES - 512  # without call id, peer id and protocol name
 _MAX_SUBKEY_LETTERS = 256

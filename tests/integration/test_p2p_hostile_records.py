@@ -174,18 +174,23 @@ async def test_a_dictionary_that_is_malformed_is_refused(hosts: list[Libp2pHost]
     await assert_unharmed(hosts)
 
 
-async def test_many_keys_do_not_grow_a_keeper_without_bound(
-    hosts: list[Libp2pHost], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("in_cache", [False, True], ids=["stored", "cached"])
+@pytest.mark.parametrize("is_one_key", [False, True], ids=["many keys", "one key"])
+async def test_a_flood_does_not_grow_a_keeper_without_bound_nor_shut_others_out(
+    hosts: list[Libp2pHost], announcer: Announcer, monkeypatch: pytest.MonkeyPatch, is_one_key: bool, in_cache: bool
 ) -> None:
-    keeper, attacker = hosts[0], hosts[2]
-    storage = keeper._dht._node.protocol.storage  # type: ignore[union-attr]
-    monkeypatch.setattr(storage, "maxsize", 50)
+    keeper, server, attacker = hosts
+    protocol = keeper._dht._node.protocol  # type: ignore[union-attr]
+    storage = protocol.cache if in_cache else protocol.storage
+    monkeypatch.setattr(storage, "_max_bytes", 200_000)
     request = dht_pb2.StoreRequest(peer=dht_pb2.NodeInfo())
-    for number in range(500):
-        request.keys.append(DHTID.generate(source=f"flood {number}").to_bytes())
-        request.subkeys.append(MSGPackSerializer.dumps("a"))
-        request.values.append(b"\x01")
+    for number in range(1500):
+        request.keys.append(DHTID.generate(source="flood" if is_one_key else f"flood {number}").to_bytes())
+        request.subkeys.append(MSGPackSerializer.dumps(f"{number}"))
+        request.values.append(os.urandom(1000))
         request.expiration_time.append(time.time() + 60)
-        request.in_cache.append(False)
+        request.in_cache.append(in_cache)
     await attacker.call(keeper.peer_id, "DHTProtocol.rpc_store", request.SerializeToString(), timeout_s=WAIT_S)
-    assert len(storage.data) <= 51
+    assert 100_000 < storage.bytes_held <= 400_000  # two groups of keys
+    assert await server.store(f"another.swarm.{is_one_key}.{in_cache}", "s", 1, expiration=time.time() + 60)
+    await assert_unharmed(hosts)

@@ -1,0 +1,131 @@
+"""What a DHT node holds for others stays bounded, and a flood displaces itself only."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hivemind.dht.routing import DHTID
+from hivemind.dht.storage import DHTLocalStorage, DictionaryDHTValue
+
+from potluck.p2p.dht_storage import MAX_KEY_BYTES, MAX_STORE_BYTES, MAX_SUBKEYS, BoundedStorage, sender
+
+OWN = DHTID.generate(source="own swarm")
+OTHER = DHTID.generate(source="another swarm")
+END = time.time() + 300
+
+
+@contextmanager
+def from_peer(name: str) -> Iterator[None]:
+    token = sender.set(name)
+    yield
+    sender.reset(token)
+
+
+def held(storage: BoundedStorage | DHTLocalStorage) -> int:
+    return sum(len(value) for _, item in storage.items() for _, (value, _) in item.value.items())
+
+
+def flood(storage: BoundedStorage | DHTLocalStorage, *, keys: int, subkeys: int, size: int) -> None:
+    value = os.urandom(size)
+    for number in range(keys):
+        key = DHTID.generate(source=f"flood {number}")
+        for subkey in range(subkeys):
+            storage.store_subkey(key, f"{subkey}", value, END)
+
+
+@pytest.mark.parametrize(
+    ("keys", "subkeys", "size"),
+    [(12_000, 1, 4_000), (1, 12_000, 4_000), (40_000, 1, 10), (10, 70, 65_536)],
+    ids=["many keys", "one key with many subkeys", "small records", "large records"],
+)
+def test_a_flood_stays_below_the_bound(keys: int, subkeys: int, size: int) -> None:
+    storage = BoundedStorage()
+    with from_peer("stranger"):
+        flood(storage, keys=keys, subkeys=subkeys, size=size)
+    assert held(storage) <= storage.bytes_held <= MAX_STORE_BYTES
+    found = storage.get(DHTID.generate(source="flood 0"))
+    assert found is not None
+    assert len(found.value.data) <= MAX_SUBKEYS
+    assert sum(len(value) for _, (value, _) in found.value.items()) <= MAX_KEY_BYTES
+
+
+def test_one_more_peer_still_gets_in_and_keeps_its_record_when_a_stranger_has_filled_the_rest() -> None:
+    storage = BoundedStorage()
+    with from_peer("stranger"):
+        flood(storage, keys=12_000, subkeys=1, size=4_000)
+    with from_peer("honest"):
+        assert storage.store_subkey(OTHER, "honest", b"record", END)
+    with from_peer("stranger"):
+        flood(storage, keys=12_000, subkeys=2, size=4_000)
+    found = storage.get(OTHER)
+    assert found is not None
+    assert found.value.get("honest") == (b"record", END)
+
+
+def test_a_peer_gets_into_a_key_that_a_stranger_has_filled() -> None:
+    storage = BoundedStorage()
+    with from_peer("stranger"):
+        for number in range(2 * MAX_SUBKEYS):
+            storage.store_subkey(OTHER, f"{number}", b"x", END)
+    with from_peer("honest"):
+        assert storage.store_subkey(OTHER, "honest", b"record", END)
+
+
+def test_checked_keys_have_room_of_their_own() -> None:
+    storage = BoundedStorage([OWN], max_bytes=20_000)
+    for number in range(100):
+        with from_peer(f"stranger {number}"):
+            storage.store_subkey(DHTID.generate(source=f"{number}"), "s", b"x", END)
+    with from_peer("honest"):
+        assert storage.store_subkey(OWN, "honest", bytes(10_000), END)
+
+
+def test_only_a_later_end_replaces_a_record_and_an_earlier_one_does_not_shorten_it() -> None:
+    now = 1000.0
+    storage = BoundedStorage(clock=lambda: now)
+    assert storage.store_subkey(OTHER, "a", b"first", 1300.0)
+    assert not storage.store_subkey(OTHER, "a", b"earlier", 1010.0)
+    now = 1100.0
+    found = storage.get(OTHER)
+    assert found is not None
+    assert found.value.data["a"] == (b"first", 1300.0)
+    assert storage.store_subkey(OTHER, "a", b"second", 1301.0)
+    assert storage.bytes_held < 2 * 1100
+
+
+def test_a_refused_replacement_leaves_the_record_that_is_there() -> None:
+    storage = BoundedStorage(max_bytes=2_500)
+    assert storage.store_subkey(OTHER, "a", b"small", END)
+    assert not storage.store_subkey(OTHER, "a", bytes(2_000), END + 1)
+    found = storage.get(OTHER)
+    assert found is not None
+    assert found.value.data["a"] == (b"small", END)
+
+
+def test_records_that_ended_are_neither_found_nor_held() -> None:
+    now = 1000.0
+    storage = BoundedStorage(clock=lambda: now)
+    storage.store_subkey(OTHER, "a", b"x", 1010.0)
+    storage.store_subkey(OTHER, "b", b"x", 1300.0)
+    now = 1020.0
+    found = storage.get(OTHER)
+    assert found is not None
+    assert list(found.value.data) == ["b"]
+    storage.store_subkey(OWN, "c", b"x", 1300.0)
+    assert storage.bytes_held < 2 * 1100
+    assert not storage.store_subkey(OWN, "d", b"x", 1019.0)
+
+
+def test_it_answers_like_hiveminds_own_storage() -> None:
+    ours, theirs = BoundedStorage(), DHTLocalStorage()
+    for storage in (ours, theirs):
+        storage.store(OTHER, b"a", END, subkey="x")
+        storage.store(OTHER, b"b", END + 1, subkey="y")
+    mine, stock = ours.get(OTHER), theirs.get(OTHER)
+    assert mine is not None
+    assert isinstance(mine.value, DictionaryDHTValue)
+    assert (mine.value.packb(), mine.expiration_time) == (stock.value.packb(), stock.expiration_time)
