@@ -14,6 +14,7 @@ from typing import Any
 
 from potluck_control import schema
 from potluck_control.places import find_places
+from potluck_daemon.settings.accepted import accepted_data
 from potluck_daemon.settings.schema import SETTINGS_VERSION, Entry, entries
 from potluck_daemon.settings.store import Loaded, change, load, parse, write
 from potluck_daemon.settings.values import entry_of, shown, value_of
@@ -115,7 +116,7 @@ def _unset(args: argparse.Namespace, path: Path) -> list[Entry]:
 
 def _change(path: Path, key: str, value: str | None) -> None:
     try:
-        change(path, {key: value})
+        change(path, {key: value}, earlier=accepted_data(find_places()))
     except OSError as error:
         raise PotluckError(f"cannot write {path}: {error.strerror}", hint=_write_hint(error)) from error
     _tell_daemon()
@@ -127,7 +128,10 @@ def _edit(_: argparse.Namespace, path: Path) -> list[Entry]:
     Raises:
         UsageError: no editor, or a mistake that nobody is there to correct; the file is as it was.
     """
-    data = path.read_bytes() if path.exists() else template().encode()
+    there = path.read_bytes() if path.exists() else b""
+    in_force = accepted_data(find_places()) if not there.strip() else b""
+    there = there if there.strip() else template().encode()
+    data = in_force if in_force.strip() else there
     with tempfile.TemporaryDirectory(prefix="potluck-") as folder:
         copy = Path(folder) / path.name
         copy.write_bytes(data)
@@ -139,7 +143,7 @@ def _edit(_: argparse.Namespace, path: Path) -> list[Entry]:
             print(*loaded.problems, sep="\n", file=sys.stderr)
             if not sys.stdin.isatty() or input("Edit again? [Y/n] ").strip().lower().startswith("n"):
                 raise UsageError(f"{path} is as it was", hint="nothing was changed because of the mistakes above")
-        if loaded.data != data:
+        if loaded.data != there:
             try:
                 write(path, loaded.data)
             except OSError as error:

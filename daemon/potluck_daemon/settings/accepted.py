@@ -1,7 +1,8 @@
 """The settings that are obeyed: the file's, or those before it while the file has a mistake.
 
 The last file without a mistake is kept beside the state, so that a mistake does not bring back defaults at the next
-start either: somebody who switched serving off must not serve because of a typing error.
+start either: somebody who switched serving off must not serve because of a typing error. A file that had settings and
+is empty or gone is damaged too, as after a full disk or a power cut.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from potluck_control.places import Places
+
 from potluck.files import write_atomically
-from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.owner import files_as_owner
+from potluck_daemon.settings.schema import SETTINGS_VERSION, Settings
 from potluck_daemon.settings.store import Loaded, load, parse, take_back
 
 log = logging.getLogger(__name__)
@@ -38,6 +42,9 @@ class AcceptedSettings:
     def read(self) -> Loaded:
         """Settings to obey, and what is wrong with the file. Never raises."""
         loaded = load(self._path, self._environment)
+        if loaded.is_valid and not loaded.data.strip() and self._kept().strip():
+            problem = f"{self._path} is empty or missing; `version = {SETTINGS_VERSION}` in it would mean the defaults"
+            loaded = replace(loaded, problems=(problem,))
         if loaded.is_valid:
             self._keep(loaded.data)
             self._obeyed = loaded.settings
@@ -50,15 +57,29 @@ class AcceptedSettings:
 
     def _earlier(self) -> Settings | None:
         """What an earlier daemon obeyed."""
-        try:
-            loaded = parse(self._copy.read_bytes(), self._copy.name, self._environment)
-        except OSError:
+        if not (data := self._kept()):
             return None
+        loaded = parse(data, self._copy.name, self._environment)
         return loaded.settings if loaded.is_valid else None
+
+    def _kept(self) -> bytes:
+        try:
+            return self._copy.read_bytes()
+        except OSError:
+            return b""
 
     def _keep(self, data: bytes) -> None:
         try:
-            if not self._copy.exists() or self._copy.read_bytes() != data:
+            if not self._copy.exists() or self._kept() != data:
                 write_atomically(self._copy, data)
         except OSError as error:
             log.warning("cannot keep a copy of the settings in %s: %s", self._copy, error.strerror)
+
+
+def accepted_data(places: Places) -> bytes:
+    """Return the last settings file without a mistake; empty if there is none or it cannot be read."""
+    try:
+        with files_as_owner(places):
+            return places.accepted_settings_file.read_bytes()
+    except OSError:
+        return b""

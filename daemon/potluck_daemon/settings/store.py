@@ -81,11 +81,11 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
     return Loaded(settings, tuple(problems), tuple(notices), data)
 
 
-def change(path: Path, values: Mapping[str, object]) -> dict[str, Any]:
+def change(path: Path, values: Mapping[str, object], *, earlier: bytes = b"") -> dict[str, Any]:
     """Set settings in the file, all or none: from values, or from text as a person types it.
 
     None takes a setting out of the file, so that its default holds. Returns what the file had before, None for what it
-    did not have: to set that is the undo.
+    did not have: to set that is the undo. `earlier`: the settings in force, which an empty or missing file begins with.
 
     Raises:
         UsageError: no such setting, not a value for it, or a file that only a person can mend.
@@ -93,7 +93,7 @@ def change(path: Path, values: Mapping[str, object]) -> dict[str, Any]:
     """
     wanted = [(entry := entry_of(key), _converted(entry, value)) for key, value in values.items()]
     with _alone(path.parent):
-        document = _document(path)
+        document = _document(path, earlier)
         before = {entry.key: _value_in(document, entry) for entry, _ in wanted}
         for entry, value in wanted:
             _put(document, entry, value)
@@ -161,11 +161,12 @@ def _put(document: TOMLDocument, entry: Entry, value: Any) -> None:
         section.pop(entry.name, None)
 
 
-def _document(path: Path) -> TOMLDocument:
+def _document(path: Path, earlier: bytes) -> TOMLDocument:
     """The file as it is to be changed, in today's version. Raises UsageError."""
     import tomlkit  # only a change needs it; the paused daemon does not
 
     data = path.read_bytes() if path.exists() else b""
+    data = data if data.strip() else earlier
     problems: list[str] = []
     tables = _table(data, path.name, problems)
     if problems:

@@ -12,6 +12,7 @@ from potluck_control.methods import settings
 
 from potluck.errors import UsageError
 from potluck_daemon.control.server import Handler
+from potluck_daemon.settings.accepted import accepted_data
 from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.store import change
 from potluck_daemon.topics.topic import Topic
@@ -40,7 +41,8 @@ async def change_settings(daemon: Daemon, values: Mapping[str, object]) -> dict[
     """Change the file and obey it; returns the undo. Raises UsageError."""
     path = daemon.places.settings_file
     try:
-        before = await asyncio.to_thread(change, path, values)  # another program may hold the file's lock
+        earlier = accepted_data(daemon.places)
+        before = await asyncio.to_thread(change, path, values, earlier=earlier)  # another program may hold its lock
     except OSError as error:
         hint = "the system service's settings belong to root: sudo potluck config set ..."
         is_denied = isinstance(error, PermissionError)

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
-from potluck_daemon.settings.accepted import AcceptedSettings
+from potluck_control.places import Places
+from potluck_daemon.settings.accepted import AcceptedSettings, accepted_data
 from potluck_daemon.settings.schema import Settings, entries
+from potluck_daemon.settings.store import change
 from potluck_daemon.settings.values import convert
 
 
@@ -17,7 +19,7 @@ def accepted(path: Path) -> AcceptedSettings:
     return AcceptedSettings(path, path.parent / "state" / "copy.toml", {})
 
 
-@pytest.mark.parametrize("mistake", ["[serve", "[serve]\nenabled = 7\n", "version = 99\n"])
+@pytest.mark.parametrize("mistake", ["[serve", "[serve]\nenabled = 7\n", "version = 99\n", "", " \n\n"])
 def test_the_settings_before_a_mistake_stay_in_force(path: Path, mistake: str) -> None:
     path.write_text("[serve]\nenabled = false\nthreads = 2\n")
     file = accepted(path)
@@ -44,7 +46,39 @@ def test_without_earlier_settings_the_defaults_hold_where_the_file_cannot_be_obe
     assert "defaults hold" in loaded.problems[-1]
 
 
-def test_a_file_that_is_mended_or_removed_is_obeyed(path: Path) -> None:
+@pytest.mark.parametrize("is_there", [True, False], ids=["empty", "missing"])
+def test_an_empty_or_missing_file_does_not_bring_back_defaults_at_the_next_start(path: Path, is_there: bool) -> None:
+    path.write_text("[serve]\nenabled = false\n")
+    accepted(path).read()
+    path.write_text("") if is_there else path.unlink()
+    for _ in range(2):
+        loaded = accepted(path).read()
+        assert loaded.settings.serve.enabled is False
+        assert "is empty or missing" in loaded.problems[0]
+
+
+def test_a_change_of_an_empty_file_begins_with_the_settings_in_force(path: Path) -> None:
+    path.write_text("[serve]\nenabled = false\n")
+    accepted(path).read()
+    path.write_text("")
+    places = Places(config=path.parent, state=path.parent, runtime=path.parent, cache=path.parent)
+    (path.parent / "state" / "copy.toml").rename(places.accepted_settings_file)
+    change(path, {"serve.threads": 3}, earlier=accepted_data(places))
+    settings = accepted(path).read().settings.serve
+    assert (settings.enabled, settings.threads) == (False, 3)
+
+
+@pytest.mark.parametrize("content", [None, "", "\n"], ids=["missing", "empty", "blank"])
+def test_without_earlier_settings_an_empty_or_missing_file_means_the_defaults(path: Path, content: str | None) -> None:
+    if content is not None:
+        path.write_text(content)
+    for _ in range(2):
+        loaded = accepted(path).read()
+        assert loaded.is_valid
+        assert loaded.settings == Settings()
+
+
+def test_a_file_that_is_mended_or_emptied_on_purpose_is_obeyed(path: Path) -> None:
     path.write_text("[serve]\nthreads = 2\n")
     file = accepted(path)
     file.read()
@@ -52,7 +86,7 @@ def test_a_file_that_is_mended_or_removed_is_obeyed(path: Path) -> None:
     file.read()
     path.write_text("[serve]\nthreads = 3\n")
     assert file.read().settings.serve.threads == 3
-    path.unlink()
+    path.write_text("version = 2\n")
     assert file.read().settings == Settings()
     assert accepted(path).read().settings == Settings()
 
