@@ -13,19 +13,17 @@ _TESTS = Path(__file__).parent
 _HAS_FAILED = pytest.StashKey[bool]()
 _TIMER = pytest.StashKey[Any]()
 
-# Torch shall compute with one thread, here and in the processes that tests start: sums in another order differ in their
-# last bits, and the processes of a swarm would fight for the processors.
+# Torch computes with one thread, here and in the processes that tests start: sums in another order differ in their last
+# bits, and the processes of a swarm would compete for the cores.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Who fails gets a second try, for machines that are busy; the summary names who needed it.
-
-    Not on a GPU's bare machine, which may lack the plug-in.
-    """
+    """Refuse a flaky test without a reason: a second try hides a race, so it has to be worth it."""
     for item in items:
-        if item.path.relative_to(_TESTS).parts[0] != "gpu":
-            item.add_marker(pytest.mark.flaky(reruns=1))
+        for mark in item.iter_markers("flaky"):
+            if not mark.kwargs.get("reason"):
+                raise pytest.UsageError(f"{item.nodeid} is marked flaky without a reason")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -38,10 +36,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Who fails takes what its module shares down too: a second try, and the tests after it, begin with fresh things.
+    """Tear down module fixtures after a failure, so that a second try and the tests after it begin with fresh ones.
 
-    A failed test may leave a shared daemon in any state, and pytest-rerunfailures keeps what a module shares
-    for the second try. What the whole session shares stays. This is the innermost wrapper, so that output is captured.
+    A failed test may leave a shared daemon in any state, and pytest-rerunfailures keeps module fixtures for the
+    second try. Session fixtures stay. This is the innermost wrapper, so that output is captured.
     """
     state = item.session._setupstate  # no public way leads to it; pytest-rerunfailures uses the same one
     try:
@@ -56,12 +54,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
-    """Remember how much time the test has."""
+    """Remember the time limit of the test."""
     item.stash[_TIMER] = settings
 
 
 def _give_as_much_time_again(item: pytest.Item) -> None:
-    """pytest-timeout has one timer for all tries: a first one that hung would leave the second one none of it."""
+    """Restart pytest-timeout's timer, which covers all tries: a first try that hung would leave no time."""
     if (settings := item.stash.get(_TIMER, None)) is not None:
         item.ihook.pytest_timeout_cancel_timer(item=item)
         item.ihook.pytest_timeout_set_timer(item=item, settings=settings)

@@ -1,4 +1,4 @@
-"""What `tests/conftest.py` promises to a test that failed: a second try whose world is new."""
+"""The second try of a test that is marked flaky begins with fresh module fixtures; see `tests/conftest.py`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pathlib
 import pytest
 
 LOG = pathlib.Path(__file__).with_name("log")
+pytestmark = pytest.mark.flaky(reruns=1, reason="these tests are about second tries")
 
 def note(line):
     with LOG.open("a") as log:
@@ -146,3 +147,16 @@ def test_takes_nearly_all_of_its_time():
     )
     assert outcomes == {"passed": 1, "rerun": 1}
     assert log == ["much", "much"]
+
+
+def test_flaky_test_without_a_reason_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(Path(__file__).parents[1].joinpath("conftest.py").read_text())
+    pytester.makepyfile("import pytest\n@pytest.mark.flaky(reruns=1)\ndef test_races():\n    pass\n")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_unmarked_test_has_one_try(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(Path(__file__).parents[1].joinpath("conftest.py").read_text())
+    pytester.makepyfile("def test_fails():\n    raise AssertionError\n")
+    assert pytester.runpytest_subprocess("-p", "no:cacheprovider").parseoutcomes() == {"failed": 1}
