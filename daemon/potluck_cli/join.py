@@ -7,6 +7,7 @@ import sys
 
 from potluck_control import schema
 from potluck_control.places import find_places
+from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service
 
 from potluck.protocol.invite import decode_invite
 from potluck_cli.connect import daemon
@@ -35,8 +36,12 @@ def run(args: argparse.Namespace) -> int:
         make_engine(quiet=args.json)
     ensure_started()
     joined = daemon().call(schema.JOIN, schema.JoinParams(args.invite))
+    is_enabled_now = enable_system_service()
     if args.json:
         print_json(joined)
         return 0
-    Terminal(sys.stdout).line(f"Joined {joined.name}, which runs {joined.model}. See: potluck status")
+    terminal = Terminal(sys.stdout)
+    terminal.line(f"Joined {joined.name}, which runs {joined.model}. See: potluck status")
+    if is_enabled_now:
+        terminal.line(f"The service runs. {STARTS_WITH_MACHINE}")
     return 0

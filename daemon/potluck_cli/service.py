@@ -58,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(Service(str(path), is_there))
     else:
-        Terminal(sys.stdout).line(f"Installed and started {path}." if is_there else f"Stopped and removed {path}.")
+        done = f"Installed and started {path}." if is_there else f"Stopped and removed {path}."
+        words = f"{done} {units.STARTS_WITH_MACHINE}" if is_there and args.system else done
+        Terminal(sys.stdout).line(words)
     return 0
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from potluck_control import schema
 from potluck_control.methods import swarms
 from potluck_control.resources import DEMO_MODEL
-from potluck_daemon.host.units import installed, start_service
+from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service, installed, start_service
 
 from potluck_cli.connect import daemon, hello_or_none, start_daemon
 from potluck_cli.options import add_json, print_json
@@ -17,7 +17,8 @@ from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
 Start the daemon in the background, unless it runs already. It serves blocks of the swarm you joined and steps aside
-when a game starts. If the service is installed, the service is started."""
+when a game starts. If the service is installed, the service is started, and
+as root also enabled."""
 EXAMPLES = """\
   potluck start
   potluck start --demo
@@ -53,6 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     words = ensure_started()
+    if enable_system_service():
+        words = f"{words} {STARTS_WITH_MACHINE}"
     demo = _demo_swarm() if args.demo else None
     if args.json:
         print_json(Started(daemon().hello("potluck start").pid, demo.name if demo is not None else None))

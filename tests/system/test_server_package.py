@@ -95,7 +95,7 @@ def test_an_upgrade_drains_the_old_version_and_keeps_everything(served: Debian, 
     assert show(machine, "NRestarts") == "0"
     said = machine.output("journalctl", "-u", "potluckd", "--no-pager", "-o", "cat", f"_PID={main}", "-n", "20")
     assert "daemon ended" in said
-    assert machine.run("systemctl", "is-enabled", "potluckd").stdout.strip() == "disabled"
+    assert machine.run("systemctl", "is-enabled", "potluckd").stdout.strip() == "enabled"  # by `join`
 
 
 def test_an_older_version_is_refused_and_nothing_is_disturbed(

@@ -16,6 +16,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.files import remove_empty, write_atomically
 
 UNIT = "potluckd.service"
+STARTS_WITH_MACHINE = "It starts with the machine from now on (undo: systemctl disable potluckd)."
 _SYSTEM_TEMPLATE = "potluckd-system.service"
 _DAEMON = "@POTLUCKD@"
 _COMMAND = "@POTLUCK@"
@@ -43,6 +44,21 @@ def installed() -> Path | None:
 def start_service(unit: Path) -> None:
     """Raises PotluckError."""
     _systemctl(unit == unit_path(is_system=True), "start", UNIT)
+
+
+def enable_system_service() -> bool:
+    """Have the machine's own service start with the machine, if this is root; returns whether that is new.
+
+    Raises:
+        PotluckError: systemd cannot.
+    """
+    unit = installed()
+    if os.geteuid() != 0 or unit is None or unit != unit_path(is_system=True):
+        return False
+    if _answer("systemctl", "is-enabled", UNIT) != "disabled":
+        return False
+    _systemctl(True, "enable", UNIT)
+    return True
 
 
 def stop_service(unit: Path) -> None:

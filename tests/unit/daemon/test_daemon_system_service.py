@@ -1,0 +1,107 @@
+"""The machine's own service starts with the machine once root has joined or started it. systemd is a list here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from potluck_cli import join, service, start
+from potluck_control import schema
+from potluck_daemon.host import units
+from potluck_daemon.host.units import STARTS_WITH_MACHINE, UNIT, enable_system_service
+
+PRERM = Path(__file__).parents[3] / "installer" / "linux" / "debian" / "prerm"
+ENABLE = ("systemctl", "enable", UNIT)
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """What root asks of systemd on a machine with the packaged unit, which is disabled at first."""
+    made: list[tuple[str, ...]] = []
+    unit = tmp_path / "usr" / "system" / UNIT
+    unit.parent.mkdir(parents=True)
+    unit.touch()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(units, "_BOOTED", tmp_path)
+    monkeypatch.setattr(units, "_PACKAGED", tmp_path / "usr")
+    monkeypatch.setattr(units, "_SYSTEM_FOLDER", tmp_path / "etc")
+    monkeypatch.setattr(units, "_run", lambda *command, hint=None: made.append(command))
+    monkeypatch.setattr(units, "_answer", lambda *command: "enabled" if ENABLE in made else "disabled")
+    monkeypatch.setattr(start, "hello_or_none", lambda: None)
+    return made
+
+
+class Daemon:
+    def call(self, method: object, params: object) -> schema.Joined:
+        return schema.Joined("home", "model")
+
+
+def test_start_as_root_has_the_service_start_with_the_machine_and_says_so_once(
+    calls: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = argparse.Namespace(demo=False, json=False)
+    for _ in range(2):
+        start.run(options)
+    assert calls == [("systemctl", "start", UNIT), ENABLE, ("systemctl", "start", UNIT)]
+    assert capsys.readouterr().out.count(STARTS_WITH_MACHINE) == 1
+
+
+def test_join_as_root_has_the_service_start_with_the_machine_and_says_so(
+    calls: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(join, "decode_invite", lambda invite: None)
+    monkeypatch.setattr(join, "lacks_engine", lambda places: False)
+    monkeypatch.setattr(join, "daemon", Daemon)
+    join.run(argparse.Namespace(invite="potluck1:x", json=False))
+    assert ENABLE in calls
+    assert STARTS_WITH_MACHINE in capsys.readouterr().out
+
+
+def test_the_installation_of_the_system_service_says_so_too(
+    calls: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.run(argparse.Namespace(system=True, json=False, action="install", act=service._install))
+    assert ENABLE in calls
+    assert STARTS_WITH_MACHINE in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("answer", ["enabled", "masked", "static"])
+def test_a_service_that_is_not_merely_disabled_stays_as_it_is(
+    calls: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    monkeypatch.setattr(units, "_answer", lambda *command: answer)
+    assert not enable_system_service()
+    assert calls == []
+
+
+def test_a_user_enables_nothing(calls: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert not enable_system_service()
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("active", "enabled", "is_started_again"),
+    [(True, False, True), (False, True, True), (False, False, False)],
+    ids=["active", "drained but enabled", "neither"],
+)
+def test_an_upgrade_starts_a_service_that_ran_or_is_enabled(
+    tmp_path: Path, active: bool, enabled: bool, is_started_again: bool
+) -> None:
+    for path in ("run/systemd/system", "usr/lib/systemd/system", "bin"):
+        (tmp_path / path).mkdir(parents=True)
+    (tmp_path / "usr/lib/systemd/system" / UNIT).touch()
+    systemctl = tmp_path / "bin" / "systemctl"
+    systemctl.write_text(
+        f"#!/bin/sh\ncase $* in *is-active*) {str(active).lower()};; *is-enabled*) {str(enabled).lower()};; esac\n"
+    )
+    systemctl.chmod(0o755)
+    script = tmp_path / "prerm"
+    script.write_text(PRERM.read_text().replace(" /run/", f" {tmp_path}/run/").replace(" /usr/", f" {tmp_path}/usr/"))
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+    subprocess.run(["sh", script, "upgrade", "2"], env=os.environ | {"PATH": path}, check=True)
+    assert (tmp_path / "run" / "potluckd.was-running").exists() is is_started_again
