@@ -25,7 +25,7 @@ def owner_of(places: Places) -> pwd.struct_passwd | None:
     that root made at `engines` is followed by the same rule.
 
     Raises:
-        UsageError: the state folder is a link, or no folder.
+        UsageError: the state folder is a link, no folder, or nobody's.
     """
     if os.geteuid() != 0:
         return None
@@ -44,7 +44,7 @@ def drop_root(places: Places) -> None:
     """Become the owner of the state folder for good, if this is root and the folder is somebody else's.
 
     Raises:
-        UsageError: the state folder is a link, or no folder.
+        UsageError: the state folder is a link, no folder, or nobody's.
     """
     owner = owner_of(places)
     if owner is None:
@@ -62,7 +62,7 @@ def files_as_owner(places: Places) -> Iterator[None]:
     """Reach files as the owner of the state folder for a while. Run no program inside: it could become root again.
 
     Raises:
-        UsageError: the state folder is a link, or no folder.
+        UsageError: the state folder is a link, no folder, or nobody's.
     """
     owner = owner_of(places)
     if owner is None:
@@ -86,5 +86,10 @@ def _first_owner(path: Path) -> pwd.struct_passwd | None:
             return None
         uid = part.lstat().st_uid
         if uid != 0:
-            return pwd.getpwuid(uid)
+            try:
+                return pwd.getpwuid(uid)
+            except KeyError:
+                raise UsageError(
+                    f"{part} belongs to user {uid}, who is not known here", hint="give it a user"
+                ) from None
     return None

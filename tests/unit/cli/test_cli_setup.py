@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from potluck_control.places import Places
 from potluck_daemon.environment.store import Store
+from potluck_daemon.ledger.backup import back_up, restore
+from potluck_daemon.ledger.ledger import Ledger
 from potluck_daemon.settings.owner import files_as_owner, owner_of
+from potluck_daemon.updates.notes import NotesFile
 
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
+from potluck.p2p.identity import Identity
 
 NOBODY = 65534
 DROP = """
@@ -116,3 +121,27 @@ def test_a_planted_python_never_runs_as_root(places: Places, tmp_path: Path, com
     subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=60, check=False)
     said = tmp_path / "said" / "ran-as"
     assert "0" not in (said.read_text().split() if said.exists() else [])
+
+
+def test_locks_that_lead_elsewhere_are_not_followed(places: Places, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("root's")
+    victim.chmod(0o600)
+    for name in ("potluckd.lock", "updates.lock"):
+        (places.state / name).symlink_to(victim)
+    with pytest.raises(PotluckError, match="cannot open"), NotesFile(places).lock():
+        pass
+    backup = tmp_path / "backup.tar"
+    source = replace(places, state=tmp_path / "source")
+    Ledger(source.ledger_file, Identity.load_or_create(source.identity_file)).close()
+    back_up(source, backup)
+    with pytest.raises(PermissionError):
+        restore(places, backup, replace=False)
+    assert victim.read_text() == "root's"
+
+
+def test_a_folder_of_a_user_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    os.chown(tmp_path / "state", 54_321, 54_321)
+    with pytest.raises(UsageError, match="belongs to user 54321"):
+        owner_of(Places(config=tmp_path, state=tmp_path / "state", runtime=tmp_path, cache=tmp_path))
