@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
 from potluck.errors import NetworkError
+from potluck.tasks import cancel_and_wait
 
 T = TypeVar("T")
 
@@ -107,9 +108,7 @@ async def side_by_side(works: Iterable[Coroutine[Any, Any, T]], *, max_parallel:
     try:
         return await asyncio.gather(*tasks)
     except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(*tasks)
         raise
 
 

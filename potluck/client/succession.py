@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from potluck.client.hop import Hop
 from potluck.errors import PotluckError
+from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class Successions:
         self._prepare = prepare
         self._tasks: dict[Hop, asyncio.Task[Heirs | None]] = {}
         self._leaving: set[Hop] = set()  # for whom there was an attempt because they leave
-        self._goodbyes: set[asyncio.Task[None]] = set()
+        self._goodbyes = BackgroundTasks()
 
     def begin(self, hops: Sequence[Hop]) -> None:
         """Look for successors of those that are leaving, and of those for which it is time to compare."""
@@ -65,13 +66,11 @@ class Successions:
 
     def dismiss(self, hop: Hop) -> None:
         """Say goodbye to a server that was replaced, without waiting for it."""
-        task = asyncio.create_task(hop.close())
-        self._goodbyes.add(task)
-        task.add_done_callback(self._goodbyes.discard)
+        self._goodbyes.start(hop.close())
 
     async def close(self) -> None:
         self.call_off()
-        await asyncio.gather(*self._goodbyes)
+        await self._goodbyes.wait()
 
     async def _attempt(self, hop: Hop) -> Heirs | None:
         try:

@@ -5,7 +5,6 @@ Starts and stops everything in order: loop, node, directory and measurements; an
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -29,6 +28,7 @@ from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import ServerRecord, span_digest
 from potluck.protocol.swarm import Swarm
+from potluck.tasks import BackgroundTasks
 
 T = TypeVar("T")
 HostFactory = Callable[[Swarm, ClientConfig], Coroutine[Any, Any, Host]]
@@ -58,7 +58,7 @@ class SwarmClient:
         self._block_parameters = block_parameters
         self._loop = LoopThread()
         self._host: Host | None = None
-        self._errands: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
         self._is_closed = False
 
     def start(self) -> None:
@@ -72,13 +72,7 @@ class SwarmClient:
 
     def run_soon(self, make_work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run work in the client's loop without waiting; callable from finalisers, in any thread."""
-
-        def begin() -> None:
-            task = asyncio.get_running_loop().create_task(make_work())
-            self._errands.add(task)
-            task.add_done_callback(self._errands.discard)
-
-        self._loop.post(begin)
+        self._loop.post(lambda: self._background.start(make_work()))
 
     def new_session(self, max_length: int, *, exact: bool | None = None) -> InferenceSession:
         """An inference session through all blocks, of at most `max_length` tokens; opened by its first step.
@@ -119,9 +113,7 @@ class SwarmClient:
         await self.servers.start()
 
     async def _stop(self) -> None:
-        errands = self._errands - {asyncio.current_task()}
-        if errands:
-            await asyncio.wait(errands, timeout=_GOODBYE_S)
+        await self._background.wait(_GOODBYE_S)
         if self._host is None:
             return
         if hasattr(self, "servers"):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S, RECORD_INTERVAL_S, Directory
 from potluck.errors import PotluckError
 from potluck.protocol.records import Heartbeat, ServerRecord
+from potluck.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -82,8 +83,7 @@ class Announcer:
         if self._task is None:
             return
         task, self._task = self._task, None
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await cancel_and_wait(task)
         with contextlib.suppress(PotluckError, TimeoutError):
             async with asyncio.timeout(_LEAVE_TIMEOUT_S):
                 await self._directory.leave()

@@ -43,6 +43,7 @@ from potluck.protocol.codes import RemoteError
 from potluck.protocol.membership import call_proof
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
+from potluck.tasks import cancel_and_wait
 from potluck.wire.stock_records import stock_server_value
 
 log = logging.getLogger(__name__)
@@ -127,9 +128,7 @@ class Directory:
         await self._gossip.start()
 
     async def stop(self) -> None:
-        if self._beating_anew is not None:
-            self._beating_anew.cancel()
-            await asyncio.gather(self._beating_anew, return_exceptions=True)
+        await cancel_and_wait(self._beating_anew)
         if self._gossip is not None:
             await self._gossip.stop()
 

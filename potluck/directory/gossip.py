@@ -12,9 +12,8 @@ import contextlib
 import logging
 import math
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from potluck.directory.answers import Answers
 from potluck.directory.coding import (
@@ -39,6 +38,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import call_proof, is_call_allowed
 from potluck.protocol.records import Heartbeat
 from potluck.protocol.swarm import Swarm
+from potluck.tasks import BackgroundTasks
 
 log = logging.getLogger(__name__)
 
@@ -98,20 +98,18 @@ class Gossip:
         self._calls, self._pushed, self._reports = (
             Rates(most) for most in (_CALLS_A_MINUTE, _ANNOUNCEMENTS_A_MINUTE, _REPORTS_A_MINUTE)
         )
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     async def start(self) -> None:
         await self._host.serve_unary(COMPARE, self._answer_compare)
         await self._host.serve_unary(FETCH, self._answer_fetch)
         await self._host.serve_unary(PUSH, self._answer_push)
         await self._host.serve_unary(REPORT, self._answer_report)
-        self._run(self._spread())
-        self._run(self._keep_comparing())
+        self._tasks.start(self._spread())
+        self._tasks.start(self._keep_comparing())
 
     async def stop(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
     def publish(self, announcement: Announcement) -> None:
         """Tell the swarm what this server announces."""
@@ -265,7 +263,7 @@ class Gossip:
     def _doubt(self, peer: PeerId) -> None:
         if peer not in self._doubted and len(self._doubted) < _MAX_PINGS:
             self._doubted.add(peer)
-            self._run(self._look_into(peer))
+            self._tasks.start(self._look_into(peer))
 
     async def _look_into(self, peer: PeerId) -> None:
         try:
@@ -288,11 +286,6 @@ class Gossip:
     def _is_live(self, peer: PeerId) -> bool:
         beat = self._table.get(Kind.HEARTBEAT, peer)
         return beat is not None and is_up(beat, self._clock())
-
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     @staticmethod
     def _loop_s() -> float:
