@@ -37,7 +37,7 @@ _CALL_ID_BYTES = 16
 _LAST_WORDS_S = 1.0  # for an error frame to reach a caller that does not hang up
 
 
-class ControlClient:
+class P2pdClient:
     """A node's connection to its p2pd. Create, `await start()`, finally `await close()`.
 
     All bytes of calls and streams pass `uploads` or `downloads`.

@@ -27,7 +27,7 @@ from hivemind.utils.serializer import MSGPackSerializer
 
 from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
-from potluck.p2p.control import ControlClient
+from potluck.p2p.control import P2pdClient
 from potluck.p2p.dht_storage import BoundedStorage, sender
 from potluck.p2p.network import DhtKey, DhtSubkey
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
@@ -62,7 +62,7 @@ class DhtNode:
     @classmethod
     async def start(
         cls,
-        control: ControlClient,
+        control: P2pdClient,
         peer_id: PeerId,
         *,
         bootstrap_peers: Sequence[str],
@@ -129,7 +129,7 @@ class DhtNode:
             await asyncio.gather(refresh, return_exceptions=True)
 
 
-async def ping(control: ControlClient, peer: PeerId, *, timeout_s: float) -> float:
+async def ping(control: P2pdClient, peer: PeerId, *, timeout_s: float) -> float:
     """Seconds of the faster of two round trips: the first may have to connect."""
     body = dht_pb2.PingRequest(peer=dht_pb2.NodeInfo()).SerializeToString()
     best = math.inf
@@ -144,7 +144,7 @@ async def ping(control: ControlClient, peer: PeerId, *, timeout_s: float) -> flo
 class _Transport:
     """What DHTNode needs of hivemind's P2P object: unary protobuf calls."""
 
-    def __init__(self, control: ControlClient, peer_id: PeerId) -> None:
+    def __init__(self, control: P2pdClient, peer_id: PeerId) -> None:
         self._control = control
         self.peer_id = PeerID.from_base58(peer_id)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from potluck.errors import NetworkError, PotluckError
 from potluck.p2p import addresses, dht_node
 from potluck.p2p.config import HostConfig
-from potluck.p2p.control import ControlClient
+from potluck.p2p.control import P2pdClient
 from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.dht_node import DhtNode, StoredValue
 from potluck.p2p.identity import Identity, write_private
@@ -65,7 +65,7 @@ class Libp2pHost:
         self._identity_lock: int | None = None
         self._directory: RuntimeDir | None = None
         self._process: DaemonProcess | None = None
-        self._control: ControlClient | None = None
+        self._control: P2pdClient | None = None
         self._dht: DhtNode | None = None
         self._rejoining: asyncio.Task[None] | None = None
         self.uploads = Pacer()
@@ -239,7 +239,7 @@ class Libp2pHost:
         control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
         arguments = _p2pd_arguments(self._config, identity_path, control_path)
         self._process = await DaemonProcess.start(arguments, timeout_s=self._config.start_timeout_s)
-        self._control = ControlClient(control_path, listen_path, self.uploads, self.downloads)
+        self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads)
         await self._control.start(timeout_s=_CONTROL_TIMEOUT_S)
         if self._config.identity_path is None:
             identity_path.unlink()  # p2pd has read it
@@ -278,7 +278,7 @@ class Libp2pHost:
             return False  # unknown, not reachable, or no network at all: joining will tell
         return True
 
-    def _running(self) -> ControlClient:
+    def _running(self) -> P2pdClient:
         if self._control is None or self._closing:
             raise RemoteError(Code.UNREACHABLE, "this node is closed")
         return self._control
@@ -316,7 +316,7 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
     return [f"-{name}={value}" for name, value in arguments.items()]
 
 
-async def _dial_any(control: ControlClient, peers: Sequence[tuple[PeerId, str]]) -> None:
+async def _dial_any(control: P2pdClient, peers: Sequence[tuple[PeerId, str]]) -> None:
     """Dial all of them at once; raises NetworkError if there are some and none can be reached."""
     if not peers:
         return
@@ -331,7 +331,7 @@ async def _dial_any(control: ControlClient, peers: Sequence[tuple[PeerId, str]])
     await _wait_for_routes(control)
 
 
-async def _wait_for_routes(control: ControlClient) -> None:
+async def _wait_for_routes(control: P2pdClient) -> None:
     """Wait until p2pd's own table knows a peer to ask for others; dialling by peer id fails until then.
 
     It learns of a peer some milliseconds after dialling it. If it never does, calls will say so.

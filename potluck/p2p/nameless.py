@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from potluck.p2p.control import ControlClient
+from potluck.p2p.control import P2pdClient
 from potluck.p2p.daemon_process import DaemonProcess
 
 _CONTROL_TIMEOUT_S = 5.0
@@ -17,7 +17,7 @@ _START_TIMEOUT_S = 10.0
 
 
 @contextlib.asynccontextmanager
-async def nameless_node(folder: Path, name: str, *, announce: str = "") -> AsyncIterator[ControlClient]:
+async def nameless_node(folder: Path, name: str, *, announce: str = "") -> AsyncIterator[P2pdClient]:
     """A node that ends with the context. Raises NetworkError if it does not start.
 
     Args:
@@ -30,7 +30,7 @@ async def nameless_node(folder: Path, name: str, *, announce: str = "") -> Async
     if announce:
         arguments += ["-autonat=1", f"-announceAddrs={announce}"]
     process = await DaemonProcess.start(arguments, timeout_s=_START_TIMEOUT_S)
-    control = ControlClient(control_path, listen_path)
+    control = P2pdClient(control_path, listen_path)
     try:
         await control.start(timeout_s=_CONTROL_TIMEOUT_S)
         yield control

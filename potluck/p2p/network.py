@@ -1,7 +1,6 @@
 """The interface to the peer-to-peer network: calls and streams addressed by peer id, and the DHT.
 
-`libp2p.py` is the real one (the only file that touches hivemind), `fake.py` an in-memory one for tests. All bodies are
-bytes of the stock encoding; this layer knows frames, not what is in them.
+`libp2p.py` implements it on p2pd and hivemind. This layer moves frames and knows nothing of what is in them.
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from helpers.fake_network import FakeHost, FakeNetwork
 from torch import Tensor
 
 from potluck import wire
 from potluck.blocks import BlockSpan, KvCache, load_span
 from potluck.checkpoint import open_checkpoint
 from potluck.directory import Directory
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from helpers.block_server import BlockServer, make_swarm
+from helpers.fake_network import FakeNetwork
 from helpers.golden import CHECKPOINT
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
@@ -17,7 +18,6 @@ from potluck.checkpoint import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
-from potluck.p2p.fake import FakeNetwork
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.swarm import Swarm

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
 from potluck_engine.compute.threads import Threads
 from potluck_engine.config import Limits
@@ -18,7 +19,6 @@ from potluck_engine.serving import Serving
 from potluck import wire
 from potluck.blocks import BlockSpan, load_span
 from potluck.checkpoint import open_checkpoint
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import Span
 from potluck.protocol.membership import call_proof

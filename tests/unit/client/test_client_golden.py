@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.client_world import QUICK
+from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT, GOLDEN
 from safetensors.torch import load_file
 
@@ -23,7 +24,6 @@ from potluck.checkpoint import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.swarm import Swarm

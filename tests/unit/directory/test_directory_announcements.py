@@ -9,6 +9,7 @@ from typing import Any
 
 import msgpack
 import pytest
+from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.server_records import beat_of, record_of
 
 from potluck.directory import HEARTBEAT_TTL_S, RECORD_TTL_S, Directory, record_checks
@@ -24,7 +25,6 @@ from potluck.directory.fields import (
 )
 from potluck.directory.seal import BadAnnouncementError, Kind, Sealed, seal, unseal_stored
 from potluck.errors import NetworkError
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import new_swarm

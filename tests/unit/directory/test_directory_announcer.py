@@ -7,11 +7,11 @@ import logging
 from typing import Any
 
 import pytest
+from helpers.fake_network import FakeNetwork
 from helpers.server_records import beat_of, record_of
 
 from potluck.directory import Announcer, Directory
 from potluck.errors import NetworkError
-from potluck.p2p.fake import FakeNetwork
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import new_swarm

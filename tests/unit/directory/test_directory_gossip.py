@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 from helpers.directory_swarm import SWARM, Member, start_members, until
+from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.server_records import beat_of, record_of
 
 from potluck.directory import Directory, coding, exchange, gossip
@@ -25,7 +26,6 @@ from potluck.directory.coding import (
 from potluck.directory.exchange import Compare, Fetch, Push, Report
 from potluck.directory.fields import heartbeat_to_fields, record_to_fields
 from potluck.directory.seal import Kind, Sealed, seal
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError

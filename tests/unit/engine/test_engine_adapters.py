@@ -8,6 +8,7 @@ import pytest
 import torch
 from helpers.adapters import save_adapter
 from helpers.engine_peers import CHECKPOINT, Client, hidden_states, opening, serve
+from helpers.fake_network import FakeNetwork
 from torch import Tensor
 
 from potluck import wire
@@ -15,7 +16,6 @@ from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.adapters import Adapters
 from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.adapter_files import AdapterFile, open_adapter
-from potluck.p2p.fake import FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepRequest

@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.config import Limits
 from potluck_engine.memory.session_memory import SessionStep
 from torch import Tensor
 
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest

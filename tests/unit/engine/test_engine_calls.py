@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers.engine_peers import PRIVATE, Client, Server, hidden_states, load, opening, serve, settle, until
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.config import Limits
 from torch import Tensor
 
 from potluck import wire
 from potluck.blocks import BlockSpan
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepRequest, TensorReply

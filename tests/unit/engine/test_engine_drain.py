@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.client_world import HASTY, World, local_model, prompt, world
+from helpers.fake_network import FakeHost
 from helpers.golden import CHECKPOINT
 from potluck_engine.config import EngineConfig
 from potluck_engine.server import Engine
 
 from potluck.errors import SwarmError
 from potluck.p2p.config import HostConfig
-from potluck.p2p.fake import FakeHost
 from potluck.protocol.blocks import Span
 
 ONE = {"max_new_tokens": 1, "do_sample": False}

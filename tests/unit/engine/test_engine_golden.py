@@ -12,11 +12,11 @@ import json
 import pytest
 import torch
 from helpers.engine_peers import Server, load, serve
+from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import GOLDEN
 from potluck_engine.config import Limits
 
 from potluck import wire
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 from potluck.wire.envelopes import read_envelope

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.server_records import server_of
 from potluck_engine.network_speed import (
     DAY_BYTES,
@@ -16,7 +17,6 @@ from potluck_engine.network_speed import (
     worth,
 )
 
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import PeerId, Span
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, load, opening, until
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.config import EngineConfig
 from potluck_engine.events import EngineEvent, Freed, Online
 from potluck_engine.memory import parking
@@ -17,7 +18,6 @@ from torch import Tensor
 
 from potluck import wire
 from potluck.p2p.config import HostConfig
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.config import Limits
 from torch import Tensor
 
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import StepRequest
 

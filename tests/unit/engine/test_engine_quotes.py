@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from helpers.engine_peers import PRIVATE, Client, Server, hidden_states, opening, serve
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.config import Limits
 from potluck_engine.load import LoadMeter, link_wait_s
 from potluck_engine.memory import reservations
@@ -15,7 +16,6 @@ from potluck_engine.memory.page_admission import Grant, Holder, PageAdmission, P
 from potluck_engine.memory.reservations import HELD_S, Reservations
 
 from potluck import wire
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, Quote, QuoteRequest, StepRequest

@@ -15,6 +15,7 @@ import psutil
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.blocks import ServedBlocks
 from potluck_engine.config import EngineConfig
 from potluck_engine.events import (
@@ -40,7 +41,6 @@ from potluck.blocks.ragged import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import CheckpointError, UsageError
 from potluck.p2p.config import HostConfig
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 

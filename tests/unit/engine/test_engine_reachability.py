@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.reachability import Finding, Reach, Reachability, is_local, judge, relays_of
 
 from potluck.p2p.config import HostConfig
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.network import UnaryHandler
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, is_close, load, opening
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine import neighbours, rebalancing
 from potluck_engine.config import EngineConfig
 from potluck_engine.events import EngineEvent, Moving, Online, Reshaped, Settled
@@ -28,7 +29,6 @@ from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.directory import Directory
 from potluck.p2p.config import HostConfig
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState

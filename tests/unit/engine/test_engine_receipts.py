@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from helpers.engine_peers import Client, hidden_states, opening, serve
+from helpers.fake_network import FakeNetwork
 from potluck_control.outbox import Booking, Outbox, left_behind
 from potluck_engine import receipts as module
 from potluck_engine.receipts import Tab, Tabs
 
-from potluck.p2p.fake import FakeNetwork
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError

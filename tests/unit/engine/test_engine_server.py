@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.config import EngineConfig
 from potluck_engine.events import EngineEvent, Joining, Loading, Measured, Offline, Online, Placed, Starting
 from potluck_engine.server import Engine
@@ -14,7 +15,6 @@ from potluck_engine.server import Engine
 from potluck.directory import Directory
 from potluck.errors import CheckpointError, UsageError
 from potluck.p2p.config import HostConfig
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest

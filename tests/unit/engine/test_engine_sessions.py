@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, settle, until
+from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.config import Limits
 
 from potluck import wire
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest

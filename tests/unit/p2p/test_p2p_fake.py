@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
+from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.host_contract import HostContract, echo, opened, soon
 
 from potluck.p2p.config import RecordCheck
-from potluck.p2p.fake import FakeHost, FakeNetwork
 from potluck.p2p.identity import Identity
 from potluck.protocol.codes import Code, RemoteError
 

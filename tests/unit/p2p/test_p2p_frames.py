@@ -154,3 +154,55 @@ async def test_any_bytes_end_in_frames_or_an_error() -> None:
             stream.data_received(rng.choice([rng.randbytes(rng.randrange(1, 60)), bytes(9), frame(b"y"), b"\x01"]))
         stream.connection_lost(None)
         assert (await received(stream))[-1] in (None, Code.UNREACHABLE, Code.BAD_REPLY, Code.INTERNAL)
+
+
+async def test_an_error_frame_has_its_own_marker_and_length() -> None:
+    stream, pipe = make(is_caller=False)
+    await stream.send_error("no")
+    assert bytes(pipe.written) == frame(b"\x0a\x02no", 1)
+
+
+async def test_receive_waits_for_a_frame_and_raises_after_the_time_limit() -> None:
+    stream, _ = make()
+    waiting = asyncio.create_task(stream.receive())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    stream.data_received(b"\x05hello" + frame(b"late"))
+    assert await waiting == b"late"
+    with pytest.raises(TimeoutError, match="in time"):
+        await stream.receive(timeout_s=0)
+    stream.data_received(frame(b"usable"))
+    assert await stream.receive(timeout_s=0) == b"usable"
+
+
+async def test_closing_closes_the_transport_and_refuses_further_use() -> None:
+    stream, pipe = make()
+    await stream.close()
+    assert pipe.is_closed
+    with pytest.raises(RemoteError, match="this side closed"):
+        await stream.receive()
+    with pytest.raises(RemoteError, match="is closed"):
+        await stream.send(b"x")
+
+
+async def test_a_send_that_waits_for_a_slow_peer_fails_when_the_connection_breaks() -> None:
+    stream, pipe = make()
+    stream.pause_writing()
+    sending = asyncio.create_task(stream.send(b"x"))
+    await asyncio.sleep(0)
+    assert not sending.done()
+    pipe.close()
+    stream.connection_lost(None)
+    with pytest.raises(RemoteError, match="broke"):
+        await sending
+
+
+async def test_a_send_that_waits_for_a_slow_peer_goes_on_when_it_reads() -> None:
+    stream, _ = make()
+    stream.pause_writing()
+    assert not stream.send_now(b"x")
+    with pytest.raises(TimeoutError):
+        await stream.send(b"x", timeout_s=0)
+    stream.resume_writing()
+    await stream.send(b"y", timeout_s=0)
+    assert stream.send_now(b"z")
