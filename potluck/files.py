@@ -1,4 +1,4 @@
-"""Small files that must survive a crash at any moment: written whole or not at all, kept aside when broken."""
+"""Writes files that must survive a crash at any moment: whole or not at all. Keeps broken ones for people to see."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 _TEMPORARY = re.compile(r"\.[^.].*\.[a-z0-9_]{8}")  # as mkstemp makes them below
 _LITTER_AGE_S = 60.0  # nobody takes so long to write a small file
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Replace `path`: a reader sees the old bytes or the new ones, also after a power cut.
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, keep_existing: bool = False) -> None:
+    """Write `data` to `path` as `replacing` does."""
+    with replacing(path, mode=mode, keep_existing=keep_existing) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, mode: int = 0o600, keep_existing: bool = False) -> Iterator[BinaryIO]:
+    """Replace `path` by what the body writes: a reader sees the old bytes or the new ones, also after a power cut.
+
+    With `keep_existing` a file that is there stays, also one that another process was faster to make.
 
     Raises:
         OSError: the folder is not writable or full; the old file is untouched.
@@ -23,19 +34,30 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fchmod(file.fileno(), mode)  # not by its name, which others may exchange in a folder of theirs
             os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-    sync_folder(path.parent)
+        if keep_existing:
+            _link_once(name, path)
+        else:
+            os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def replace_link(link: Path, target: str) -> None:
+    """Make `link` lead to `target` in one step that survives a power cut."""
+    new = link.with_name(f".{link.name}.new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(target)
+    new.replace(link)
+    _sync_folder(link.parent)
 
 
 def remove_litter(folder: Path, now: float) -> None:
-    """Delete what writers left in one of our folders who were killed before they were done. `now`: Unix."""
+    """Delete what writers left in one of our folders when they were killed. `now`: Unix seconds."""
     for path in folder.glob(".*"):
         with contextlib.suppress(OSError):
             if _TEMPORARY.fullmatch(path.name) and path.stat().st_mtime < now - _LITTER_AGE_S:
@@ -43,7 +65,7 @@ def remove_litter(folder: Path, now: float) -> None:
 
 
 def remove_empty(*folders: Path) -> None:
-    """Those of `folders`, in this order, that are there and have nothing in them."""
+    """Remove each of `folders` that is empty by the time it is its turn."""
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.rmdir()
@@ -57,10 +79,20 @@ def keep_aside(path: Path) -> Path:
     return aside
 
 
-def sync_folder(folder: Path) -> None:
-    """What was renamed in it lies on the disk after this."""
+def _sync_folder(folder: Path) -> None:
+    """Force what was renamed in `folder` to the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _link_once(source: str, path: Path) -> None:
+    try:
+        os.link(source, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        if not path.exists():
+            os.replace(source, path)

@@ -1,7 +1,7 @@
 """A whole swarm on this machine: a bootstrap node and engines as child processes on loopback.
 
 For the demo, the benchmarks and tests. The children are the real commands; everything they write lies in one temporary
-folder. They die with this process, also if it is killed (PR_SET_PDEATHSIG by `setpriv`), and a shell that waits for the
+folder. They die with this process, also if it is killed, and a shell that waits for the
 end of a pipe then removes the folder.
 """
 
@@ -28,6 +28,7 @@ import psutil
 from potluck_control.resources import num_blocks_of
 
 from potluck.errors import PotluckError
+from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.invite import encode_invite, new_swarm
 from potluck.protocol.swarm import Swarm
@@ -60,11 +61,9 @@ class Child:
         self._log_path = log_path
         self._started_at = time.monotonic()
         self._news: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        setpriv = shutil.which("setpriv")
-        guard = [setpriv, "--pdeathsig", "KILL"] if setpriv and sys.platform.startswith("linux") else []
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(
-                [*guard, sys.executable, "-m", "potluck_cli.main", *arguments],
+                tied_to_parent([sys.executable, "-m", "potluck_cli.main", *arguments]),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 
-from potluck_engine.parent import exit_with_parent
+from potluck.processes import exit_with_parent
 
 NICENESS = 10  # whoever uses the machine comes first
 OOM_SCORE = 500  # and if memory runs out, this goes first

@@ -8,9 +8,9 @@ import logging
 import signal
 
 from potluck.errors import PotluckError
+from potluck.processes import exit_with_parent
 from potluck_engine.config import EngineConfig
 from potluck_engine.events import Failed, OnEvent
-from potluck_engine.parent import exit_with_parent
 from potluck_engine.server import Engine
 
 log = logging.getLogger(__name__)

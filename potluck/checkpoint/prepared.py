@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +21,7 @@ from torch import Tensor
 
 from potluck.checkpoint.tensors import disk_full, file_errors, map_tensors
 from potluck.errors import CheckpointError
+from potluck.files import replacing
 
 _ALIGNMENT = 4096  # the data begins on a page of its own
 _KEPT_FREE_BYTES = 1 << 30  # of the disk: it is somebody's own computer
@@ -72,18 +72,10 @@ class PreparedBlocks:
         with file_errors(path):
             self._folder.mkdir(parents=True, exist_ok=True)
             self._make_room(path, needed)
-            descriptor, scratch = tempfile.mkstemp(dir=self._folder, prefix=".making-")
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(header)
-                    for tensor in tensors.values():
-                        file.write(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(scratch, path)
-            except BaseException:
-                os.unlink(scratch)
-                raise
+            with replacing(path) as file:
+                file.write(header)
+                for tensor in tensors.values():
+                    file.write(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
 
     def _make_room(self, path: Path, needed: int) -> None:
         """Raises CheckpointError; removes the files that were not used for the longest time."""

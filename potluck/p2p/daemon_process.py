@@ -1,8 +1,4 @@
-"""The p2pd process: started beside one node, never outliving it.
-
-On Linux the kernel kills p2pd when its parent dies (`setpriv --pdeathsig`, part of util-linux). Elsewhere, or without
-setpriv, a shell stands between: it waits for the end of a pipe that only the parent holds, and then kills p2pd.
-"""
+"""The p2pd process: started beside one node, never outliving it."""
 
 from __future__ import annotations
 
@@ -11,16 +7,14 @@ import contextlib
 import importlib.util
 import logging
 import os
-import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from potluck.errors import NetworkError
+from potluck.processes import tied_to_parent
 
 log = logging.getLogger(__name__)
 
-_SHELL_GUARD = '"$@" </dev/null & child=$!; read -r _; kill -9 $child 2>/dev/null'
 _STOP_TIMEOUT_S = 2.0
 
 
@@ -40,7 +34,7 @@ class DaemonProcess:
         environment = {"GOLOG_LOG_LEVEL": "error"} | os.environ
         try:
             process = await asyncio.create_subprocess_exec(
-                *guarded([str(binary_path()), *arguments]),
+                *tied_to_parent([str(binary_path()), *arguments], has_pipe=True),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
@@ -99,11 +93,3 @@ def binary_path() -> Path:
     if spec is None or spec.origin is None:
         raise NetworkError("the peer-to-peer library is not installed", hint="install potluck with the extra `client`")
     return Path(spec.origin).parent / "hivemind_cli" / "p2pd"
-
-
-def guarded(command: list[str]) -> list[str]:
-    """`command` such that it dies with this process."""
-    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
-    if setpriv is not None:
-        return [setpriv, "--pdeathsig", "KILL", "--", *command]
-    return ["/bin/sh", "-c", _SHELL_GUARD, "sh", *command]

@@ -7,8 +7,6 @@ record needs no certificate beside it. Imports neither hivemind nor torch.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from potluck.errors import UsageError
+from potluck.files import write_atomically
 from potluck.protocol.blocks import PeerId
 
 SIGNATURE_BYTES = 64
@@ -62,8 +61,7 @@ class Identity:
         """
         try:
             if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_private(path, cls.generate().to_bytes(), replace=False)
+                write_atomically(path, cls.generate().to_bytes(), keep_existing=True)
             return cls.from_bytes(path.read_bytes())
         except OSError as error:
             raise UsageError(f"cannot use the identity file {path}: {error.strerror}") from error
@@ -128,32 +126,6 @@ def public_key_of(peer_id: str) -> bytes | None:
 def peer_id_of(key: bytes) -> PeerId:
     """The peer id that holds this Ed25519 public key."""
     return PeerId(base58_encode(_PUBLIC_HEADER + key))
-
-
-def write_private(path: Path, data: bytes, *, replace: bool) -> None:
-    """Write a file of mode 0600 that appears whole or not at all; without `replace` an existing one stays."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 0600
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if replace:
-            Path(temporary).replace(path)
-        elif not path.exists():
-            _link_once(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def _link_once(source: str, path: Path) -> None:
-    """Give the file its final name unless somebody was faster; then theirs counts."""
-    try:
-        os.link(source, path)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without hard links
-        Path(source).replace(path)
 
 
 def base58_encode(data: bytes) -> str:

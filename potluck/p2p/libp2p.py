@@ -16,12 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from potluck.errors import NetworkError, PotluckError
+from potluck.files import write_atomically
 from potluck.p2p import addresses, dht_node
 from potluck.p2p.config import HostConfig
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.dht_node import DhtNode, StoredValue
-from potluck.p2p.identity import Identity, write_private
+from potluck.p2p.identity import Identity
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.network import DhtKey, DhtSubkey, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
@@ -235,7 +236,7 @@ class Libp2pHost:
         identity_path = self._config.identity_path
         if identity_path is None:
             identity_path = self._directory.path / "identity"
-            write_private(identity_path, self.identity.to_bytes(), replace=True)
+            write_atomically(identity_path, self.identity.to_bytes())
         control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
         arguments = _p2pd_arguments(self._config, identity_path, control_path)
         self._process = await DaemonProcess.start(arguments, timeout_s=self._config.start_timeout_s)

@@ -165,8 +165,8 @@ def test_going_back_is_tried_first_and_changes_nothing_if_it_fails(plan: Plan, m
 
 PARENT = """
 import subprocess, sys
-from potluck_daemon.environment.kin import die_with_us
-child = subprocess.Popen(["sleep", "600"], preexec_fn=die_with_us())
+from potluck.processes import tied_to_parent
+child = subprocess.Popen(tied_to_parent(["sleep", "600"]))
 print(child.pid, flush=True)
 child.wait()
 """

@@ -21,9 +21,9 @@ from potluck_control.methods.setup import Progress, Step
 
 import potluck
 from potluck.errors import PotluckError, UsageError
+from potluck.processes import tied_to_parent
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.failures import explained
-from potluck_daemon.environment.kin import die_with_us
 from potluck_daemon.environment.plan import Plan, digest, is_listed, settle_root
 from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
 from potluck_daemon.environment.uv import Sources, find_uv, run_uv
@@ -130,7 +130,7 @@ def try_environment(folder: Path) -> tuple[str, ...]:
     Raises:
         PotluckError: it does not work; the message has its own words.
     """
-    command = [str(interpreter(folder)), "-m", "potluck_engine.self_test"]
+    command = tied_to_parent([str(interpreter(folder)), "-m", "potluck_engine.self_test"])
     try:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:  # torch leaves a folder where temporary files go
             done = subprocess.run(
@@ -140,7 +140,6 @@ def try_environment(folder: Path) -> tuple[str, ...]:
                 timeout=_TRIAL_TIMEOUT_S,
                 env=_clean() | {"TMPDIR": scratch},
                 check=False,
-                preexec_fn=die_with_us(),
             )
     except subprocess.TimeoutExpired:
         raise PotluckError("the engine does not answer", hint="try again when the computer has less to do") from None

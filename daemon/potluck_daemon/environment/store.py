@@ -20,6 +20,7 @@ from pathlib import Path
 from potluck_control.codec import CodecError, dumps, from_json, loads
 
 from potluck.errors import PotluckError, UsageError
+from potluck.files import replace_link, write_atomically
 
 _MANIFEST = "environment.json"
 _CURRENT, _PREVIOUS = "current", "previous"
@@ -90,19 +91,14 @@ class Store:
         What it vouches for is on the disk before it is: a power cut must not leave a proof without the thing.
         """
         os.sync()
-        new = folder / f"{_MANIFEST}.new"
-        with new.open("wb") as file:
-            file.write(dumps(manifest))
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(folder / _MANIFEST)
+        write_atomically(folder / _MANIFEST, dumps(manifest), mode=0o644)
 
     def switch(self, folder: Path) -> None:
         """Use `folder` from now on, keep the one before it, and remove everything else."""
         old = self.current()
         if old is not None and old != folder:
-            self._link(_PREVIOUS, old)
-        self._link(_CURRENT, folder)
+            replace_link(self.root / _PREVIOUS, old.name)
+        replace_link(self.root / _CURRENT, folder.name)
         self.tidy()
 
     def roll_back(self) -> Path:
@@ -110,9 +106,9 @@ class Store:
         previous, current = self.previous(), self.current()
         if previous is None:
             raise UsageError("there is no earlier environment to go back to")
-        self._link(_CURRENT, previous)
+        replace_link(self.root / _CURRENT, previous.name)
         if current is not None:
-            self._link(_PREVIOUS, current)
+            replace_link(self.root / _PREVIOUS, current.name)
         return previous
 
     def remove(self) -> None:
@@ -136,12 +132,6 @@ class Store:
         link = self.root / name
         folder = link.parent / os.readlink(link) if link.is_symlink() else None
         return folder if folder is not None and read_manifest(folder) is not None else None
-
-    def _link(self, name: str, folder: Path) -> None:
-        new = self.root / f".{name}.new"
-        new.unlink(missing_ok=True)
-        new.symlink_to(folder.name)
-        new.replace(self.root / name)
 
 
 def read_manifest(folder: Path) -> Manifest | None:

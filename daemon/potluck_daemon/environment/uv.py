@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck.processes import tied_to_parent
 from potluck_daemon.environment.failures import UvError, of_uv
-from potluck_daemon.environment.kin import die_with_us
 
 _NAMED_BY_USERS = ("UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_TORCH_BACKEND")
 
@@ -64,10 +64,8 @@ def run_uv(uv: Path, arguments: Sequence[str | Path], *, cache: Path) -> str:
     """
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
     environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_CACHE_DIR": str(cache), "NO_COLOR": "1"}
-    command = [str(uv), "--no-config", *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, check=False, preexec_fn=die_with_us()
-    )
+    command = tied_to_parent([str(uv), "--no-config", *map(str, arguments)])
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
         shutil.rmtree(cache, ignore_errors=True)
         raise of_uv(done.stderr, cache.parent)

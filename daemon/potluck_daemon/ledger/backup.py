@@ -18,7 +18,8 @@ from pathlib import Path
 from potluck_control.places import Places
 
 from potluck.errors import UsageError
-from potluck.p2p.identity import Identity, write_private
+from potluck.files import write_atomically
+from potluck.p2p.identity import Identity
 from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.ledger.tables import connect
 from potluck_daemon.ledger.upkeep import check
@@ -91,7 +92,7 @@ def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> No
             path.rename(path.with_name(f"{path.name}.before-{stamp}"))
         for leftover in ("-wal", "-shm"):
             places.ledger_file.with_name(places.ledger_file.name + leftover).unlink(missing_ok=True)
-        write_private(places.identity_file, identity, replace=True)
+        write_atomically(places.identity_file, identity)
         copy.chmod(0o600)
         copy.rename(places.ledger_file)
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from potluck.errors import PotluckError, UsageError
-from potluck.files import sync_folder
+from potluck.files import replace_link, write_atomically
 
 PROVED_S = 30.0  # a new version whose daemon ran so long has proved itself
 
@@ -113,20 +113,10 @@ class Versions:
         return self.root / "trial.json"
 
     def _note(self, trial: Trial) -> None:
-        new = self._trial_file.with_suffix(".new")
-        with new.open("w") as file:
-            json.dump(asdict(trial), file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._trial_file)
-        sync_folder(self.root)
+        write_atomically(self._trial_file, json.dumps(asdict(trial)).encode(), mode=0o644)
 
     def _link(self, name: str, version: str) -> None:
-        new = self.root / f".{name}.new"
-        new.unlink(missing_ok=True)
-        new.symlink_to(f"versions/{version}")
-        new.replace(self.root / name)
-        sync_folder(self.root)  # the steps reach the disk in their order
+        replace_link(self.root / name, f"versions/{version}")
 
 
 def not_ours() -> UsageError:

@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 
-from potluck_engine.parent import exit_with_parent
+from potluck.processes import exit_with_parent
 
 log = logging.getLogger(__name__)
 
