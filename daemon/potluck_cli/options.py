@@ -8,7 +8,7 @@ import logging
 import sys
 
 from potluck_control.codec import to_json
-from potluck_control.redaction import Discreet
+from potluck_control.redaction import RedactingFormatter
 from potluck_control.resources import bundled_checkpoint
 
 from potluck.errors import UsageError
@@ -99,5 +99,5 @@ def listen_address(host: str, port: int) -> str:
 def log_to_stderr(verbose: bool) -> None:
     """Warnings always, what happens only if asked."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])

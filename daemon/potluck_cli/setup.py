@@ -14,7 +14,7 @@ from potluck_control.places import Places, find_places
 from potluck_daemon.doctor.finding import Severity
 from potluck_daemon.environment.interpreter import engine_python, has_torch
 from potluck_daemon.environment.machine import look
-from potluck_daemon.environment.plan import Plan, make_plan
+from potluck_daemon.environment.plan import EnvironmentPlan, make_plan
 from potluck_daemon.environment.setup import roll_back, set_up
 from potluck_daemon.environment.state import read_state
 from potluck_daemon.environment.store import Store
@@ -130,7 +130,7 @@ def _state(places: Places, asked: BeginParams) -> SetupState:
     return read_state(places, load(places.settings_file).settings.serve.python, look(), asked)
 
 
-def _announce(plan: Plan, terminal: Terminal) -> None:
+def _announce(plan: EnvironmentPlan, terminal: Terminal) -> None:
     variant = plan.choice.variant
     size = f"{variant.download_bytes / 1e9:.1f} GB to fetch at most, {variant.disk_bytes / 1e9:.0f} GB on the disk"
     terminal.line(f"{plan.choice.why}: torch {TORCH}, variant {variant.name} ({size})")

@@ -20,7 +20,7 @@ from potluck_control.places import Places, find_places
 from potluck_daemon.host.units import installed
 from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.settings.store import load
-from potluck_daemon.updates.freshness import seen_of
+from potluck_daemon.updates.freshness import publisher_of
 from potluck_daemon.updates.manifest import Offer, is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.succession import LocalSuccessor
@@ -152,7 +152,7 @@ class _Update:
         told = self.told
         told.note(asked_at=time.time(), error=None)
         told("asking the publisher", 0, 0)
-        offer, seen = look(settings.url, seen_of(settings.key, told.notes.seen), time.time())
+        offer, seen = look(settings.url, publisher_of(settings.key, told.notes.seen), time.time())
         told.note(seen=seen, checked_at=time.time())
         return offer
 

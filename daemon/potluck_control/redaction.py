@@ -67,7 +67,7 @@ def _if_address(found: re.Match[str]) -> str:
     return ADDRESS
 
 
-class Discreet(logging.Formatter):
+class RedactingFormatter(logging.Formatter):
     """The text of a record with its traceback, without what is private."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -38,7 +38,7 @@ from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.host.notify import ServiceManager
 from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.metering.energy import Power
-from potluck_daemon.metering.load import LoadMeter, available_memory_bytes
+from potluck_daemon.metering.load import CpuMeter, available_memory_bytes
 from potluck_daemon.metering.measuring import Measuring
 from potluck_daemon.metering.usage import DayUse
 from potluck_daemon.policy.budget import Budget, models_folder
@@ -89,7 +89,7 @@ class Daemon:
         self._server = ControlServer(
             places.socket, AccessRule(os.getuid(), group), self._commands.handlers(), self._broadcast
         )
-        self._meter = LoadMeter()
+        self._meter = CpuMeter()
         self._changed = asyncio.Event()
         self._is_ending = False
         self._finish_by: float | None = None  # monotonic; told to finish what is open and to end then

@@ -11,7 +11,7 @@ from pathlib import Path
 from potluck_control.codec import dumps, from_json, loads
 from potluck_control.daemon_credit import DaemonPurse
 from potluck_control.gateway_messages import Open, Told
-from potluck_control.redaction import Discreet
+from potluck_control.redaction import RedactingFormatter
 
 from potluck.errors import PotluckError
 from potluck.protocol.invite import decode_invite
@@ -22,7 +22,7 @@ _lock = threading.Lock()
 
 def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Discreet("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     wanted = from_json(Open, loads(sys.stdin.buffer.readline()))
     threading.Thread(target=_end_with_daemon, daemon=True).start()

@@ -12,8 +12,8 @@ import pytest
 from potluck_control.methods.setup import Progress, Step
 from potluck_daemon.environment import plan as planning
 from potluck_daemon.environment import setup
-from potluck_daemon.environment.machine import Machine, look
-from potluck_daemon.environment.plan import Plan, is_outdated
+from potluck_daemon.environment.machine import Hardware, look
+from potluck_daemon.environment.plan import EnvironmentPlan, is_outdated
 from potluck_daemon.environment.preflight import visit
 from potluck_daemon.environment.setup import PreflightError, roll_back, set_up
 from potluck_daemon.environment.store import Store, interpreter
@@ -24,22 +24,22 @@ from tests.helpers.wheel_server import lock, make_wheel
 
 
 @pytest.fixture
-def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EnvironmentPlan:
     offered = tmp_path / "wheels"
     offered.mkdir()
     wheels = [make_wheel(offered, name, filling=name.encode() * 1000) for name in ("one", "two")]
     requirements = lock(tmp_path / "cpu.txt", *wheels)
     monkeypatch.setattr(planning, "requirements_of", lambda variant: requirements)
     store = Store(tmp_path / "engines")
-    machine = Machine(glibc=look().glibc, architecture=look().architecture, python=look().python)
-    return Plan(store, machine, choose_variant(machine), visit(store.root), wheels=offered)
+    machine = Hardware(glibc=look().glibc, architecture=look().architecture, python=look().python)
+    return EnvironmentPlan(store, machine, choose_variant(machine), visit(store.root), wheels=offered)
 
 
 def ignore(progress: Progress) -> None:
     pass
 
 
-def test_an_environment_is_made_tried_and_used(plan: Plan) -> None:
+def test_an_environment_is_made_tried_and_used(plan: EnvironmentPlan) -> None:
     steps: list[Step] = []
     manifest = set_up(plan, lambda progress: steps.append(progress.step))
     assert list(dict.fromkeys(steps)) == list(Step)
@@ -59,7 +59,7 @@ def test_an_environment_is_made_tried_and_used(plan: Plan) -> None:
 
 @pytest.mark.parametrize("step", list(Step)[1:])
 def test_whatever_step_is_interrupted_the_next_try_ends_well(
-    plan: Plan, step: Step, monkeypatch: pytest.MonkeyPatch
+    plan: EnvironmentPlan, step: Step, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         setup, "try_environment", lambda folder: ("cpu",)
@@ -75,7 +75,9 @@ def test_whatever_step_is_interrupted_the_next_try_ends_well(
     assert set_up(plan, ignore).devices
 
 
-def test_an_environment_that_fails_its_trial_is_not_used(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_that_fails_its_trial_is_not_used(
+    plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(setup, "try_environment", lambda folder: ("cpu",))
         set_up(plan, ignore)
@@ -91,7 +93,7 @@ def test_an_environment_that_fails_its_trial_is_not_used(plan: Plan, monkeypatch
     assert plan.store.current() == working
 
 
-def test_a_file_that_the_requirements_do_not_know_is_not_installed(plan: Plan) -> None:
+def test_a_file_that_the_requirements_do_not_know_is_not_installed(plan: EnvironmentPlan) -> None:
     assert plan.wheels is not None
     make_wheel(plan.wheels, "one", filling=b"something else")
     with pytest.raises(PotluckError):
@@ -99,7 +101,7 @@ def test_a_file_that_the_requirements_do_not_know_is_not_installed(plan: Plan) -
     assert plan.store.current() is None
 
 
-def test_a_machine_that_cannot_run_it_is_told_before_anything_is_fetched(plan: Plan) -> None:
+def test_a_machine_that_cannot_run_it_is_told_before_anything_is_fetched(plan: EnvironmentPlan) -> None:
     steps: list[Step] = []
     poor = replace(plan, site=replace(plan.site, free_bytes=0))
     with pytest.raises(PreflightError, match="GB are free"):
@@ -108,7 +110,7 @@ def test_a_machine_that_cannot_run_it_is_told_before_anything_is_fetched(plan: P
 
 
 def test_a_broken_environment_is_made_anew_beside_itself_and_stays_until_the_new_one_has_proved_itself(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch
+    plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody removed files by hand; or the GPU is full just now, and nothing is broken at all."""
     monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
@@ -131,13 +133,17 @@ def test_a_broken_environment_is_made_anew_beside_itself_and_stays_until_the_new
     assert plan.store.previous() == broken
 
 
-def test_an_environment_that_works_is_kept_also_on_a_full_disk(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_that_works_is_kept_also_on_a_full_disk(
+    plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
     made = set_up(plan, ignore)
     assert set_up(replace(plan, site=replace(plan.site, free_bytes=0)), ignore) == made
 
 
-def test_going_back_is_tried_first_and_changes_nothing_if_it_fails(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_going_back_is_tried_first_and_changes_nothing_if_it_fails(
+    plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
     set_up(plan, ignore)
     older = plan.store.current()
@@ -192,7 +198,7 @@ def test_what_a_set_up_started_ends_with_it_also_when_it_is_killed() -> None:
     ],
 )
 def test_without_an_index_it_is_one_sentence_and_the_next_try_works(
-    plan: Plan, variables: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
+    plan: EnvironmentPlan, variables: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
     with monkeypatch.context() as patch:

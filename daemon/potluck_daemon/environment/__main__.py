@@ -18,9 +18,9 @@ from potluck_control.methods.setup import Problem, Progress
 
 from potluck.errors import PotluckError
 from potluck_daemon.environment.machine import look
-from potluck_daemon.environment.making import Told
 from potluck_daemon.environment.plan import make_plan
 from potluck_daemon.environment.setup import roll_back, set_up
+from potluck_daemon.environment.setup_process import SetupLine
 from potluck_daemon.environment.store import Store
 
 _NICENESS = 10
@@ -41,7 +41,7 @@ def main() -> int:
     try:
         _do(args)
     except PotluckError as error:
-        _tell(Told(problem=Problem(error.message, error.hint or "")))
+        _tell(SetupLine(problem=Problem(error.message, error.hint or "")))
         return 1
     return 0
 
@@ -55,10 +55,10 @@ def _do(args: argparse.Namespace) -> None:
 
 
 def _tell_progress(progress: Progress) -> None:
-    _tell(Told(progress))
+    _tell(SetupLine(progress))
 
 
-def _tell(told: Told) -> None:
+def _tell(told: SetupLine) -> None:
     sys.stdout.buffer.write(dumps(told) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -49,7 +49,7 @@ class NvidiaState:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Hardware:
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""  # version of NVIDIA's; empty: none
     glibc: tuple[int, int] | None = None  # None: another C library, or another system than Linux
@@ -58,11 +58,11 @@ class Machine:
     python: tuple[int, int] = (3, 11)
 
 
-def look(sysfs: Path = Path("/sys")) -> Machine:
+def look(sysfs: Path = Path("/sys")) -> Hardware:
     """This machine, as the running interpreter sees it."""
     nvidia = ask_nvidia()
     others = () if nvidia.gpus else (*_from_kernel(sysfs), *apple_gpus())
-    return Machine(
+    return Hardware(
         gpus=(*nvidia.gpus, *others),
         driver=nvidia.driver,
         glibc=_glibc(),

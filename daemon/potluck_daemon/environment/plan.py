@@ -12,7 +12,7 @@ from potluck_control.resources import resource
 
 from potluck.errors import UsageError
 from potluck_daemon.doctor.finding import Finding, Severity
-from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.preflight import Site, examine, visit
 from potluck_daemon.environment.store import Store, read_manifest
 from potluck_daemon.environment.variants import TORCH, VARIANTS, Choice, choose_variant
@@ -22,11 +22,11 @@ _PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # as `installer/lock.
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EnvironmentPlan:
     """`wheels`: a folder to take all wheels from, without a network. `by`: who makes it, for others who want to."""
 
     store: Store
-    machine: Machine
+    machine: Hardware
     choice: Choice
     site: Site
     wheels: Path | None = None
@@ -63,7 +63,7 @@ class Plan:
         return Finding("packages", Severity.OK, f"torch {TORCH}, variant {name}, for Python {python}")
 
 
-def choose(machine: Machine, variant: str) -> Choice:
+def choose(machine: Hardware, variant: str) -> Choice:
     """The variant of that name; the one that fits best if it is empty. Raises UsageError."""
     if not variant:
         return choose_variant(machine)
@@ -98,19 +98,19 @@ def settle_root(usual: Path, root: Path) -> None:
 
 def make_plan(
     usual: Path,
-    machine: Machine,
+    machine: Hardware,
     variant: str,
     folder: Path | None,
     *,
     wheels: Path | None = None,
     index: str = "",
     by: str = "",
-) -> Plan:
+) -> EnvironmentPlan:
     """Raises UsageError."""
     root = root_for(usual, folder)
     is_lost = folder is None and usual.is_symlink() and not usual.exists()
     site = replace(visit(root, {} if wheels is not None else os.environ), is_lost=is_lost)
-    return Plan(Store(root), machine, choose(machine, variant), site, wheels, index, by, usual)
+    return EnvironmentPlan(Store(root), machine, choose(machine, variant), site, wheels, index, by, usual)
 
 
 def requirements_of(variant: str) -> Path:
@@ -118,7 +118,7 @@ def requirements_of(variant: str) -> Path:
     return resource("engine") / f"{variant}.txt"
 
 
-def is_listed(variant: str, machine: Machine) -> bool:
+def is_listed(variant: str, machine: Hardware) -> bool:
     """Whether this version knows torch of that variant for that processor and Python."""
     path = requirements_of(variant)
     if not path.exists() or machine.architecture not in VARIANTS[variant].architectures:

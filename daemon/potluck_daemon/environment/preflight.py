@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from potluck_daemon.doctor.finding import Finding, Severity
-from potluck_daemon.environment.machine import Machine
-from potluck_daemon.environment.variants import Choice, Variant
+from potluck_daemon.environment.machine import Hardware
+from potluck_daemon.environment.variants import Choice, TorchVariant
 
 MIN_GLIBC = (2, 28)  # of the wheels' platform tag, manylinux_2_28
 MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
@@ -64,7 +64,7 @@ def _fetched_bytes(folder: Path) -> int:
     return 0
 
 
-def examine(machine: Machine, choice: Choice, site: Site) -> list[Finding]:
+def examine(machine: Hardware, choice: Choice, site: Site) -> list[Finding]:
     """What stands in the way, and what does not; an error means that it cannot work."""
     found = [_system(machine, choice.variant), _python(machine), _folder(site), _disk(choice.variant, site)]
     found.append(_gpu(choice))
@@ -73,7 +73,7 @@ def examine(machine: Machine, choice: Choice, site: Site) -> list[Finding]:
     return found
 
 
-def _system(machine: Machine, variant: Variant) -> Finding:
+def _system(machine: Hardware, variant: TorchVariant) -> Finding:
     if machine.macos is not None:
         return _mac(machine, machine.macos)
     if machine.glibc is None:
@@ -89,7 +89,7 @@ def _system(machine: Machine, variant: Variant) -> Finding:
     return Finding("system", Severity.OK, f"{machine.architecture}, C library {version}")
 
 
-def _mac(machine: Machine, version: tuple[int, int]) -> Finding:
+def _mac(machine: Hardware, version: tuple[int, int]) -> Finding:
     if machine.architecture != "arm64":
         text = "torch is not built for Macs with Intel processors any more"
         return Finding("system", Severity.ERROR, text, "use this Mac to chat and to look; let another machine serve")
@@ -99,7 +99,7 @@ def _mac(machine: Machine, version: tuple[int, int]) -> Finding:
     return Finding("system", Severity.OK, f"macOS {version[0]}.{version[1]}, {machine.architecture}")
 
 
-def _python(machine: Machine) -> Finding:
+def _python(machine: Hardware) -> Finding:
     version = ".".join(map(str, machine.python))
     if PYTHONS[0] <= machine.python <= PYTHONS[1]:
         return Finding("Python", Severity.OK, version)
@@ -122,7 +122,7 @@ def _folder(site: Site) -> Finding:
     return Finding("folder", Severity.OK, path)
 
 
-def _disk(variant: Variant, site: Site) -> Finding:
+def _disk(variant: TorchVariant, site: Site) -> Finding:
     needed = variant.download_bytes + variant.disk_bytes
     text = f"{site.free_bytes / 1e9:.1f} GB are free, {needed / 1e9:.1f} GB are needed at most"
     if site.free_bytes < needed:

@@ -24,7 +24,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.processes import tied_to_parent
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.failures import explained
-from potluck_daemon.environment.plan import Plan, digest, is_listed, settle_root
+from potluck_daemon.environment.plan import EnvironmentPlan, digest, is_listed, settle_root
 from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
 from potluck_daemon.environment.uv import Sources, find_uv, run_uv
 from potluck_daemon.environment.variants import TORCH
@@ -45,7 +45,7 @@ class PreflightError(PotluckError):
         self.findings = findings
 
 
-def set_up(plan: Plan, on_progress: OnProgress) -> Manifest:
+def set_up(plan: EnvironmentPlan, on_progress: OnProgress) -> Manifest:
     """Make the environment of `plan` and use it from now on; one that is there already is tried and kept if it works.
 
     Raises:
@@ -69,13 +69,13 @@ def set_up(plan: Plan, on_progress: OnProgress) -> Manifest:
             return made
 
 
-def _refuse_hopeless(plan: Plan) -> None:
+def _refuse_hopeless(plan: EnvironmentPlan) -> None:
     findings = plan.findings()
     if any(finding.severity is Severity.ERROR for finding in findings):
         raise PreflightError(findings)
 
 
-def _there(plan: Plan) -> Path | None:
+def _there(plan: EnvironmentPlan) -> Path | None:
     """Where such an environment is already."""
     if not is_listed(plan.choice.variant.name, plan.machine):
         return None
@@ -86,12 +86,12 @@ def _there(plan: Plan) -> Path | None:
     return None
 
 
-def _fits(made: Manifest, plan: Plan) -> bool:
+def _fits(made: Manifest, plan: EnvironmentPlan) -> bool:
     wanted = (plan.choice.variant.name, digest(plan.requirements), _version(plan))
     return (made.variant, made.requirements, made.python) == wanted
 
 
-def _version(plan: Plan) -> str:
+def _version(plan: EnvironmentPlan) -> str:
     return ".".join(map(str, plan.machine.python))
 
 
@@ -154,7 +154,7 @@ def try_environment(folder: Path) -> tuple[str, ...]:
         raise PotluckError(f"the engine does not work here: {problem}", hint="see `potluck doctor`") from None
 
 
-def _make(plan: Plan, folder: Path, on_progress: OnProgress) -> Manifest:
+def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress) -> Manifest:
     uv, requirements = find_uv(), plan.requirements
     sources = Sources(plan.wheels, plan.index, plan.own_build)
     on_progress(Progress(Step.RESOLVE, "looking up the packages"))
@@ -208,7 +208,7 @@ def _add_potluck(folder: Path) -> None:
     (packages / "potluck.pth").write_text("".join(f"{place}\n" for place in places))
 
 
-def _name(plan: Plan) -> str:
+def _name(plan: EnvironmentPlan) -> str:
     python = "".join(map(str, plan.machine.python))
     return f"{plan.choice.variant.name}-py{python}-{digest(plan.requirements)}"
 

@@ -11,13 +11,13 @@ from potluck_control.methods.setup import BeginParams, Plan, SetupState
 from potluck_control.places import Places
 
 from potluck_daemon.environment.interpreter import engine_python, has_torch
-from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.plan import is_listed, is_outdated, make_plan
 from potluck_daemon.environment.store import Store, read_manifest
 from potluck_daemon.environment.variants import VARIANTS, Choice
 
 
-def read_state(places: Places, named: str, machine: Machine, asked: BeginParams) -> SetupState:
+def read_state(places: Places, named: str, machine: Hardware, asked: BeginParams) -> SetupState:
     """Blocks. `named`: the setting `serve.python`. `asked`: what the plan is for.
 
     Raises:

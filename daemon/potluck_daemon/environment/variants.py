@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from potluck_daemon.environment.machine import Gpu, Machine, Vendor
+from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
 
 TORCH = "2.13.0"
 CPU = "cpu"
@@ -24,7 +24,7 @@ _ROCM_TARGETS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class TorchVariant:
     """One build of torch. `download_bytes` and `disk_bytes`: of the whole environment, rounded up."""
 
     name: str
@@ -57,16 +57,16 @@ _BOTH = ("x86_64", "aarch64")
 VARIANTS = {
     variant.name: variant
     for variant in (
-        Variant(
+        TorchVariant(
             "cu130", Vendor.NVIDIA, 3 * _GB, 7 * _GB, oldest=(7, 5), newest=(12, 9), min_driver=580, architectures=_BOTH
         ),
-        Variant(
+        TorchVariant(
             "cu126", Vendor.NVIDIA, 3 * _GB, 7 * _GB, oldest=(5, 0), newest=(9, 0), min_driver=525, architectures=_BOTH
         ),
-        Variant("rocm7.2", Vendor.AMD, 5 * _GB, 18 * _GB),
-        Variant("xpu", Vendor.INTEL, 2 * _GB, 6 * _GB),
-        Variant("mps", Vendor.APPLE, 300 * 10**6, 2 * _GB, architectures=("arm64",)),
-        Variant(CPU, None, 400 * 10**6, 2 * _GB, is_verified=True, architectures=_BOTH),
+        TorchVariant("rocm7.2", Vendor.AMD, 5 * _GB, 18 * _GB),
+        TorchVariant("xpu", Vendor.INTEL, 2 * _GB, 6 * _GB),
+        TorchVariant("mps", Vendor.APPLE, 300 * 10**6, 2 * _GB, architectures=("arm64",)),
+        TorchVariant(CPU, None, 400 * 10**6, 2 * _GB, is_verified=True, architectures=_BOTH),
     )
 }
 """The better of two that fit comes first."""
@@ -76,17 +76,17 @@ VARIANTS = {
 class Choice:
     """`why`: for people. `advice`: what they could do to have more of their hardware used; empty: nothing."""
 
-    variant: Variant
+    variant: TorchVariant
     why: str
     advice: str = ""
 
 
-def choose_variant(machine: Machine) -> Choice:
+def choose_variant(machine: Hardware) -> Choice:
     """The build that runs on the most of the machine's GPUs; the processor's where none does."""
     driver = _major(machine.driver)
     available = _available(machine.architecture)
 
-    def count(variant: Variant) -> int:
+    def count(variant: TorchVariant) -> int:
         return sum(variant.runs_on(gpu, driver) for gpu in machine.gpus)
 
     best = max(available, key=count, default=None)
@@ -98,13 +98,13 @@ def choose_variant(machine: Machine) -> Choice:
     return Choice(best, f"{_names(used)} can be used{driver_named}", _why_not(left_out, driver, available))
 
 
-def _available(architecture: str) -> list[Variant]:
+def _available(architecture: str) -> list[TorchVariant]:
     """Those for GPUs, as they are built for this kind of processor."""
     found = [v for v in VARIANTS.values() if v.vendor is not None and architecture in v.architectures]
     return [replace(v, oldest=max(v.oldest, _ARM_OLDEST)) for v in found] if architecture == _ARM else found
 
 
-def _without_gpu(machine: Machine, driver: int, available: list[Variant]) -> Choice:
+def _without_gpu(machine: Hardware, driver: int, available: list[TorchVariant]) -> Choice:
     cpu = VARIANTS[CPU]
     if not machine.gpus:
         return Choice(cpu, "no GPU is found; blocks are served by the processor, which is slow but works")
@@ -113,13 +113,13 @@ def _without_gpu(machine: Machine, driver: int, available: list[Variant]) -> Cho
     )
 
 
-def _why_not(gpus: tuple[Gpu, ...] | list[Gpu], driver: int, available: list[Variant]) -> str:
+def _why_not(gpus: tuple[Gpu, ...] | list[Gpu], driver: int, available: list[TorchVariant]) -> str:
     """One sentence for the first reason that the user can change, or for the first at all."""
     reasons = [_reason(gpu, driver, available) for gpu in gpus]
     return next((text for text in reasons if "driver" in text), reasons[0] if reasons else "")
 
 
-def _reason(gpu: Gpu, driver: int, available: list[Variant]) -> str:
+def _reason(gpu: Gpu, driver: int, available: list[TorchVariant]) -> str:
     match gpu.vendor:
         case Vendor.NVIDIA if gpu.capability is None:
             return f"{gpu.name} does not tell what it can run"

@@ -30,7 +30,7 @@ _SUMS = """
 """
 
 
-class History:
+class LedgerHistory:
     """Of the ledger of `owner`, a public key."""
 
     def __init__(self, database: sqlite3.Connection, owner: bytes) -> None:

@@ -13,7 +13,7 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.receipts import delegate
 from potluck_daemon.ledger import upkeep, vouchers
 from potluck_daemon.ledger.bookkeeping import Books, Outcome
-from potluck_daemon.ledger.history import History
+from potluck_daemon.ledger.history import LedgerHistory
 from potluck_daemon.ledger.tables import connect
 from potluck_daemon.ledger.trust import worths
 
@@ -28,7 +28,7 @@ class Ledger:
         self._identity = identity
         self._database = connect(path)
         self._books = Books(self._database, identity.public_key)
-        self.history = History(self._database, identity.public_key)
+        self.history = LedgerHistory(self._database, identity.public_key)
 
     def close(self) -> None:
         self._database.close()

@@ -11,7 +11,7 @@ import psutil
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class CpuLoad:
     cpu_percent: float  # of the whole machine
     engine_cpu_percent: float  # of the whole machine
 
@@ -19,21 +19,21 @@ class Load:
 MIN_INTERVAL_S = 0.5  # shorter samples are noise, and several readers must not shorten each other's
 
 
-class LoadMeter:
+class CpuMeter:
     """Each sample covers the time since the one before."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._engine: psutil.Process | None = None
-        self._last = Load(0.0, 0.0)
+        self._last = CpuLoad(0.0, 0.0)
         self._last_at = clock()
         psutil.cpu_percent(None)
 
-    def sample(self, engine_pid: int | None) -> Load:
+    def sample(self, engine_pid: int | None) -> CpuLoad:
         now = self._clock()
         if now - self._last_at >= MIN_INTERVAL_S:
             self._last_at = now
-            self._last = Load(psutil.cpu_percent(None), self._engine_percent(engine_pid))
+            self._last = CpuLoad(psutil.cpu_percent(None), self._engine_percent(engine_pid))
         return self._last
 
     def _engine_percent(self, pid: int | None) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 from potluck_daemon.metering.energy import Power, ProcessorMeter, Reading, power_of_serving
-from potluck_daemon.metering.traffic import Traffic, TrafficMeter
+from potluck_daemon.metering.traffic import NetworkUse, TrafficMeter
 from potluck_daemon.metering.usage import DayUse, used
 from potluck_daemon.policy.terms import Disk
 from potluck_daemon.settings.schema import LimitSettings
@@ -25,7 +25,7 @@ DISK_INTERVAL_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class UseSample:
     """Of engine and p2pd together."""
 
     use: DayUse
@@ -47,16 +47,16 @@ class UseMeter:
 
     def sample(
         self, before: DayUse, engine_pid: int | None, day: str, *, limits: LimitSettings, gpu_w: float | None
-    ) -> Sample:
+    ) -> UseSample:
         """Today's use after the time since the last sample; `gpu_w`: what the engine's GPU draws."""
         now = self._clock()
         seconds, self._sampled_at = now - self._sampled_at, now
         if engine_pid != self._pid:  # between two engines nothing was used
             seconds, self._pid = 0.0, engine_pid
         processes = _tree(engine_pid) if engine_pid is not None else []
-        traffic = self._traffic.look({process.pid for process in processes}) if processes else Traffic()
+        traffic = self._traffic.look({process.pid for process in processes}) if processes else NetworkUse()
         power = power_of_serving(self._read(processes, seconds, gpu_w), limits, is_running=bool(processes))
-        return Sample(used(before, day, traffic, power.watts, seconds), sum(map(_memory_bytes, processes)), power)
+        return UseSample(used(before, day, traffic, power.watts, seconds), sum(map(_memory_bytes, processes)), power)
 
     def _read(self, processes: list[psutil.Process], seconds: float, gpu_w: float | None) -> Reading:
         now = {process.pid: _cpu_seconds(process) for process in processes}

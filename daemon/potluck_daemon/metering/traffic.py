@@ -28,7 +28,7 @@ _ACKED_AT = 120  # tcp_info.tcpi_bytes_acked, tcpi_bytes_received
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class NetworkUse:
     sent_bytes: int = 0
     received_bytes: int = 0
 
@@ -38,27 +38,27 @@ class TrafficMeter:
 
     def __init__(self, *, count_local: bool = False) -> None:
         self._count_local = count_local
-        self._last: dict[int, Traffic] = {}  # inode -> counters of the connection
+        self._last: dict[int, NetworkUse] = {}  # inode -> counters of the connection
 
-    def look(self, pids: set[int]) -> Traffic:
+    def look(self, pids: set[int]) -> NetworkUse:
         """What these processes sent and received since the look before; nothing where the kernel does not tell."""
         inodes = {inode for pid in pids for inode in _socket_inodes(pid)}
         if not inodes:  # nothing to count, or another system than Linux
             self._last = {}
-            return Traffic()
-        now: dict[int, Traffic] = {}
+            return NetworkUse()
+        now: dict[int, NetworkUse] = {}
         with contextlib.suppress(OSError):
             for family in (socket.AF_INET, socket.AF_INET6):
                 now |= {inode: traffic for inode, traffic in self._connections(family) if inode in inodes}
         sent = received = 0
         for inode, traffic in now.items():
-            before = self._last.get(inode, Traffic())
+            before = self._last.get(inode, NetworkUse())
             sent += max(traffic.sent_bytes - before.sent_bytes, 0)
             received += max(traffic.received_bytes - before.received_bytes, 0)
         self._last = now
-        return Traffic(sent, received)
+        return NetworkUse(sent, received)
 
-    def _connections(self, family: int) -> Iterator[tuple[int, Traffic]]:
+    def _connections(self, family: int) -> Iterator[tuple[int, NetworkUse]]:
         for message in _dump(family):
             address_bytes = 4 if family == socket.AF_INET else 16
             peer = ipaddress.ip_address(message[24 : 24 + address_bytes])
@@ -86,14 +86,14 @@ def _dump(family: int) -> Iterator[bytes]:
                 data = data[(length + 3) & ~3 :]
 
 
-def _counters(message: bytes) -> Traffic:
+def _counters(message: bytes) -> NetworkUse:
     at = _MESSAGE_BYTES
     while at + 4 <= len(message):
         length, kind = struct.unpack_from("=HH", message, at)
         if kind == _INET_DIAG_INFO and length >= 4 + _ACKED_AT + 16:
-            return Traffic(*struct.unpack_from("=QQ", message, at + 4 + _ACKED_AT))
+            return NetworkUse(*struct.unpack_from("=QQ", message, at + 4 + _ACKED_AT))
         at += max((length + 3) & ~3, 4)
-    return Traffic()
+    return NetworkUse()
 
 
 def _socket_inodes(pid: int) -> Iterator[int]:

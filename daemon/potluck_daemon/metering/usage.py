@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from potluck_daemon.metering.traffic import Traffic
+from potluck_daemon.metering.traffic import NetworkUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class DayUse:
     energy_wh: float = 0.0
 
 
-def used(before: DayUse, day: str, traffic: Traffic, watts: float, seconds: float) -> DayUse:
+def used(before: DayUse, day: str, traffic: NetworkUse, watts: float, seconds: float) -> DayUse:
     """The use after `seconds` in which the engine drew `watts`; a new day begins with nothing."""
     today = before if before.day == day else DayUse(day)
     return replace(

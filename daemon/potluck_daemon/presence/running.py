@@ -19,17 +19,17 @@ _NOT_CHOOSABLE = frozenset({"sh", "bash", "zsh", "fish", "dash", "systemd", "(sd
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class UserProcess:
     """One process."""
 
     app: str
     memory_bytes: int
 
 
-def look(proc: Path, uid: int, ours: Collection[int]) -> list[Seen]:
+def look(proc: Path, uid: int, ours: Collection[int]) -> list[UserProcess]:
     """The processes of a user but for `ours` and their children; those that ended meanwhile are left out."""
     parents: dict[int, int] = {}
-    found: dict[int, Seen] = {}
+    found: dict[int, UserProcess] = {}
     for folder in proc.iterdir():
         if not folder.name.isdecimal():
             continue
@@ -42,12 +42,12 @@ def look(proc: Path, uid: int, ours: Collection[int]) -> list[Seen]:
         program = program_of(proc, int(folder.name))
         if program is not None and program.arguments:  # threads of the kernel have none
             parents[program.pid] = program.parent
-            found[program.pid] = Seen(program.app, resident * _PAGE_BYTES)
+            found[program.pid] = UserProcess(program.app, resident * _PAGE_BYTES)
     return [seen for pid, seen in found.items() if not _descends(pid, ours, parents)]
 
 
 def choose(
-    seen: Iterable[Seen], menu: Mapping[str, MenuEntry], always: Iterable[str], never: Iterable[str]
+    seen: Iterable[UserProcess], menu: Mapping[str, MenuEntry], always: Iterable[str], never: Iterable[str]
 ) -> tuple[RunningProgram, ...]:
     """One entry a name: programs of the menu first, then those that take the most memory."""
     memory: dict[str, int] = defaultdict(int)

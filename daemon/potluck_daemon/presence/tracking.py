@@ -22,7 +22,7 @@ _Thing = tuple[Reason, str, str]  # reason, who, GPU
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SightingSpan:
     """When a probe itself saw a thing for the first time and for the last, without a look between that did not."""
 
     first: float
@@ -35,7 +35,7 @@ class Track:
 
     presence: Presence = field(default_factory=Presence)
     seen: Mapping[str, tuple[Sighting, ...]] = field(default_factory=dict)  # probe -> its last report
-    lasting: Mapping[tuple[str, Sighting], Seen] = field(default_factory=dict)
+    lasting: Mapping[tuple[str, Sighting], SightingSpan] = field(default_factory=dict)
 
 
 def observe(
@@ -64,11 +64,11 @@ def forget_quiet(track: Track) -> Track:
     return replace(track, presence=replace(track.presence, over=()))
 
 
-def _seen(before: Seen | None, now: float, *, is_new: bool) -> Seen:
+def _seen(before: SightingSpan | None, now: float, *, is_new: bool) -> SightingSpan:
     """A look of another probe says nothing new about this thing."""
     if before is None:
-        return Seen(now, now)
-    return Seen(before.first, now) if is_new else before
+        return SightingSpan(now, now)
+    return SightingSpan(before.first, now) if is_new else before
 
 
 def _evidence(key: tuple[str, Sighting], first: float, agreed: set[tuple[str, Sighting]]) -> Evidence | None:

@@ -11,7 +11,7 @@ from potluck_control.methods.models import Need, Progress, Served
 from potluck_control.schema import LoadStatus, SwarmStatus
 
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.metering.load import Load
+from potluck_daemon.metering.load import CpuLoad
 from potluck_daemon.supervisor.supervisor import EngineFacts
 
 
@@ -67,7 +67,7 @@ def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
     return tuple(sorted(runs, key=lambda run: (run.replicas, run.start))[:most])
 
 
-def load_status(load: Load, report: Report) -> LoadStatus:
+def load_status(load: CpuLoad, report: Report) -> LoadStatus:
     return LoadStatus(
         cpu_percent=load.cpu_percent,
         engine_cpu_percent=load.engine_cpu_percent,

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from potluck_control.redaction import Discreet
+from potluck_control.redaction import RedactingFormatter
 
 from potluck_daemon.reporting import journal
 
@@ -33,15 +33,15 @@ def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
     root = logging.getLogger()
     root.setLevel(logging.DEBUG if is_verbose else logging.INFO)
     file = logging.handlers.RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=NUM_OLD, delay=True)
-    file.setFormatter(Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    file.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(file)
     if journal.is_at(2):
         entries = journal.JournalHandler("potluckd")
-        entries.setFormatter(Discreet("%(message)s"))
+        entries.setFormatter(RedactingFormatter("%(message)s"))
         root.addHandler(entries)
     elif to_stderr or sys.stderr.isatty():
         stream = logging.StreamHandler()
-        stream.setFormatter(Discreet("%(asctime)s %(levelname)s %(message)s"))
+        stream.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(message)s"))
         root.addHandler(stream)
 
 

@@ -16,7 +16,7 @@ from potluck_control.methods.periods import Period, SeriesParams
 
 from potluck.errors import PotluckError
 from potluck_daemon.control.server import Handler
-from potluck_daemon.ledger.history import History
+from potluck_daemon.ledger.history import LedgerHistory
 from potluck_daemon.topics.topic import Topic
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ContributionTopic(Topic):
         told = tuple(self._told(item, number) for item, number in zip(found.periods, numbers, strict=True))
         return replace(found, periods=told)
 
-    async def _people(self, question: Callable[[History], Sequence[Earned]]) -> tuple[int, ...] | None:
+    async def _people(self, question: Callable[[LedgerHistory], Sequence[Earned]]) -> tuple[int, ...] | None:
         """Who signed for work, from the ledger; None while it cannot be read."""
         try:
             sums = await self._daemon.clerk.ask(lambda ledger: question(ledger.history))

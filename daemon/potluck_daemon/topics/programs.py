@@ -14,7 +14,7 @@ from potluck_control.methods import programs
 from potluck.errors import PotluckError
 from potluck_daemon.control.server import Handler
 from potluck_daemon.presence.menu import MenuEntry, read_menu
-from potluck_daemon.presence.running import Seen, choose, look, place_of, placed
+from potluck_daemon.presence.running import UserProcess, choose, look, place_of, placed
 from potluck_daemon.topics.settings import change_settings
 from potluck_daemon.topics.topic import Topic
 
@@ -48,7 +48,7 @@ class ProgramsTopic(Topic):
         await self._place(programs.PlaceParams(params.app, programs.Place.NEVER))
         return self._daemon.status()
 
-    def _look(self) -> tuple[list[Seen], dict[str, MenuEntry]]:
+    def _look(self) -> tuple[list[UserProcess], dict[str, MenuEntry]]:
         try:
             return look(Path("/proc"), os.getuid(), {os.getpid()}), read_menu(self._daemon.environment)
         except OSError as error:

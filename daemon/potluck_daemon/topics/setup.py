@@ -14,8 +14,8 @@ from potluck_control.methods.setup import BeginParams, SetupState
 
 from potluck.errors import UsageError
 from potluck_daemon.control.server import Handler
-from potluck_daemon.environment.machine import Machine, look
-from potluck_daemon.environment.making import Making
+from potluck_daemon.environment.machine import Hardware, look
+from potluck_daemon.environment.setup_process import SetupProcess
 from potluck_daemon.environment.state import read_state
 from potluck_daemon.topics.topic import Topic
 
@@ -29,9 +29,9 @@ LOOK_INTERVAL_S = 60.0  # at the machine's GPUs and driver, which need a moment
 class SetupTopic(Topic):
     def __init__(self, daemon: Daemon) -> None:
         super().__init__(daemon)
-        self._making = Making(self._tell_soon)
+        self._making = SetupProcess(self._tell_soon)
         self._asked = BeginParams()  # what the last one was begun with, while it runs
-        self._machine: Machine | None = None
+        self._machine: Hardware | None = None
         self._looked_at = 0.0  # monotonic
         self._state: SetupState | None = None  # without what changes by itself
         self._task: asyncio.Task[None] | None = None

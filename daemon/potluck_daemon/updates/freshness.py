@@ -15,7 +15,7 @@ _MAX_CLOCK_ERROR_S = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class KnownPublisher:
     """What was learnt from one publisher. Keys in base64.
 
     `anchor`: the key that the user named; a change of it begins anew. `key`: the one that counts now. `next_key`: the
@@ -35,12 +35,12 @@ class Seen:
         return tuple(filter(None, (self.key, self.next_key)))
 
 
-def seen_of(anchor: str, seen: Seen) -> Seen:
+def publisher_of(anchor: str, seen: KnownPublisher) -> KnownPublisher:
     """What counts for a user who trusts `anchor`."""
-    return seen if seen.anchor == anchor else Seen(anchor=anchor, key=anchor)
+    return seen if seen.anchor == anchor else KnownPublisher(anchor=anchor, key=anchor)
 
 
-def accept(offer: Offer, signer: str, seen: Seen, now: float) -> Seen:
+def accept(offer: Offer, signer: str, seen: KnownPublisher, now: float) -> KnownPublisher:
     """What is known after this offer, signed by one of `seen.keys`. `now`: Unix seconds.
 
     Raises:

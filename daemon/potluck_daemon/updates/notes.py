@@ -20,7 +20,7 @@ from potluck_control.places import Places
 
 from potluck.errors import PotluckError
 from potluck.files import keep_aside, write_atomically
-from potluck_daemon.updates.freshness import Seen
+from potluck_daemon.updates.freshness import KnownPublisher
 
 _TRIES = 5
 _PAUSE_S = 0.1
@@ -30,7 +30,7 @@ _PAUSE_S = 0.1
 class Notes:
     """`asked_at`: when the publisher was last asked; `checked_at`: when it last answered. Unix seconds."""
 
-    seen: Seen = field(default_factory=Seen)
+    seen: KnownPublisher = field(default_factory=KnownPublisher)
     asked_at: float = 0.0
     checked_at: float | None = None
     progress: UpdateProgress | None = None

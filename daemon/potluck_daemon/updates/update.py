@@ -15,7 +15,7 @@ from typing import Protocol
 
 from potluck.errors import PotluckError
 from potluck_daemon.updates.download import fetch, get
-from potluck_daemon.updates.freshness import Seen, accept
+from potluck_daemon.updates.freshness import KnownPublisher, accept
 from potluck_daemon.updates.manifest import MAX_BYTES, Offer, read_offer
 from potluck_daemon.updates.versions import Versions
 
@@ -42,7 +42,7 @@ class Successor(Protocol):
         """Whatever was started is gone after this."""
 
 
-def look(url: str, seen: Seen, now: float) -> tuple[Offer, Seen]:
+def look(url: str, seen: KnownPublisher, now: float) -> tuple[Offer, KnownPublisher]:
     """What is offered, and what is known after that. `now`: Unix seconds; the signature lies beside `url` as `.sig`.
 
     Raises:

@@ -14,7 +14,7 @@ from potluck_control.network_report import NetworkCaps
 from potluck_control.states import Reason
 from potluck_daemon.metering.energy import ProcessorMeter
 from potluck_daemon.metering.meters import DiskMeter, UseMeter
-from potluck_daemon.metering.traffic import Traffic, TrafficMeter
+from potluck_daemon.metering.traffic import NetworkUse, TrafficMeter
 from potluck_daemon.metering.usage import DayUse, used
 from potluck_daemon.policy.budget import Budget, download_folder
 from potluck_daemon.policy.decide import Evidence, Presence
@@ -83,10 +83,10 @@ def test_a_full_disk_forbids_a_start_and_nothing_that_runs(limits: LimitSettings
 
 
 def test_use_adds_up_within_a_day_and_begins_anew_with_the_next() -> None:
-    use = used(DayUse(), "monday", Traffic(10, 20), watts=100, seconds=36)
-    use = used(use, "monday", Traffic(1, 2), watts=100, seconds=36)
+    use = used(DayUse(), "monday", NetworkUse(10, 20), watts=100, seconds=36)
+    use = used(use, "monday", NetworkUse(1, 2), watts=100, seconds=36)
     assert use == DayUse("monday", 11, 22, pytest.approx(2.0))
-    assert used(use, "tuesday", Traffic(5, 5), watts=0, seconds=36) == DayUse("tuesday", 5, 5, 0)
+    assert used(use, "tuesday", NetworkUse(5, 5), watts=0, seconds=36) == DayUse("tuesday", 5, 5, 0)
 
 
 def test_cost_is_energy_times_price() -> None:
@@ -104,15 +104,15 @@ def test_traffic_of_a_real_connection_is_counted_once(tmp_path: Path) -> None:
             reading.start()
             client.sendall(data)
             reading.join()
-            assert meter.look({os.getpid()}) == Traffic(1_000_000, 1_000_000)
-            assert meter.look({os.getpid()}) == Traffic()
-            assert TrafficMeter().look({os.getpid()}) == Traffic(), "talking to oneself costs nothing"
-            assert TrafficMeter(count_local=True).look({1 << 30}) == Traffic()
+            assert meter.look({os.getpid()}) == NetworkUse(1_000_000, 1_000_000)
+            assert meter.look({os.getpid()}) == NetworkUse()
+            assert TrafficMeter().look({os.getpid()}) == NetworkUse(), "talking to oneself costs nothing"
+            assert TrafficMeter(count_local=True).look({1 << 30}) == NetworkUse()
 
 
 def test_where_no_kernel_tells_of_connections_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "AF_NETLINK")  # as on a Mac, which has no /proc either
-    assert TrafficMeter().look({1 << 30}) == Traffic()
+    assert TrafficMeter().look({1 << 30}) == NetworkUse()
 
 
 def test_energy_follows_the_processor_time_of_the_engine() -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from potluck_daemon.updates.freshness import Seen, accept
+from potluck_daemon.updates.freshness import KnownPublisher, accept
 from potluck_daemon.updates.manifest import read_offer
 
 from installer.release import MANIFEST, load_key, new_key, public_part, release
@@ -42,7 +42,7 @@ def test_installations_take_what_was_signed(dist: Path, key: Path) -> None:
     private = load_key(key)
     release(dist, "0.2.0", CHANGES, private)
     offer, signer = read_offer(*signed(dist), [public_part(private)])
-    seen = accept(offer, signer, Seen(anchor=signer, key=signer), time.time())
+    seen = accept(offer, signer, KnownPublisher(anchor=signer, key=signer), time.time())
     assert (seen.version, offer.changes, offer.files["run"].name) == ("0.2.0", ("faster",), "potluck-0.2.0.run")
     assert set(offer.files) == {"run", "potluck_0.2.0_amd64.deb"}
 

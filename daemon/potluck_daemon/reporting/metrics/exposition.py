@@ -14,7 +14,7 @@ from itertools import accumulate
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
@@ -34,17 +34,17 @@ class Family:
     """All lines of one name; that of a counter ends in `_total`."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     help: str
     samples: tuple[Sample, ...]
 
 
 def counter(name: str, help: str, *samples: Sample) -> Family:
-    return Family(name, Kind.COUNTER, help, samples)
+    return Family(name, MetricKind.COUNTER, help, samples)
 
 
 def gauge(name: str, help: str, *samples: Sample) -> Family:
-    return Family(name, Kind.GAUGE, help, samples)
+    return Family(name, MetricKind.GAUGE, help, samples)
 
 
 def histogram(name: str, help: str, bounds: Sequence[float], counts: Sequence[int], total: float) -> Family:
@@ -54,7 +54,7 @@ def histogram(name: str, help: str, bounds: Sequence[float], counts: Sequence[in
         Sample(count, {"le": _number(bound)}, "_bucket") for bound, count in zip((*bounds, math.inf), sums, strict=True)
     ]
     return Family(
-        name, Kind.HISTOGRAM, help, (*buckets, Sample(total, suffix="_sum"), Sample(sums[-1], suffix="_count"))
+        name, MetricKind.HISTOGRAM, help, (*buckets, Sample(total, suffix="_sum"), Sample(sums[-1], suffix="_count"))
     )
 
 

@@ -11,7 +11,7 @@ from potluck_control.places import Places
 from potluck_daemon.doctor.finding import Severity
 from potluck_daemon.environment import plan as module
 from potluck_daemon.environment.interpreter import engine_python
-from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.plan import is_listed, is_outdated, make_plan, requirements_of, root_for, settle_root
 from potluck_daemon.environment.state import read_state
 from potluck_daemon.environment.store import Manifest, Store, interpreter
@@ -19,7 +19,7 @@ from potluck_daemon.environment.wheels import locked_hashes
 
 from potluck.errors import UsageError
 
-MACHINE = Machine(glibc=(2, 36), python=(3, 11))
+MACHINE = Hardware(glibc=(2, 36), python=(3, 11))
 MANIFEST = Manifest("cpu", "2.13.0", "older", "3.11", ("cpu",), made_at=1.0)
 
 
@@ -37,7 +37,7 @@ def environment(root: Path, name: str = "cpu") -> Path:
     return folder
 
 
-def errors(places: Places, machine: Machine = MACHINE, variant: str = "") -> dict[str, str]:
+def errors(places: Places, machine: Hardware = MACHINE, variant: str = "") -> dict[str, str]:
     found = make_plan(places.engines, machine, variant, None).findings()
     return {item.check: f"{item.text} | {item.advice}" for item in found if item.severity is Severity.ERROR}
 

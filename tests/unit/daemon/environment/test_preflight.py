@@ -7,16 +7,16 @@ from types import SimpleNamespace
 import pytest
 from potluck_daemon.doctor.finding import Severity
 from potluck_daemon.environment import preflight
-from potluck_daemon.environment.machine import Machine
+from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.preflight import Site, examine, visit
 from potluck_daemon.environment.variants import choose_variant
 
-MACHINE = Machine(glibc=(2, 36))
-MAC = Machine(macos=(15, 1), architecture="arm64")
+MACHINE = Hardware(glibc=(2, 36))
+MAC = Hardware(macos=(15, 1), architecture="arm64")
 SITE = Site(Path("/home/me/potluck"), 100 * 10**9, is_writable=True, may_execute=True)
 
 
-def errors(machine: Machine = MACHINE, site: Site = SITE) -> list[str]:
+def errors(machine: Hardware = MACHINE, site: Site = SITE) -> list[str]:
     found = examine(machine, choose_variant(machine), site)
     return [finding.check for finding in found if finding.severity is Severity.ERROR]
 
@@ -38,7 +38,7 @@ def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
         (replace(MACHINE, python=(3, 14)), "Python"),
     ],
 )
-def test_a_machine_that_torch_is_not_built_for_is_refused(machine: Machine, check: str) -> None:
+def test_a_machine_that_torch_is_not_built_for_is_refused(machine: Hardware, check: str) -> None:
     assert errors(machine) == [check]
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_daemon.environment.machine import Gpu, Machine, Vendor, look
+from potluck_daemon.environment.machine import Gpu, Hardware, Vendor, look
 from potluck_daemon.environment.plan import is_listed
 from potluck_daemon.environment.variants import choose_variant
 
-MACHINE = Machine(glibc=(2, 36))
+MACHINE = Hardware(glibc=(2, 36))
 PASCAL = Gpu(Vendor.NVIDIA, "GTX 1080", 8 << 30, (6, 1))
 VOLTA = Gpu(Vendor.NVIDIA, "Titan V", 12 << 30, (7, 0))
 TURING = Gpu(Vendor.NVIDIA, "T4", 16 << 30, (7, 5))
@@ -104,7 +104,7 @@ def test_amd_and_intel_are_found_in_the_kernels_files(tmp_path: Path) -> None:
 
 
 def test_a_mac_with_apples_processor_computes_on_its_gpu() -> None:
-    made = choose_variant(Machine(gpus=(APPLE,), macos=(15, 1), architecture="arm64"))
+    made = choose_variant(Hardware(gpus=(APPLE,), macos=(15, 1), architecture="arm64"))
     assert (made.variant.name, made.advice) == ("mps", "")
 
 
@@ -120,9 +120,9 @@ def test_a_macs_gpu_is_found_where_the_system_is_macos_on_apples_processor(monke
 
 
 def test_packages_for_another_processor_are_not_offered() -> None:
-    assert is_listed("mps", Machine(macos=(15, 1), architecture="arm64", python=(3, 12)))
+    assert is_listed("mps", Hardware(macos=(15, 1), architecture="arm64", python=(3, 12)))
     assert not is_listed("mps", MACHINE)
-    assert not is_listed("cpu", Machine(macos=(15, 1), architecture="arm64"))
+    assert not is_listed("cpu", Hardware(macos=(15, 1), architecture="arm64"))
 
 
 def test_the_driver_that_decided_is_named() -> None:

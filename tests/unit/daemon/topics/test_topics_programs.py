@@ -12,7 +12,7 @@ from potluck_control.methods import programs
 from potluck_control.methods.programs import Place, PlaceParams
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.presence.menu import MenuEntry, read_menu
-from potluck_daemon.presence.running import MAX_SHOWN, Seen, choose, look, placed
+from potluck_daemon.presence.running import MAX_SHOWN, UserProcess, choose, look, placed
 
 
 def process(proc: Path, pid: int, parent: int, *arguments: str, pages: int = 10) -> None:
@@ -41,7 +41,9 @@ def test_programs_of_other_users_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_what_stands_in_the_menu_comes_first_and_the_list_is_bounded() -> None:
-    seen = [Seen(f"daemon{number}", 1000 + number) for number in range(2 * MAX_SHOWN)] + [Seen("supertux2", 1)]
+    seen = [UserProcess(f"daemon{number}", 1000 + number) for number in range(2 * MAX_SHOWN)] + [
+        UserProcess("supertux2", 1)
+    ]
     shown = choose(seen, {"supertux2": MenuEntry("SuperTux 2", "supertux2")}, ("SuperTux2",), ())
     assert len(shown) == MAX_SHOWN
     assert (shown[0].title, shown[0].icon, shown[0].place) == ("SuperTux 2", "supertux2", Place.ALWAYS)
@@ -49,7 +51,10 @@ def test_what_stands_in_the_menu_comes_first_and_the_list_is_bounded() -> None:
 
 
 def test_shells_and_names_that_fit_no_list_are_not_offered() -> None:
-    assert choose([Seen("bash", 1), Seen("a,b", 1), Seen("", 1), Seen("a\nb", 1)], {}, (), ()) == ()
+    assert (
+        choose([UserProcess("bash", 1), UserProcess("a,b", 1), UserProcess("", 1), UserProcess("a\nb", 1)], {}, (), ())
+        == ()
+    )
 
 
 def desktop_file(folder: Path, name: str, *lines: str) -> None:

@@ -15,13 +15,13 @@ from potluck_control.methods import settings, setup
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.setup import BeginParams, Problem, Progress, SetupState, Step
 from potluck_control.places import Places
-from potluck_daemon.environment import making
-from potluck_daemon.environment.making import Told
+from potluck_daemon.environment import setup_process
+from potluck_daemon.environment.setup_process import SetupLine
 from potluck_daemon.environment.store import Manifest, Store, interpreter
 from potluck_daemon.topics import setup as topic
 
-FETCHING = Told(Progress(Step.FETCH, "torch (1 of 2)", 5, 10))
-FAILED = Told(problem=Problem("the disk is full", "make room"))
+FETCHING = SetupLine(Progress(Step.FETCH, "torch (1 of 2)", 5, 10))
+FAILED = SetupLine(problem=Problem("the disk is full", "make room"))
 WAIT = "read line"  # until standard input ends, or a signal comes
 
 Write = Callable[..., None]
@@ -31,12 +31,12 @@ Write = Callable[..., None]
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     """Have the set-up say these lines, then do `after`. What it was told is in `arguments`."""
 
-    def write(*told: Told, after: str = "exit 0") -> None:
+    def write(*told: SetupLine, after: str = "exit 0") -> None:
         lines = "\n".join(f"echo '{dumps(item).decode()}'" for item in told)
         path = tmp_path / "set-up"
         path.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/arguments\n{lines}\n{after}\n')
         path.chmod(0o755)
-        monkeypatch.setattr(making, "PROGRAM", (str(path),))
+        monkeypatch.setattr(setup_process, "PROGRAM", (str(path),))
 
     return write
 
@@ -134,7 +134,7 @@ async def test_a_second_one_is_refused_while_one_runs_and_cancelling_ends_it_in_
 
 
 async def test_one_that_does_not_end_is_killed(ask: Ask, script: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "END_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(setup_process, "END_TIMEOUT_S", 0.1)
     script(FETCHING, after=f"trap '' TERM\necho x\nwhile true; do {WAIT} || sleep 60; done")
     await ask(setup.BEGIN)
     await reached(ask, FETCHING.progress)

@@ -19,7 +19,7 @@ from potluck_control.places import Places
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.topics import updates as topic
 from potluck_daemon.topics.updates import UpdatesTopic, is_due
-from potluck_daemon.updates.freshness import Seen
+from potluck_daemon.updates.freshness import KnownPublisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.versions import Versions
 
@@ -27,7 +27,7 @@ DAY = 86400.0
 ASKS = "-m potluck_cli.main update --json --check"
 KEY = "A" * 43 + "="
 CONFIGURED = f'[updates]\nurl = "https://example.org/potluck.json"\nkey = "{KEY}"\n'
-SEEN = Seen(anchor=KEY, key=KEY, issued_at=1_800_000_000, version="99.0", changes=("faster",))
+SEEN = KnownPublisher(anchor=KEY, key=KEY, issued_at=1_800_000_000, version="99.0", changes=("faster",))
 
 
 @pytest.fixture

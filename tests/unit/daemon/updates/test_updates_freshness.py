@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from potluck_daemon.updates.freshness import Seen, accept, seen_of
+from potluck_daemon.updates.freshness import KnownPublisher, accept, publisher_of
 from potluck_daemon.updates.manifest import BadManifestError, Offer
 
 NOW = 1_000_000.0
 DAY = 86400
-SEEN = Seen(anchor="old", key="old", issued_at=900_000, version="0.3.0")
+SEEN = KnownPublisher(anchor="old", key="old", issued_at=900_000, version="0.3.0")
 OFFER = Offer("0.3.0", 900_000, 2_000_000, "", ("faster",), {})
 
 
@@ -59,5 +59,5 @@ def test_an_announced_key_is_withdrawn_by_the_next_description() -> None:
 
 def test_a_user_who_names_another_key_begins_anew() -> None:
     rotated = replace(SEEN, key="new")
-    assert seen_of("old", rotated) == rotated
-    assert seen_of("other", rotated) == Seen(anchor="other", key="other")
+    assert publisher_of("old", rotated) == rotated
+    assert publisher_of("other", rotated) == KnownPublisher(anchor="other", key="other")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from potluck_control.places import Places
-from potluck_daemon.updates.freshness import Seen
+from potluck_daemon.updates.freshness import KnownPublisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 
 from potluck.errors import PotluckError
 
-NOTES = Notes(Seen(anchor="key", key="key", issued_at=7, version="0.2.0", changes=("faster",)), asked_at=1.5)
+NOTES = Notes(KnownPublisher(anchor="key", key="key", issued_at=7, version="0.2.0", changes=("faster",)), asked_at=1.5)
 
 
 @pytest.fixture

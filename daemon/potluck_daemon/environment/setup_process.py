@@ -20,14 +20,14 @@ END_TIMEOUT_S = 10.0  # from the word to its end, before it is killed
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SetupLine:
     """One line of that process."""
 
     progress: Progress | None = None
     problem: Problem | None = None
 
 
-class Making:
+class SetupProcess:
     """At most one process. `progress` None: none runs. `problem`: how the last one ended; None: well, or as told."""
 
     def __init__(self, on_progress: Callable[[], None]) -> None:
@@ -79,7 +79,7 @@ class Making:
         problem = None
         while line := await child.line():
             try:
-                told = from_json(Told, loads(line))
+                told = from_json(SetupLine, loads(line))
             except CodecError:
                 log.debug("the set-up says something else: %.100r", line)
                 continue
