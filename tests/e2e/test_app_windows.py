@@ -5,31 +5,28 @@ The window lives in this process, without a screen; `test_app_with_daemon.py` ha
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before Qt is imported
-
+from helpers.application import Wait, english, qapp_args, wait
 from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
+from helpers.screen import press, shown
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.page import Page
 from potluck_app.pages.when import WhenPage
-from potluck_app.shell import language
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
 from potluck_app.words import words
 from potluck_control import schema
 from potluck_control.methods import earnings
 from potluck_control.states import State
-from PySide6.QtCore import QDeadlineTimer, QLocale, Qt
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPlainTextEdit
+from pytestqt.qtbot import QtBot
 
-PATIENCE_MS = 60_000
+__all__ = ["english", "qapp_args", "wait"]
 WORDS = {  # that a page shows once the daemon has answered
     "home": "Credit today",
     "earnings": "Energy and time",
@@ -42,16 +39,8 @@ WORDS = {  # that a page shows once the daemon has answered
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def application() -> QApplication:
-    made = QApplication.instance() or QApplication([])
-    assert isinstance(made, QApplication)
-    language.install(made, QLocale("en_GB"))
-    return made
-
-
 @pytest.fixture
-def window(daemon: DaemonProcess) -> Iterator[MainWindow]:
+def window(daemon: DaemonProcess, wait: Wait) -> Iterator[MainWindow]:
     """Open, beside the daemon, as the app wires it."""
     link = DaemonLink(daemon.socket)
     made = MainWindow(link)
@@ -66,25 +55,8 @@ def window(daemon: DaemonProcess) -> Iterator[MainWindow]:
     made.hide()
 
 
-def wait(is_so: Callable[[], object]) -> None:
-    """Let Qt work until it is so; a minute only ends a hang."""
-    deadline = QDeadlineTimer(PATIENCE_MS)
-    while not is_so():
-        assert not deadline.hasExpired()
-        QTest.qWait(30)
-
-
-def shown(page: QWidget) -> list[str]:
-    return [label.text() for label in page.findChildren(QLabel) if label.isVisible() and label.text()]
-
-
-def press(page: QWidget, text: str) -> None:
-    (found,) = [item for item in page.findChildren(QPushButton) if item.text() == text and item.isVisible()]
-    found.click()
-
-
 @pytest.mark.parametrize("key", list(WORDS))
-def test_every_page_shows_what_this_daemon_says_and_no_complaint(window: MainWindow, key: str) -> None:
+def test_every_page_shows_what_this_daemon_says_and_no_complaint(window: MainWindow, key: str, wait: Wait) -> None:
     window.open(key)
     page = window.page
     assert isinstance(page, Page)
@@ -93,7 +65,7 @@ def test_every_page_shows_what_this_daemon_says_and_no_complaint(window: MainWin
 
 
 def test_earnings_rise_as_a_client_signs_for_work_and_are_those_of_the_daemon(
-    window: MainWindow, daemon: DaemonProcess
+    window: MainWindow, daemon: DaemonProcess, qtbot: QtBot, wait: Wait
 ) -> None:
     window.open("earnings")
     page = window.page
@@ -106,14 +78,14 @@ def test_earnings_rise_as_a_client_signs_for_work_and_are_those_of_the_daemon(
 
     def is_shown() -> bool:
         page.refresh()
-        QTest.qWait(100)
+        qtbot.wait(100)
         return words.credits(daemon.client.call(earnings.SUMMARY).week.earned) in shown(page)
 
     wait(is_shown)
 
 
 def test_an_hour_that_is_painted_out_is_obeyed_by_the_daemon_and_comes_back_with_undo(
-    window: MainWindow, daemon: DaemonProcess
+    window: MainWindow, daemon: DaemonProcess, qtbot: QtBot, wait: Wait
 ) -> None:
     window.open("when")
     page = window.page
@@ -121,7 +93,7 @@ def test_an_hour_that_is_painted_out_is_obeyed_by_the_daemon_and_comes_back_with
     wait(lambda: WORDS["when"] in shown(page))
     everything = page._grid.hours
     page._grid.setFocus()
-    QTest.keyClick(page._grid, Qt.Key.Key_Space)
+    qtbot.keyClick(page._grid, Qt.Key.Key_Space)
     wait(lambda: "Only in the filled hours." in shown(page))
     assert "mon 01:00-24:00" in daemon.command("config", "get", "when.hours").stdout
     press(page, "Undo")
@@ -131,7 +103,7 @@ def test_an_hour_that_is_painted_out_is_obeyed_by_the_daemon_and_comes_back_with
 
 
 def test_a_chat_starts_its_gateway_and_streams_an_answer_that_is_paid_for(
-    window: MainWindow, daemon: DaemonProcess
+    window: MainWindow, daemon: DaemonProcess, qtbot: QtBot, wait: Wait
 ) -> None:
     window.open("chat")
     page = window.page
@@ -141,14 +113,14 @@ def test_a_chat_starts_its_gateway_and_streams_an_answer_that_is_paid_for(
     field = page.findChild(QPlainTextEdit)
     assert field is not None
     field.setPlainText("Once upon a time there was")
-    QTest.keyClick(field, Qt.Key.Key_Return)
+    qtbot.keyClick(field, Qt.Key.Key_Return)
     wait(lambda: any(said.startswith("Getting ready: ") for said in shown(page)))
     wait(lambda: page.conversation[-1].role == "assistant")
     assert page.conversation[-1].content
     wait(lambda: daemon.status().tokens_today > tokens)
 
 
-def test_a_check_up_is_made_and_shown(window: MainWindow) -> None:
+def test_a_check_up_is_made_and_shown(window: MainWindow, wait: Wait) -> None:
     window.open("diagnostics")
     page = window.page
     assert page is not None
@@ -157,7 +129,9 @@ def test_a_check_up_is_made_and_shown(window: MainWindow) -> None:
     assert any("found nothing wrong" in said for said in shown(page)), shown(page)
 
 
-def test_a_pause_is_in_the_activity_and_the_button_resumes(window: MainWindow, daemon: DaemonProcess) -> None:
+def test_a_pause_is_in_the_activity_and_the_button_resumes(
+    window: MainWindow, daemon: DaemonProcess, wait: Wait
+) -> None:
     window.open("home")
     assert window.page is not None
     press(window.page, "Pause for an hour")
@@ -172,7 +146,7 @@ def test_a_pause_is_in_the_activity_and_the_button_resumes(window: MainWindow, d
 
 
 def test_a_killed_daemon_is_away_until_it_is_back_on_the_page_that_was_open(
-    window: MainWindow, daemon: DaemonProcess
+    window: MainWindow, daemon: DaemonProcess, wait: Wait
 ) -> None:
     window.open("earnings")
     daemon.kill()

@@ -1,22 +1,32 @@
-"""The application of tests that show widgets; a conftest or a module of tests imports the fixture."""
+"""Fixtures of tests that show widgets: pytest-qt's application without a screen, in English and with light colours."""
 
 from __future__ import annotations
 
-import os
+import functools
+from collections.abc import Callable
 
 import pytest
-
-os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before Qt is imported by a test
-
 from potluck_app.shell import language, theme
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+PATIENCE_MS = 120_000
+Wait = Callable[[Callable[[], bool]], None]
+
+
+@pytest.fixture(scope="session")
+def qapp_args() -> list[str]:
+    return ["potluck", "-platform", "offscreen"]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def application() -> QApplication:
-    made = QApplication.instance() or QApplication([])
-    assert isinstance(made, QApplication)
-    language.install(made, QLocale("en_GB"))
+def english(qapp: QApplication) -> None:
+    language.install(qapp, QLocale("en_GB"))
     theme.choose("light")
-    return made
+
+
+@pytest.fixture
+def wait(qtbot: QtBot) -> Wait:
+    """Let Qt work until something is so; the limit only ends a hang."""
+    return functools.partial(qtbot.waitUntil, timeout=PATIENCE_MS)

@@ -6,13 +6,14 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from helpers.application import application  # before anything else imports Qt
+from helpers.application import Wait, english, qapp_args, wait
 from helpers.own_daemon import own_daemon
+from helpers.screen import button, buttons, shown
 from helpers.update_server import UpdateServer
 from helpers.wheel_server import lock, make_wheel
 from potluck_app.pages.home import HomePage
@@ -24,12 +25,9 @@ from potluck_control.methods import settings
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
 from potluck_daemon.environment import interpreter, making
-from PySide6.QtCore import QDeadlineTimer
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
-__all__ = ["application"]
-PATIENCE_MS = 120_000
+__all__ = ["english", "qapp_args", "wait"]
 SET_UP = """\
 import functools, pathlib, sys
 from potluck_daemon.environment import __main__ as program, plan
@@ -97,47 +95,32 @@ def _daemon(places: Places, environment: dict[str, str]) -> Iterator[None]:
         thread.join()
 
 
-def shown(page: QWidget) -> list[str]:
-    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
+def press(wait: Wait, page: QWidget, text: str) -> None:
+    """As soon as it can be pressed."""
+    wait(lambda: text in buttons(page) and button(page, text).isEnabled())
+    button(page, text).click()
 
 
-def press(page: QWidget, text: str) -> None:
-    def found() -> list[QPushButton]:
-        return [
-            item
-            for item in page.findChildren(QPushButton)
-            if item.text() == text and item.isVisible() and item.isEnabled()
-        ]
-
-    wait(found)
-    found()[0].click()
-
-
-def wait(is_so: Callable[[], object]) -> None:
-    deadline = QDeadlineTimer(PATIENCE_MS)
-    while not is_so():
-        assert not deadline.hasExpired()
-        QTest.qWait(20)
-
-
-def test_a_set_up_that_failed_says_why_is_tried_again_and_ends_well(window: MainWindow, wheels: Path) -> None:
+def test_a_set_up_that_failed_says_why_is_tried_again_and_ends_well(
+    window: MainWindow, wheels: Path, wait: Wait
+) -> None:
     """The folder of wheels is missing at first."""
     wait(lambda: "1 of 6" in shown(window))
-    press(window, "Continue")
-    press(window, "Fetch and install")
-    wait(lambda: "Try again" in [item.text() for item in window.findChildren(QPushButton) if item.isVisible()])
+    press(wait, window, "Continue")
+    press(wait, window, "Fetch and install")
+    wait(lambda: "Try again" in buttons(window))
     problem = next(said for said in shown(window) if "wheels" in said or "package" in said)
     assert problem.endswith(".")
     wheels.with_name("aside").rename(wheels)
-    press(window, "Try again")
+    press(wait, window, "Try again")
     wait(lambda: any(said.startswith("Ready. It computes on:") for said in shown(window)))
     assert problem not in shown(window)
-    press(window, "Continue")
+    press(wait, window, "Continue")
     assert "Which swarm?" in shown(window)
 
 
 def test_a_newer_version_is_looked_up_when_wanted_and_told_with_its_changes(
-    window: MainWindow, socket: Path, tmp_path: Path
+    window: MainWindow, socket: Path, tmp_path: Path, wait: Wait
 ) -> None:
     (tmp_path / "web").mkdir()
     with UpdateServer(tmp_path / "web") as server:
@@ -149,7 +132,7 @@ def test_a_newer_version_is_looked_up_when_wanted_and_told_with_its_changes(
         client.call(settings.SET, SetParams(tuple(Change(key, value) for key, value in wanted.items())))
         wait(lambda: isinstance(window.page, HomePage))
         window.open("installation")
-        press(window, "Look now")
+        press(wait, window, "Look now")
         wait(lambda: "• faster" in shown(window))
     assert any("apt, or pip" in said for said in shown(window))  # nothing of ours installed this
     window.open("home")

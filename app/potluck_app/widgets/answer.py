@@ -82,7 +82,8 @@ class Answer(QObject):
         self._problem = self._problem or problem
 
     def _finish(self) -> None:
-        self._read()
+        if self._reply.isOpen():  # one that was aborted is closed
+            self._read()
         if self._status() not in (None, 200) and not self._problem:
             self._problem = _understand(self._unread)[1]
         self._reply.deleteLater()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from helpers.application import application
+from helpers.application import english, qapp_args, wait
 
-__all__ = ["application"]
+__all__ = ["english", "qapp_args", "wait"]

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from helpers.application import Wait
 from helpers.fake_link import FakeLink
+from helpers.screen import button, shown
 from potluck_app.pages.chat import ChatPage
 from potluck_control.methods.earnings import Earned, Earnings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
@@ -15,14 +17,13 @@ from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
 from potluck_gateway.requests import ChatRequest
 from potluck_gateway.server import GatewayServer
-from PySide6.QtCore import QDeadlineTimer, Qt
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPlainTextEdit
+from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, SwarmError
 
 TOKEN = "secret-token"
-PATIENCE_MS = 60_000
 SERVING = Status(
     State.SERVING, Reason.NONE, "Serving", since=0.0, version="1", swarm=SwarmStatus("friday", "a/demo", 4)
 )
@@ -91,26 +92,10 @@ def page(link: FakeLink) -> ChatPage:
     return made
 
 
-def wait(is_so: Callable[[], object]) -> None:
-    deadline = QDeadlineTimer(PATIENCE_MS)
-    while not is_so():
-        assert not deadline.hasExpired()
-        QTest.qWait(5)
-
-
 def ask(page: ChatPage, question: str) -> None:
     field = page.findChild(QPlainTextEdit)
     field.setPlainText(question)
-    QTest.keyClick(field, Qt.Key.Key_Return)
-
-
-def button(page: ChatPage, text: str) -> QPushButton:
-    (found,) = [item for item in page.findChildren(QPushButton) if item.text() == text]
-    return found
-
-
-def shown(page: ChatPage) -> list[str]:
-    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
+    field.sent.emit()
 
 
 def test_before_the_first_question_the_page_says_who_reads_along_and_what_it_costs(page: ChatPage) -> None:
@@ -127,7 +112,7 @@ def test_without_a_swarm_there_is_nobody_to_talk_to(link: FakeLink) -> None:
     assert link.named("gateway.start") == []
 
 
-def test_an_answer_comes_part_by_part_and_belongs_to_the_conversation(page: ChatPage, model: Words) -> None:
+def test_an_answer_comes_part_by_part_and_belongs_to_the_conversation(page: ChatPage, model: Words, wait: Wait) -> None:
     ask(page, "Hello")
     wait(lambda: "Good" in shown(page))
     assert button(page, "Stop").isVisibleTo(page)
@@ -143,19 +128,19 @@ def test_an_answer_comes_part_by_part_and_belongs_to_the_conversation(page: Chat
     wait(lambda: button(page, "Send").isVisibleTo(page))
 
 
-def test_a_gateway_that_starts_tells_how_far_it_is(page: ChatPage, link: FakeLink, model: Words) -> None:
+def test_a_gateway_that_starts_tells_how_far_it_is(page: ChatPage, link: FakeLink, model: Words, wait: Wait) -> None:
     ready = link.answers.pop("gateway.start")
     model.may_end.set()
     ask(page, "Hello")
     link.answer("gateway.start", STARTING)
     assert "Getting ready: Loading embeddings…" in shown(page)
-    wait(lambda: link.named("gateway.status"))
+    wait(lambda: bool(link.named("gateway.status")))
     link.answer("gateway.status", ready)
     wait(lambda: "Good day" in shown(page))
 
 
 def test_a_gateway_that_fails_says_why_and_the_question_can_be_asked_again(
-    page: ChatPage, link: FakeLink, model: Words
+    page: ChatPage, link: FakeLink, model: Words, wait: Wait
 ) -> None:
     ready = link.answers.pop("gateway.start")
     ask(page, "Hello")
@@ -169,7 +154,9 @@ def test_a_gateway_that_fails_says_why_and_the_question_can_be_asked_again(
     assert "Nobody serves block 3." not in shown(page)
 
 
-def test_a_failure_in_the_middle_is_said_and_half_an_answer_is_no_answer(page: ChatPage, model: Words) -> None:
+def test_a_failure_in_the_middle_is_said_and_half_an_answer_is_no_answer(
+    page: ChatPage, model: Words, wait: Wait
+) -> None:
     model.failure = SwarmError("the swarm went away", hint="try later")
     ask(page, "Hello")
     wait(lambda: "Good" in shown(page))
@@ -179,13 +166,15 @@ def test_a_failure_in_the_middle_is_said_and_half_an_answer_is_no_answer(page: C
     assert [said.role for said in page.conversation] == ["user"]
 
 
-def test_a_wrong_token_is_said_in_the_gateways_words(page: ChatPage, link: FakeLink, server: GatewayServer) -> None:
+def test_a_wrong_token_is_said_in_the_gateways_words(
+    page: ChatPage, link: FakeLink, server: GatewayServer, wait: Wait
+) -> None:
     link.answers["gateway.start"] = GatewayStatus(GatewayState.READY, url=server.url, token="other")
     ask(page, "Hello")
     wait(lambda: any("token is wrong" in said for said in shown(page)))
 
 
-def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words) -> None:
+def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words, wait: Wait) -> None:
     ask(page, "Hello")
     wait(lambda: "Good" in shown(page))
     button(page, "Stop").click()
@@ -194,12 +183,14 @@ def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words
     assert page.conversation[-1].content == "Good"
 
 
-def test_a_new_conversation_forgets_the_old_one_even_while_it_is_answered(page: ChatPage, model: Words) -> None:
+def test_a_new_conversation_forgets_the_old_one_even_while_it_is_answered(
+    page: ChatPage, model: Words, qtbot: QtBot, wait: Wait
+) -> None:
     ask(page, "Hello")
     wait(lambda: "Good" in shown(page))
     button(page, "New conversation").click()
     wait(model.is_cut.is_set)
-    QTest.qWait(0)
+    qtbot.wait(0)
     assert "Talk to demo" in shown(page)
     model.may_end.set()
     ask(page, "Another")
@@ -208,9 +199,12 @@ def test_a_new_conversation_forgets_the_old_one_even_while_it_is_answered(page: 
     assert "Hello" not in json.dumps(shown(page))
 
 
-def test_shift_and_return_begin_a_line_instead_of_sending(page: ChatPage, link: FakeLink) -> None:
+def test_return_sends_and_shift_with_return_begins_a_line(page: ChatPage, link: FakeLink, qtbot: QtBot) -> None:
     field = page.findChild(QPlainTextEdit)
-    QTest.keyClicks(field, "a")
-    QTest.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(field, "a")
+    qtbot.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     assert field.toPlainText() == "a\n"
-    assert link.named("gateway.start") == []
+    with qtbot.assertNotEmitted(field.sent, wait=0):
+        qtbot.keyClicks(field, "b")
+    with qtbot.waitSignal(field.sent):
+        qtbot.keyClick(field, Qt.Key.Key_Return)

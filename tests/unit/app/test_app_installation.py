@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from helpers.fake_link import FakeLink
+from helpers.screen import button, buttons, shown
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.installation import InstallationPage
@@ -22,7 +23,7 @@ from potluck_control.methods.setup import BeginParams, Plan, Problem, Progress, 
 from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
 from potluck_control.schema import Joined, Status, SwarmStatus
 from potluck_control.states import Reason, State
-from PySide6.QtWidgets import QFileDialog, QLabel, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
 
 from potluck.errors import PotluckError, UsageError
 
@@ -38,19 +39,6 @@ OFFERED = Offered("0.2.0", ("Faster <b>starts</b>", "Less memory"), 1_700_000_00
 NO_SWARM = Status(State.IDLE, Reason.NO_SWARM, "No swarm joined yet", since=1.0, version="1")
 NO_ENGINE = replace(NO_SWARM, reason=Reason.NO_ENGINE, text="The engine is not set up yet", ends="when you set it up")
 MEMBER = replace(NO_ENGINE, swarm=SwarmStatus("friday", "demo", 4))
-
-
-def shown(page: QWidget) -> list[str]:
-    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
-
-
-def buttons(page: QWidget) -> list[str]:
-    return [item.text() for item in page.findChildren(QPushButton) if item.isVisibleTo(page)]
-
-
-def button(page: QWidget, text: str) -> QPushButton:
-    (found,) = [item for item in page.findChildren(QPushButton) if item.text() == text and item.isVisibleTo(page)]
-    return found
 
 
 def installation(setup: SetupState = READY, updates: UpdatesState = UPDATES) -> tuple[InstallationPage, FakeLink]:
@@ -211,7 +199,6 @@ def test_home_says_that_the_engine_is_missing_and_leads_to_where_it_is_set_up() 
     button(window.page, "Set up what computes").click()
     assert isinstance(window.page, InstallationPage)
     assert window.page.findChild(SetUpPlan).isVisibleTo(window.page)
-    window.close()
 
 
 # -- updates -----------------------------------------------------------------------------------------------------------
@@ -265,7 +252,6 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
     assert "Version 0.2.0 is offered…" in [item.text() for item in tray.menu.actions() if item.isVisible()]
     tray.show_offer("")
     assert not [item for item in tray.menu.actions() if item.isVisible() and "offered" in item.text()]
-    window.close()
 
 
 def test_a_daemon_that_is_away_because_it_is_updated_is_not_to_be_started() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
+from helpers.screen import press, shown
 from potluck_app.pages.activity import ActivityPage, told
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
@@ -57,6 +58,7 @@ from potluck_daemon.settings.store import Loaded
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTableWidget, QWidget
+from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
 
@@ -89,16 +91,6 @@ ANSWERS: dict[str, object] = {
     "updates.state": UpdatesState("0.1.0", False, True, True),
 }
 ENTRY = Entry(1, 0.0, "payer", "payee", "demo", "ab", 7, 3)
-
-
-def shown(page: QWidget) -> list[str]:
-    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
-
-
-def press(page: QWidget, text: str) -> None:
-    buttons = [item for item in page.findChildren(QPushButton) if item.text() == text and item.isVisibleTo(page)]
-    assert len(buttons) == 1, text
-    buttons[0].click()
 
 
 def cells(table: QTableWidget) -> list[list[str]]:
@@ -159,28 +151,26 @@ def test_what_fails_is_said_with_a_way_to_try_again() -> None:
 
 
 @pytest.mark.parametrize("name", ["all.csv", "all.json"])
-def test_an_export_takes_all_pages(name: str, tmp_path: Path) -> None:
-    link, done = FakeLink(), []
+def test_an_export_takes_all_pages(name: str, tmp_path: Path, qtbot: QtBot) -> None:
+    link = FakeLink()
     export = Export(link, QWidget())
-    export.finished.connect(done.append)
     export.write(tmp_path / name)
-    link.answer("earnings.export", Entries((ENTRY,), 1))
-    link.answer("earnings.export", Entries((replace(ENTRY, number=2),), None))
+    with qtbot.waitSignal(export.finished) as done:
+        link.answer("earnings.export", Entries((ENTRY,), 1))
+        link.answer("earnings.export", Entries((replace(ENTRY, number=2),), None))
     assert link.named("earnings.export") == [ExportParams(0, 1000), ExportParams(1, 1000)]
-    assert done == [f"2 entries written to {tmp_path / name}."]
+    assert done.args == [f"2 entries written to {tmp_path / name}."]
     with (tmp_path / name).open() as file:
         rows = list(csv.DictReader(file)) if name.endswith("csv") else json.load(file)
     assert [int(row["number"]) for row in rows] == [1, 2]
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_an_export_that_cannot_be_written_says_so(tmp_path: Path) -> None:
-    link, failures = FakeLink({"earnings.export": Entries((), None)}), []
-    export = Export(link, QWidget())
-    export.failed.connect(failures.append)
-    export.write(tmp_path / "nowhere" / "all.csv")
-    assert len(failures) == 1
-    assert "No such file" in failures[0]
+def test_an_export_that_cannot_be_written_says_so(tmp_path: Path, qtbot: QtBot) -> None:
+    export = Export(FakeLink({"earnings.export": Entries((), None)}), QWidget())
+    with qtbot.waitSignal(export.failed) as failure:
+        export.write(tmp_path / "nowhere" / "all.csv")
+    assert "No such file" in failure.args[0]
 
 
 # -- activity ----------------------------------------------------------------------------------------------------------
@@ -295,32 +285,32 @@ def test_a_daemon_that_cannot_be_spoken_to_is_not_called_stopped() -> None:
     assert not any(item.text() == "Start it" and item.isVisibleTo(window) for item in window.findChildren(QPushButton))
 
 
-def test_a_page_asks_anew_when_the_daemon_is_back() -> None:
+def test_a_page_asks_anew_when_the_daemon_is_back(qtbot: QtBot) -> None:
     link = FakeLink(ANSWERS)
     window = MainWindow(link)
     window.show_status(SERVING)
     window.open("earnings")
+    qtbot.addWidget(window)
     window.show()
     before = len(link.named("earnings.series"))
     window.show_away("gone")
     window.show_status(SERVING)
     assert len(link.named("earnings.series")) > before
-    window.hide()
 
 
-def test_opening_pages_opens_no_window_beside_the_one(application: QApplication) -> None:
+def test_opening_pages_opens_no_window_beside_the_one(qapp: QApplication, qtbot: QtBot) -> None:
     """A widget that is shown before it has its place flashes up as a window of its own."""
     seen = Windows()
-    application.installEventFilter(seen)
+    qapp.installEventFilter(seen)
     window = MainWindow(FakeLink(ANSWERS))
+    qtbot.addWidget(window)
     window.show_status(replace(SERVING, reason=Reason.NO_SWARM, swarm=None))
     window.show()
     for entry in SIDEBAR:
         window.show_status(SERVING)
         window.open(entry.key)
-        QApplication.processEvents()
-    application.removeEventFilter(seen)
-    window.hide()
+        qtbot.wait(0)
+    qapp.removeEventFilter(seen)
     assert seen.shown == ["MainWindow"]
 
 
@@ -338,12 +328,13 @@ class Windows(QObject):
 
 
 @pytest.mark.parametrize("key", [entry.key for entry in SIDEBAR])
-def test_the_keyboard_reaches_everything_and_everything_has_a_name(key: str) -> None:
+def test_the_keyboard_reaches_everything_and_everything_has_a_name(key: str, qtbot: QtBot) -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_status(SERVING)
     window.open(key)
+    qtbot.addWidget(window)
     window.show()
-    QApplication.processEvents()
+    qtbot.waitExposed(window)
     assert window.page is not None
     reached: list[QWidget] = []
     while (widget := window.focusWidget()) not in reached:
@@ -356,4 +347,3 @@ def test_the_keyboard_reaches_everything_and_everything_has_a_name(key: str) -> 
     buttons = [item for item in window.page.findChildren(QPushButton) if item.isVisible() and item.isEnabled()]
     missed = [item.text() for item in buttons if item not in reached and item.objectName() != "segment"]
     assert missed == []
-    window.hide()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
+from helpers.screen import press, said
 from potluck_app.main import App
 from potluck_app.pages.chat import ChatPage
 from potluck_app.shell.preferences import Preferences
 from potluck_app.shell.renewal import Renewal, command
 from potluck_app.shell.starting import CommandStarter
 from potluck_control.agreement import Agreement, Difference
-from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from pytestqt.qtbot import QtBot
 
 AGREED = Agreement(Difference.NONE, methods=("hello",))
 NEWER = Agreement(Difference.NEWER_DAEMON, "The daemon runs version 2", "start this program again", methods=("hello",))
@@ -41,21 +42,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def app(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+def app(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> App:
     monkeypatch.setattr(QApplication, "quit", lambda: None)
     made = App(tmp_path / "no.sock", Preferences(str(tmp_path / "app.ini")), CommandStarter())
-    yield made
-    if made.window().isVisible():
-        made.window().close()
-
-
-def pressed(app: App, text: str) -> None:
-    (found,) = [item for item in app.window().findChildren(QPushButton) if item.text() == text]
-    found.click()
-
-
-def said(app: App) -> str:
-    return "\n".join(item.text() for item in app.window().findChildren(QLabel) if item.isVisibleTo(app.window()))
+    qtbot.addWidget(made.window())
+    return made
 
 
 def test_what_a_start_would_bring_is_known_also_while_files_are_exchanged(folder: Path) -> None:
@@ -98,9 +89,9 @@ def test_an_open_window_offers_to_start_again_instead_of_telling_to(app: App, fo
     app.link.agreed.emit(NEWER)
     assert app.restart is None
     app.window().setCurrentWidget(app.window()._frame)
-    assert "Version 2 of Potluck is installed; this window is still of version 1." in said(app)
-    assert "start this program again" not in said(app).lower()
-    pressed(app, "Restart")
+    assert "Version 2 of Potluck is installed; this window is still of version 1." in said(app.window())
+    assert "start this program again" not in said(app.window()).lower()
+    press(app.window(), "Restart")
     assert app.restart is False
 
 
@@ -117,11 +108,11 @@ def test_a_window_that_is_opened_later_offers_it_too_and_a_roll_back_takes_it_ba
     install(folder, "2")
     app.window().setCurrentWidget(app.window()._frame)
     app.window().show()
-    assert "Version 2 of Potluck is installed" in said(app)
+    assert "Version 2 of Potluck is installed" in said(app.window())
     assert app.restart is None
     install(folder, "1")
     app.link.agreed.emit(AGREED)
-    assert "is installed" not in said(app)
+    assert "is installed" not in said(app.window())
 
 
 def test_the_daemon_is_told_the_version_that_runs_not_the_one_that_lies_there(app: App, folder: Path) -> None:

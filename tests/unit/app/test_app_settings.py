@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
+from helpers.screen import control, press, shown
 from potluck_app.pages.devices import Devices, choice, toggled
 from potluck_app.pages.giving import Company, Giving, Share
 from potluck_app.pages.limits import LimitsPage
@@ -33,8 +34,8 @@ from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QMessageBox, QWidget
+from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
 
@@ -58,20 +59,6 @@ ANSWERS: dict[str, object] = {
     "login.get": LoginStart(app=False, daemon=True),
     "machine.get": MACHINE,
 }
-
-
-def control(page: QWidget, name: str) -> QWidget:
-    (found,) = [item for item in page.findChildren(QWidget) if item.accessibleName() == name]
-    return found
-
-
-def press(page: QWidget, text: str) -> None:
-    (found,) = [item for item in page.findChildren(QPushButton) if text in (item.text(), item.accessibleName())]
-    found.click()
-
-
-def shown(page: QWidget) -> list[str]:
-    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
 
 
 def enter(page: QWidget, name: str, value: float) -> None:
@@ -161,24 +148,24 @@ def test_minutes_are_not_exact_in_hours() -> None:
     assert week_grid.from_lines(("mon 10:30-11:10",)) == {10, 11}
 
 
-def test_hours_are_painted_with_mouse_and_keyboard() -> None:
+def test_hours_are_painted_with_mouse_and_keyboard(qtbot: QtBot) -> None:
     link = FakeLink(ANSWERS)
     page = WhenPage(link)
     page.refresh()
     grid = page._grid
     grid.resize(grid.sizeHint())
     first, last = (grid._cell(hour).center().toPoint() for hour in (9, 11))
-    QTest.mousePress(grid, Qt.MouseButton.LeftButton, pos=first)
+    qtbot.mousePress(grid, Qt.MouseButton.LeftButton, pos=first)
     grid.show_hours(frozenset())  # what the daemon says meanwhile does not disturb
     for hour in (10, 11):
         grid._paint_hour(hour)
-    QTest.mouseRelease(grid, Qt.MouseButton.LeftButton, pos=last)
+    qtbot.mouseRelease(grid, Qt.MouseButton.LeftButton, pos=last)
     (told,) = link.named("settings.set")
     assert isinstance(told, SetParams)
     lines = told.changes[0].value
     assert isinstance(lines, tuple)
     assert week_grid.from_lines(lines) == frozenset(range(168)) - {9, 10, 11}
-    QTest.keyClick(grid, Qt.Key.Key_Right)
+    qtbot.keyClick(grid, Qt.Key.Key_Right)
     assert "10:00-11:00: not donating" in grid.accessibleDescription()
     assert grid._hour_at(QPointF(0, 0)) is None
 
@@ -228,16 +215,15 @@ def test_a_second_card_joins_the_one_that_is_taken_by_itself() -> None:
     assert told == SetParams(choice(frozenset({"cuda:0", "cuda:1"})))
 
 
-def test_a_machine_without_an_engine_leads_to_where_one_is_made() -> None:
-    link, wanted = FakeLink(ANSWERS), []
+def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) -> None:
+    link = FakeLink(ANSWERS)
     devices = Devices(Page(link, ""), has_switches=False)
-    devices.setup_wanted.connect(lambda: wanted.append(True))
     devices.show_machine(replace(MACHINE, has_engine=False))
     devices.measure()
     assert link.named("machine.measure") == []
     assert "The engine that computes is not installed yet." in shown(devices)
-    press(devices, "Set it up…")
-    assert wanted
+    with qtbot.waitSignal(devices.setup_wanted):
+        press(devices, "Set it up…")
     assert not devices._measure.isVisibleTo(devices)
 
 

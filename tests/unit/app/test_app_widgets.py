@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from helpers.fake_link import FakeLink
+from helpers.screen import button, said
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.never import NeverYield
@@ -30,10 +31,9 @@ from potluck_control.schema import (
     UseStatus,
 )
 from potluck_control.states import Reason, State
-from PySide6.QtCore import Qt, SignalInstance
-from PySide6.QtGui import QCloseEvent
-from PySide6.QtTest import QTest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
 
@@ -71,24 +71,6 @@ PROBES = (
 )
 
 
-def button(page: QWidget, text: str) -> QPushButton:
-    (found,) = [item for item in page.findChildren(QPushButton) if item.text() == text]
-    return found
-
-
-def shown(page: QWidget) -> str:
-    """All texts that are not hidden."""
-    labels = (label for label in page.findChildren(QLabel) if label.isVisibleTo(page))
-    return "\n".join(label.text() for label in labels if label.text())
-
-
-def heard(signal: SignalInstance) -> list[tuple[object, ...]]:
-    """What the signal carries from now on."""
-    calls: list[tuple[object, ...]] = []
-    signal.connect(lambda *values: calls.append(values))
-    return calls
-
-
 def longer(page: QWidget) -> QPushButton:
     """The button with the menu of longer pauses."""
     (found,) = [item for item in page.findChildren(QPushButton) if item.menu() is not None]
@@ -110,7 +92,7 @@ def choose(page: QWidget, text: str) -> None:
 def test_home_shows_state_reason_speed_and_gaps() -> None:
     page = HomePage(FakeLink())
     page.show_status(SERVING)
-    text = shown(page)
+    text = said(page)
     assert "Serving blocks 0:2 of demo" in text
     assert "12.5" in text.splitlines()
     assert "4 blocks; yours: 0:2; nobody serves 2:4" in text
@@ -119,7 +101,7 @@ def test_home_shows_state_reason_speed_and_gaps() -> None:
 def test_home_shows_no_speed_of_before_once_it_has_stepped_aside() -> None:
     page = HomePage(FakeLink())
     page.show_status(YIELDED)
-    assert "0.0" in shown(page).splitlines()
+    assert "0.0" in said(page).splitlines()
 
 
 def test_home_asks_for_an_hour_or_for_ever() -> None:
@@ -144,22 +126,22 @@ def test_home_offers_to_wait_for_the_end_of_a_game_only_while_one_runs() -> None
 def test_home_says_what_would_end_a_state() -> None:
     page = HomePage(FakeLink())
     page.show_status(GAME)
-    assert "Giving way to Hades II\nServes again 15 s after Hades II has ended." in shown(page)
+    assert "Giving way to Hades II\nServes again 15 s after Hades II has ended." in said(page)
 
 
 def test_home_shows_throttling_as_serving_at_a_part_of_the_speed() -> None:
     page = HomePage(FakeLink())
     page.show_status(replace(SERVING, reason=Reason.USER_ACTIVE, duty=0.5, ends="when keyboard and mouse have rested"))
-    assert "Serving at 50 %" in shown(page)
-    assert "Full speed again when keyboard and mouse have rested." in shown(page)
+    assert "Serving at 50 %" in said(page)
+    assert "Full speed again when keyboard and mouse have rested." in said(page)
 
 
 def test_home_lets_one_keep_a_finishing_machine_and_offers_no_pause() -> None:
     link = FakeLink()
     page = HomePage(link)
     page.show_status(FINISHING)
-    assert "2 sessions left" in shown(page)
-    assert "12.5" in shown(page).splitlines()
+    assert "2 sessions left" in said(page)
+    assert "12.5" in said(page).splitlines()
     assert longer(page).isHidden()
     button(page, "Keep serving").click()
     assert link.named("resume") == [None]
@@ -175,9 +157,9 @@ def test_names_of_programs_are_never_read_as_markup() -> None:
 def test_home_shows_what_the_day_has_used_if_the_daemon_tells() -> None:
     page = HomePage(FakeLink())
     page.show_status(SERVING)
-    assert "Used today" not in shown(page)
+    assert "Used today" not in said(page)
     page.show_status(replace(SERVING, use=UseStatus(5 << 20, 1 << 20, 12.4)))
-    assert "Used today: 5 MiB sent, 1 MiB received, 12 Wh of electricity" in shown(page)
+    assert "Used today: 5 MiB sent, 1 MiB received, 12 Wh of electricity" in said(page)
 
 
 def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
@@ -185,7 +167,7 @@ def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
     page = HomePage(link)
     page.show_status(PAUSED)
     assert longer(page).isHidden()
-    assert "Paused by you\nServes again at " in shown(page)
+    assert "Paused by you\nServes again at " in said(page)
     button(page, "Resume").click()
     assert link.named("resume") == [None]
     page.show_status(SERVING)
@@ -195,7 +177,7 @@ def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
 def test_home_says_how_old_the_coverage_is_when_no_engine_looks() -> None:
     page = HomePage(FakeLink())
     page.show_status(PAUSED)
-    assert "yours: 0:2; at " in shown(page)
+    assert "yours: 0:2; at " in said(page)
 
 
 def test_a_command_that_fails_is_told_until_one_works() -> None:
@@ -205,7 +187,7 @@ def test_a_command_that_fails_is_told_until_one_works() -> None:
     button(page, "Pause for an hour").click()
     link.fail("pause", PotluckError("the daemon is not running", hint="start it with: potluck start"))
     assert not page.notice.isHidden()
-    assert "Start it with: potluck start." in shown(page)
+    assert "Start it with: potluck start." in said(page)
     button(page, "Pause for an hour").click()
     link.answer("pause", PAUSED)
     assert page.notice.isHidden()
@@ -250,7 +232,7 @@ def test_first_run_waits_for_an_answer_and_lets_the_user_try_again() -> None:
     start.click()
     assert len(link.named("create")) == 1
     link.fail("create", PotluckError("this installation lacks demo-model", hint="install Potluck again"))
-    assert "Install Potluck again." in shown(page)
+    assert "Install Potluck again." in said(page)
     assert start.isEnabled()
 
 
@@ -273,11 +255,11 @@ def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> Non
     button(page, "Start a swarm with the demo model").click()
     link.answer("create", Joined("home", "demo"))
     page.show_status(SERVING)
-    for said in ("Continue", "Continue", "Done"):
+    for text in ("Continue", "Continue", "Done"):
         assert page.is_open
         assert not finished
         titles.append(page._title.text())
-        button(page, said).click()
+        button(page, text).click()
     assert titles == ["What you bring", "You come first", "From now on"]
     assert finished == [False]
 
@@ -286,8 +268,8 @@ def test_first_run_measures_before_anything_is_served_and_only_once() -> None:
     link = FakeLink()
     page = FirstRunPage(link)
     assert link.named("machine.measure") == []
-    for said in ("Continue", "Back", "Continue"):
-        button(page, said).click()
+    for text in ("Continue", "Back", "Continue"):
+        button(page, text).click()
     assert len(link.named("machine.measure")) == 1
     assert link.named("login.set") == link.named("settings.set") == []
 
@@ -299,7 +281,7 @@ def test_the_window_keeps_the_first_run_open_after_joining() -> None:
     button(window.page, "Continue").click()
     window.show_status(SERVING)
     assert isinstance(window.page, FirstRunPage)
-    assert "You are in the swarm “friday”, which runs demo." in shown(window.page)
+    assert "You are in the swarm “friday”, which runs demo." in said(window.page)
 
 
 # -- the strip ---------------------------------------------------------------------------------------------------------
@@ -337,12 +319,12 @@ def test_the_window_shows_the_page_that_fits() -> None:
     window = MainWindow(FakeLink())
     window.show_away("The daemon is not running.")
     assert window.currentWidget() is window.away
-    assert "The daemon is not running." in shown(window.away)
+    assert "The daemon is not running." in said(window.away)
     window.show_status(NO_SWARM)
     assert isinstance(window.page, FirstRunPage)
     window.show_status(YIELDED)
     assert isinstance(window.page, HomePage)
-    assert "Giving way to hades2" in shown(window.page)
+    assert "Giving way to hades2" in said(window.page)
 
 
 OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", "since": 1.0, "version": "0.1"}
@@ -356,27 +338,27 @@ def test_the_window_and_the_menu_show_daemons_of_other_versions(told: dict[str, 
     window, tray = MainWindow(FakeLink()), Tray()
     window.show_status(status)
     tray.show_status(status)
-    assert "Giving way to hades2" in shown(window)
+    assert "Giving way to hades2" in said(window)
     assert not any("Never" in action.text() for action in tray.menu.actions() if action.isVisible())
 
 
-def test_what_is_watched_is_a_page_that_leads_back() -> None:
+def test_what_is_watched_is_a_page_that_leads_back(qtbot: QtBot) -> None:
     window = MainWindow(FakeLink())
     window.show_status(replace(SERVING, probes=PROBES))
     button(window, "3 ways to notice that you need the computer; 1 does not work").click()
     assert isinstance(window.page, WatchingPage)
-    assert "the driver does not answer" in shown(window.page)
+    assert "the driver does not answer" in said(window.page)
     window.show_status(replace(SERVING, probes=PROBES[:2]))
     assert isinstance(window.page, WatchingPage)
-    assert "the driver does not answer" not in shown(window.page)
-    QTest.keyClick(window.page, Qt.Key.Key_Escape)
+    assert "the driver does not answer" not in said(window.page)
+    qtbot.keyClick(window.page, Qt.Key.Key_Escape)
     assert isinstance(window.page, HomePage)
 
 
 def test_what_is_watched_names_every_probe_and_says_why_one_fails() -> None:
     page = WatchingPage(FakeLink())
     page.show_status(replace(SERVING, probes=PROBES))
-    lines = shown(page).splitlines()
+    lines = said(page).splitlines()
     assert lines[1:3] == ["Sees something now", "Listed programs"]
     assert lines[4:7] == ["Does not work", "GPU memory", "the driver does not answer"]
     assert "Steam, GameMode" in lines
@@ -387,34 +369,35 @@ def test_what_is_watched_names_every_probe_and_says_why_one_fails() -> None:
 # -- never step aside --------------------------------------------------------------------------------------------------
 
 
-def test_never_step_aside_is_asked_back_before_it_is_done() -> None:
+def test_never_step_aside_is_asked_back_before_it_is_done(qtbot: QtBot) -> None:
     page = NeverYield()
+    qtbot.addWidget(page)
     page.show_status(GAME)
-    wanted = heard(page.never_wanted)
-    button(page, NEVER).click()
-    assert wanted == []
-    assert "whenever Hades II runs" in shown(page)
-    button(page, "Never step aside").click()
-    assert wanted == [("hades2",)]
+    with qtbot.assertNotEmitted(page.never_wanted):
+        button(page, NEVER).click()
+    assert "whenever Hades II runs" in said(page)
+    with qtbot.waitSignal(page.never_wanted) as wanted:
+        button(page, "Never step aside").click()
+    assert wanted.args == ["hades2"]
 
 
 @pytest.mark.parametrize("how", ["button", "escape"])
-def test_the_question_can_be_taken_back(how: str) -> None:
+def test_the_question_can_be_taken_back(how: str, qtbot: QtBot) -> None:
     page = NeverYield()
+    qtbot.addWidget(page)
     page.show_status(GAME)
-    page.show()
-    wanted = heard(page.never_wanted)
     page.ask()
-    if how == "button":
-        button(page, "Cancel").click()
-    else:
-        QTest.keyClick(page, Qt.Key.Key_Escape)
-    assert wanted == []
+    with qtbot.assertNotEmitted(page.never_wanted):
+        if how == "button":
+            button(page, "Cancel").click()
+        else:
+            qtbot.keyClick(page, Qt.Key.Key_Escape)
     assert not button(page, NEVER).isHidden()
 
 
-def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes() -> None:
+def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes(qtbot: QtBot) -> None:
     page = HomePage(FakeLink())
+    qtbot.addWidget(page)
     page.show()
     page.show_status(GAME)
     page.never.ask()
@@ -423,8 +406,9 @@ def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes() -
     assert page.focusWidget() is button(page, "Pause for an hour")
 
 
-def test_the_question_stays_while_statuses_of_the_same_program_come() -> None:
+def test_the_question_stays_while_statuses_of_the_same_program_come(qtbot: QtBot) -> None:
     page = NeverYield()
+    qtbot.addWidget(page)
     page.show_status(GAME)
     page.ask()
     page.show_status(replace(GAME, tokens_today=7))
@@ -432,8 +416,9 @@ def test_the_question_stays_while_statuses_of_the_same_program_come() -> None:
     assert not button(page, "Cancel").parentWidget().isHidden()
 
 
-def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for() -> None:
+def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for(qtbot: QtBot) -> None:
     page = NeverYield()
+    qtbot.addWidget(page)
     page.show_status(GAME)
     page.ask()
     page.show_status(replace(GAME, app="doom", app_title="Doom & Co"))
@@ -442,13 +427,13 @@ def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for(
     assert page.isHidden()
 
 
-@pytest.mark.parametrize(("has_tray", "quits"), [(True, 0), (False, 1)])
-def test_closing_the_window_quits_only_without_a_tray_icon(has_tray: bool, quits: int) -> None:
+def test_closing_the_window_quits_only_without_a_tray_icon(qtbot: QtBot) -> None:
     window = MainWindow(FakeLink())
-    window.has_tray = has_tray
-    asked = heard(window.closed_without_tray)
-    window.closeEvent(QCloseEvent())
-    assert len(asked) == quits
+    with qtbot.waitSignal(window.closed_without_tray):
+        window.close()
+    window.has_tray = True
+    with qtbot.assertNotEmitted(window.closed_without_tray):
+        window.close()
 
 
 # -- the tray ----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from helpers.application import PATIENCE_MS, Wait
 from helpers.fake_link import FakeLink
 from potluck_app.pages import login
 from potluck_app.shell.link import DaemonLink
@@ -25,7 +26,7 @@ from potluck_control.client import ControlClient, DaemonAwayError
 from potluck_control.methods.machine import LoginParams, LoginStart
 from potluck_control.schema import DrainParams, Status
 from potluck_control.states import Reason, State
-from PySide6.QtCore import QEventLoop, QTimer
+from pytestqt.qtbot import QtBot
 
 from tests.helpers import fake_wsl
 from tests.helpers.documents import commands
@@ -141,17 +142,17 @@ def test_versions_are_read_in_any_language(tmp_path: Path, language: str) -> Non
 
 
 def test_the_button_sets_it_up_and_says_what_it_does_or_what_is_in_the_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
     world = World(tmp_path, wsl="no virtualization")
     world.package.write_text(f"deb {version('potluck')}")
-    assert pressed(WslStarter(world.wsl, world.package))[0].startswith("Windows cannot start a virtual machine")
+    assert pressed(qtbot, WslStarter(world.wsl, world.package))[0].startswith("Windows cannot start a virtual machine")
     world.change(wsl="ok")
-    failure, *told = pressed(WslStarter(world.wsl, world.package))
+    failure, *told = pressed(qtbot, WslStarter(world.wsl, world.package))
     assert (failure, told[0]) == ("", Step.INSTALL.value)
     assert world.linux["place"] == str(disk_folder())
-    assert "is missing" in pressed(WslStarter(world.wsl, tmp_path / "nothing.deb"))[0]
+    assert "is missing" in pressed(qtbot, WslStarter(world.wsl, tmp_path / "nothing.deb"))[0]
 
 
 class Quitting:
@@ -162,7 +163,6 @@ class Quitting:
         self.fake = FakeLink()
         self.link = DaemonLink(folder / "no.sock")
         self.link.call = self.fake.call  # type: ignore[method-assign]
-        self.ends = QEventLoop()
         self.is_done = False
         self._starter = WslStarter(self.world.wsl)
 
@@ -171,22 +171,20 @@ class Quitting:
 
     def done(self) -> None:
         self.is_done = True
-        self.ends.quit()
 
 
 FINISHING = Status(State.DRAINING, Reason.SHUTDOWN, "Finishing the open sessions, then shutting down", 1.0, "1")
 
 
-def test_quitting_on_windows_drains_as_the_command_does_and_then_ends_the_linux(tmp_path: Path) -> None:
+def test_quitting_on_windows_drains_as_the_command_does_and_then_ends_the_linux(tmp_path: Path, wait: Wait) -> None:
     app = Quitting(tmp_path)
     app.press()
     assert app.fake.named("drain") == [DrainParams()]
     app.fake.answer("drain", FINISHING)
     app.link.status_changed.emit(FINISHING)
     assert not app.is_done
-    QTimer.singleShot(0, lambda: app.link.went_away.emit("The daemon has ended."))
-    app.ends.exec()
-    assert app.is_done
+    app.link.went_away.emit("The daemon has ended.")
+    wait(lambda: app.is_done)
     assert app.world.calls == [["--terminate", "Potluck"]]
     assert app.link._stopped.is_set()  # to ask again would start the Linux again
 
@@ -212,15 +210,13 @@ def test_an_app_whose_daemon_is_away_quits_at_once(tmp_path: Path) -> None:
     assert app.is_done
 
 
-def pressed(starter: Starter) -> list[str]:
+def pressed(qtbot: QtBot, starter: Starter) -> list[str]:
     """Why it failed, and what it did."""
     told: list[str] = []
-    ends = QEventLoop()
     starter.progressed.connect(told.append)
-    starter.ended.connect(lambda failure: (told.insert(0, failure), ends.quit()))
-    QTimer.singleShot(0, starter.start)
-    ends.exec()
-    return told
+    with qtbot.waitSignal(starter.ended, timeout=PATIENCE_MS) as end:
+        starter.start()
+    return [*end.args, *told]
 
 
 def test_windows_autostart_is_windows_own_business_not_the_daemons(monkeypatch: pytest.MonkeyPatch) -> None:

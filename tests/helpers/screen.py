@@ -1,0 +1,44 @@
+"""What somebody sees on a page and presses there; widgets are known by what is written on them."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+
+
+def shown(page: QWidget) -> list[str]:
+    """Return all texts that are not hidden."""
+    return [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
+
+
+def said(page: QWidget) -> str:
+    """Return the same as one text."""
+    return "\n".join(shown(page))
+
+
+def buttons(page: QWidget) -> list[str]:
+    return [item.text() for item in page.findChildren(QPushButton) if item.isVisibleTo(page)]
+
+
+def button(page: QWidget, text: str) -> QPushButton:
+    """Return the one button of that text or accessible name."""
+    found = [item for item in page.findChildren(QPushButton) if text in (item.text(), item.accessibleName())]
+    if len(found) > 1:
+        found = [item for item in found if item.isVisibleTo(page)]
+    assert len(found) == 1, text
+    return found[0]
+
+
+def press(page: QWidget, text: str) -> None:
+    button(page, text).click()
+
+
+def control(page: QWidget, name: str) -> QWidget:
+    (found,) = [item for item in page.findChildren(QWidget) if item.accessibleName() == name]
+    return found
+
+
+def picture(widget: QWidget, width: int, height: int) -> QImage:
+    """Return what the widget paints in that size."""
+    widget.resize(width, height)
+    return widget.grab().toImage()
