@@ -233,8 +233,7 @@ class _MadeSwarm:
 
     def _tell(self, server: _Server, record: ServerRecord) -> None:
         server.record, server.record_sequence = record, self._clock.now
-        digests = bytes.fromhex("".join(record.block_digests))
-        self._seal(server, Kind.RECORD, record_to_fields(record), 300.0, digests)
+        self._seal(server, Kind.RECORD, record_to_fields(record), 300.0)
 
     def _beat(self, server: _Server, state: ServerState) -> None:
         server.beats_at = self._clock.now + self._interval_s
@@ -245,7 +244,7 @@ class _MadeSwarm:
         fields = heartbeat_to_fields(beat) | {"record": round(server.record_sequence * 1000)}
         self._seal(server, Kind.HEARTBEAT, fields, 3 * self._interval_s)
 
-    def _seal(self, server: _Server, kind: Kind, fields: dict[str, object], ttl_s: float, digests: bytes = b"") -> None:
+    def _seal(self, server: _Server, kind: Kind, fields: dict[str, object], ttl_s: float) -> None:
         now = self._clock.now
-        sealed = seal(_SWARM, server.identity, kind, fields, sequence=now, expiration=now + ttl_s, digests=digests)
+        sealed = seal(_SWARM, server.identity, kind, fields, sequence=now, expiration=now + ttl_s)
         self.table.take(unseal(_SWARM, sealed, now=now))

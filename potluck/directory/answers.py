@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from potluck.directory.digest_tables import DigestTables
 from potluck.directory.exchange import Compare, Compared, Fetch, Fetched, short
-from potluck.directory.links import tag_of
+from potluck.directory.fields import tag_of
 from potluck.directory.listing import Listing
 from potluck.directory.seal import Announcement, Kind, Sealed
 from potluck.directory.table import Table
-from potluck.protocol.records import ServerRecord
 
 _MAX_NEWS_BYTES = 2 << 20
 _MAX_RECORDS_BYTES = 1 << 18  # an answer takes at least one bucket, and ends after the one that passes this
@@ -19,9 +15,8 @@ _MAX_RECORDS_BYTES = 1 << 18  # an answer takes at least one bucket, and ends af
 class Answers:
     """Of one table, as it was when the live servers were listed."""
 
-    def __init__(self, table: Table, num_blocks: int, now: float) -> None:
+    def __init__(self, table: Table, now: float) -> None:
         self._table = table
-        self._num_blocks = num_blocks
         self._records = {
             peer: record for peer in table.live_peers(now) if (record := table.get(Kind.RECORD, peer)) is not None
         }
@@ -48,9 +43,10 @@ class Answers:
             num_bytes += sum(len(record.sealed.body) + 128 for record in lacking)
             records += lacking
             num_done += 1
-        absent = () if num_done < len(message.buckets) else _missing(message.entries, found)
-        sealed, tables = _without_digests(records, self._num_blocks)
-        return Fetched(num_done, sealed, tables, absent)
+        absent: tuple[int, ...] = ()
+        if num_done == len(message.buckets):
+            absent = tuple(place for place, entry in enumerate(message.entries) if entry not in found)
+        return Fetched(num_done, tuple(record.sealed for record in records), absent)
 
     def _news(self, message: Compare) -> tuple[tuple[int, Sealed], ...]:
         """Heartbeats of all, links of as many as wanted; what does not fit is asked for again."""
@@ -68,19 +64,3 @@ class Answers:
                 links_left -= 1
             num_bytes += 0 if not news else len(news[-1][1].body)
         return tuple(news)
-
-
-def _missing(entries: Sequence[bytes], found: set[bytes]) -> tuple[int, ...]:
-    return tuple(place for place, entry in enumerate(entries) if entry not in found)
-
-
-def _without_digests(records: Sequence[Announcement], num_blocks: int) -> tuple[tuple[Sealed, ...], tuple[bytes, ...]]:
-    """Records for an answer, their digests in tables where others have the same."""
-    tables = DigestTables(num_blocks)
-    sealed: list[Sealed] = []
-    for record in records:
-        assert isinstance(record.value, ServerRecord)
-        digests = record.sealed.digests
-        is_in_table = tables.add(record.value.span, digests)
-        sealed.append(record.sealed.with_digests(b"" if is_in_table else digests))
-    return tuple(sealed), tuple(bytes(table) for table in tables.tables)

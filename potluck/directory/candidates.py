@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterable
 
-from potluck.directory.links import Links
+from potluck.directory.fields import Links
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import Heartbeat, ServerRecord
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import msgpack
 
 from potluck.directory.exchange import MAX_PUSHED, SHORT_BYTES, Compare, Compared, Fetch, Fetched, Push, Report, Wanted
-from potluck.directory.links import TAG_BYTES
+from potluck.directory.fields import TAG_BYTES
 from potluck.directory.listing import DIGEST_BYTES, ENTRY_BYTES, MAX_BUCKETS
 from potluck.directory.seal import MAX_ANNOUNCEMENT_BYTES, Kind, Sealed
 from potluck.p2p.identity import SIGNATURE_BYTES, peer_id_of, public_key_of
@@ -21,7 +21,6 @@ MAX_REQUEST_BYTES: Final = 1 << 20
 MAX_ANSWER_BYTES: Final = 4 << 20
 _MAX_WANTED: Final = 20_000
 _MAX_ENTRIES: Final = 40_000
-_MAX_TABLES: Final = 64
 _MAX_RECORDS: Final = 20_000
 _KEY_BYTES: Final = 32
 _WANTED_BYTES: Final = TAG_BYTES + 2 * SHORT_BYTES
@@ -91,10 +90,7 @@ def decode_fetch(body: bytes) -> Fetch:
 
 
 def encode_fetched(answer: Fetched) -> bytes:
-    """What cannot be compressed stands together, and so does what can: the bodies are alike.
-
-    Digests of a record that stand in a table are not written.
-    """
+    """What cannot be compressed stands together, and so does what can: the bodies are alike."""
     keys = b"".join(public_key_of(record.peer_id) or b"" for record in answer.records)
     values = [
         answer.num_done,
@@ -102,8 +98,6 @@ def encode_fetched(answer: Fetched) -> bytes:
         b"".join(record.signature for record in answer.records),
         b"".join(record.membership for record in answer.records),
         [record.body for record in answer.records],
-        list(answer.tables),
-        {place: record.digests for place, record in enumerate(answer.records) if record.digests},
         _numbers(answer.absent),
     ]
     return zlib.compress(_pack(values), 6)
@@ -113,22 +107,20 @@ def decode_fetched(body: bytes, message: Fetch) -> Fetched:
     """Read the answer to `message`. Raises RemoteError BAD_REPLY."""
 
     def read(values: list[object]) -> Fetched:
-        num_done, keys, signatures, proofs, bodies, tables, digests, absent = values[:8]
-        if not isinstance(bodies, list) or not isinstance(tables, list) or not isinstance(digests, dict):
+        num_done, keys, signatures, proofs, bodies, absent = values[:6]
+        if not isinstance(bodies, list):
             raise ValueError("no records")
-        if len(tables) > _MAX_TABLES or not all(isinstance(table, bytes) for table in tables):
-            raise ValueError("no tables")
         peers = [peer_id_of(key) for key in _parts(keys, _KEY_BYTES, _MAX_RECORDS)]
         signed = _parts(signatures, SIGNATURE_BYTES, _MAX_RECORDS)
         proved = _parts(proofs, RECORD_PROOF_BYTES, _MAX_RECORDS) or (b"",) * len(peers)
         records = tuple(
-            Sealed(Kind.RECORD, peer, _bytes(text), signature, proof, _bytes(digests.get(place, b"")))
-            for place, (peer, text, signature, proof) in enumerate(zip(peers, bodies, signed, proved, strict=True))
+            Sealed(Kind.RECORD, peer, _bytes(text), signature, proof)
+            for peer, text, signature, proof in zip(peers, bodies, signed, proved, strict=True)
         )
         done = _count(num_done)
         if not 0 < done <= max(len(message.buckets), 1):
             raise ValueError("no progress")
-        return Fetched(done, records, tuple(tables), _places(absent, len(message.entries)))
+        return Fetched(done, records, _places(absent, len(message.entries)))
 
     return _decode(_inflate(body), MAX_ANSWER_BYTES, read, Code.BAD_REPLY)
 
@@ -141,7 +133,6 @@ def encode_push(message: Push) -> bytes:
             sealed.body,
             sealed.signature,
             sealed.membership,
-            sealed.digests,
         ]
         for sealed in message.announcements
     ]
@@ -175,12 +166,10 @@ def decode_report(body: bytes) -> Report:
 
 
 def _sealed(item: object) -> Sealed:
-    if not isinstance(item, list) or len(item) < 6:
+    if not isinstance(item, list) or len(item) < 5:
         raise ValueError("no announcement")
-    kind, key, text, signature, proof, digests = item[:6]
-    return Sealed(
-        _KINDS[_place(kind, len(_KINDS))], _peer(key), _bytes(text), _bytes(signature), _bytes(proof), _bytes(digests)
-    )
+    kind, key, text, signature, proof = item[:5]
+    return Sealed(_KINDS[_place(kind, len(_KINDS))], _peer(key), _bytes(text), _bytes(signature), _bytes(proof))
 
 
 def _news(item: object, peers: Sequence[PeerId]) -> tuple[int, Sealed]:

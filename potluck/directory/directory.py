@@ -19,15 +19,13 @@ from dataclasses import dataclass, replace
 
 from potluck.directory.coding import encode_report
 from potluck.directory.exchange import REPORT, Report
-from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields
+from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields, tag_of
 from potluck.directory.gossip import Gossip
-from potluck.directory.links import tag_of
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
 from potluck.directory.seal import (
     MAX_STRETCH,
     BadAnnouncementError,
     Kind,
-    Sealed,
     seal,
     unseal,
     unseal_stored,
@@ -140,8 +138,7 @@ class Directory:
     async def announce(self, record: ServerRecord) -> None:
         """Tell the swarm this server's record. Raises NetworkError if nobody takes it."""
         self._record = record
-        digests = bytes.fromhex("".join(record.block_digests))
-        await self._tell(Kind.RECORD, record_to_fields(record), digests=digests)
+        await self._tell(Kind.RECORD, record_to_fields(record))
         await self._store_stock()
 
     async def heartbeat(self, beat: Heartbeat) -> None:
@@ -269,7 +266,7 @@ class Directory:
 
     # -- announcing ----------------------------------------------------------------------------------------------------
 
-    async def _tell(self, kind: Kind, fields: Mapping[str, object], *, digests: bytes = b"") -> None:
+    async def _tell(self, kind: Kind, fields: Mapping[str, object]) -> None:
         """Sign, pass on to the servers, and store where strangers look."""
         now = self._clock()
         if kind is Kind.HEARTBEAT or fields != self._said.get(kind):
@@ -277,26 +274,15 @@ class Directory:
             self._sequences[kind] = max(now, self._sequences.get(kind, 0.0) + _MIN_STEP_S)
         ttl_s = kind.ttl_s * (self.stretch if kind is Kind.HEARTBEAT else 1.0)
         end = round(max(now + ttl_s, self._ends.get(kind, 0.0) + _MIN_STEP_S), 3)
-        sealed = self._seal(kind, fields, end, digests)
+        if self._identity is None:
+            raise ValueError("announcing needs an identity")
+        sealed = seal(self._swarm, self._identity, kind, fields, sequence=self._sequences[kind], expiration=end)
         if self._gossip is not None:
             self._gossip.publish(unseal(self._swarm, sealed, now=now))
         if kind in _IN_DHT and self._is_beacon:
             self._ends[kind] = end
             if not await self._host.store(kind.key(self._swarm), sealed.peer_id, sealed.to_bytes(), expiration=end):
                 raise NetworkError("the swarm's directory did not take this server's announcement")
-
-    def _seal(self, kind: Kind, fields: Mapping[str, object], end: float, digests: bytes) -> Sealed:
-        if self._identity is None:
-            raise ValueError("announcing needs an identity")
-        return seal(
-            self._swarm,
-            self._identity,
-            kind,
-            fields,
-            sequence=self._sequences[kind],
-            expiration=end,
-            digests=digests,
-        )
 
     async def _tell_links(self, beat: Heartbeat) -> None:
         fields, is_due = links_to_fields(beat), self._clock() >= self._links_due
@@ -308,12 +294,8 @@ class Directory:
     def _is_beacon(self) -> bool:
         """Whether strangers find this server in the DHT: some `NUM_BEACONS` of a large swarm."""
         num_servers = len(self.table.all(Kind.RECORD))
-        return num_servers <= NUM_BEACONS or self._place < NUM_BEACONS / num_servers
-
-    @property
-    def _place(self) -> float:
-        """From 0 to 1, the same for ever."""
-        return int.from_bytes(tag_of(self._host.peer_id), "big") / (1 << 64)
+        place = int.from_bytes(tag_of(self._host.peer_id), "big") / (1 << 64)  # from 0 to 1, the same for ever
+        return place * num_servers < NUM_BEACONS
 
     def _beat_anew(self) -> None:
         """Say at once whom this server suspects, or that it is still there itself."""

@@ -55,11 +55,8 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """`tables`: digests of all blocks of the model, as many servers have them in common; 0 where nobody told."""
-
     num_done: int  # of the buckets asked for; the others did not fit
-    records: tuple[Sealed, ...]
-    tables: tuple[bytes, ...]
+    records: tuple[Sealed, ...] = ()
     absent: tuple[int, ...] = ()  # places of entries that the other does not have
 
 

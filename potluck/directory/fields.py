@@ -7,16 +7,17 @@ impossible value makes the whole announcement invalid.
 
 from __future__ import annotations
 
+import hashlib
 import math
-import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
-from potluck.directory.links import TAG_BYTES, Links, tag_of
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState, span_digest
+from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 
-_DIGEST = re.compile(r"[0-9a-f]{16}")
-DIGEST_BYTES = 8
+TAG_BYTES = 8
+_DIGEST_BYTES = 8
 _MAX_COUNT = 1 << 50
 _MAX_RATE = 1e15
 _MAX_ADAPTERS = 64
@@ -25,7 +26,7 @@ MAX_SUSPECTS = 16
 
 
 RECORD_FIELDS = (
-    "start", "end", "revision", "dtype", "quantization", "digest", "max_batch_tokens", "max_length", "inference_tps",
+    "start", "end", "revision", "dtype", "quantization", "digests", "max_batch_tokens", "max_length", "inference_tps",
     "forward_tps", "network_tps", "throughput_tps", "version", "public_name", "adapters", "using_relay",
     "target_start", "target_end", "window", "stored", "download_bps", "moves",
 )  # fmt: skip
@@ -37,6 +38,25 @@ class BadFieldError(ValueError):
     """A field is missing, of another type, or outside what can be."""
 
 
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What a server measured to others, by tag: round trips in seconds, bandwidths in Mbit/s.
+
+    Announced apart from the heartbeat, because it changes rarely and is not small. A reader that does not know a tag's
+    peer has no use for the measurement either.
+    """
+
+    peer_id: PeerId
+    pings_s: Mapping[bytes, float]
+    links_mbps: Mapping[bytes, float]
+
+
+@lru_cache(maxsize=1 << 15)
+def tag_of(peer: PeerId) -> bytes:
+    """Short, and still nobody makes 2^64 keys to find one with the tag of another peer."""
+    return hashlib.sha256(peer.encode()).digest()[:TAG_BYTES]
+
+
 def record_to_fields(record: ServerRecord) -> dict[str, object]:
     return {
         "start": record.span.start,
@@ -44,7 +64,7 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
         "revision": record.revision,
         "dtype": record.format.dtype,
         "quantization": record.format.quantization,
-        "digest": bytes.fromhex(span_digest(record.block_digests)),
+        "digests": bytes.fromhex("".join(record.block_digests)),
         "max_batch_tokens": record.max_batch_tokens,
         "max_length": record.max_length,
         "inference_tps": float(record.inference_tps),
@@ -64,17 +84,13 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
     }
 
 
-def record_from_fields(
-    peer_id: PeerId, fields: Mapping[object, object], *, num_blocks: int, digests: bytes
-) -> ServerRecord:
-    """`digests`: those of the blocks one after the other, which whoever passes a record on may make up: what is signed
-    is one digest of them all. Raises BadFieldError.
-    """
+def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_blocks: int) -> ServerRecord:
+    """Raises BadFieldError."""
     start, end = _count(fields, "start"), _count(fields, "end")
     if not start < end <= num_blocks:
         raise BadFieldError(f"blocks {start}:{end} of {num_blocks}")
-    block_digests = digests_of(digests)
-    if len(digests) != (end - start) * DIGEST_BYTES or span_digest(block_digests) != _hex(fields.get("digest")):
+    digests = fields.get("digests")
+    if not isinstance(digests, bytes) or len(digests) != (end - start) * _DIGEST_BYTES:
         raise BadFieldError("digests")
     target = _count(fields, "target_start", start), _count(fields, "target_end", end)
     if not target[0] < target[1] <= num_blocks:
@@ -90,7 +106,7 @@ def record_from_fields(
         span=Span(start, end),
         revision=_text(fields.get("revision"), 200),
         format=NumberFormat(_text(fields.get("dtype"), 32), _text(fields.get("quantization"), 32)),
-        block_digests=block_digests,
+        block_digests=tuple(digests[at : at + _DIGEST_BYTES].hex() for at in range(0, len(digests), _DIGEST_BYTES)),
         max_batch_tokens=_count(fields, "max_batch_tokens"),
         max_length=_count(fields, "max_length"),
         inference_tps=_rate(fields.get("inference_tps")),
@@ -163,17 +179,8 @@ def links_from_fields(peer_id: PeerId, fields: Mapping[object, object]) -> Links
     return Links(peer_id, pings_s, links_mbps)
 
 
-def digests_of(data: bytes) -> tuple[str, ...]:
-    """Digests of blocks, one after the other, as a record has them."""
-    return tuple(_DIGEST.findall(data.hex()))
-
-
 def _finite(value: float | None) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
-
-
-def _hex(value: object) -> str | None:
-    return value.hex() if isinstance(value, bytes) else None
 
 
 def _to_bitmap(blocks: frozenset[int]) -> bytes:

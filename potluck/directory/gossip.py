@@ -170,7 +170,7 @@ class Gossip:
         """Made anew when a record changed; otherwise now and then, since heartbeats run out."""
         now, version = self._loop_s(), self._table.version
         if self._answers is None or self._answers[0] != version or now - self._answers[1] > _LISTING_LIVES_S:
-            self._answers = version, now, Answers(self._table, self._swarm.num_blocks, self._clock())
+            self._answers = version, now, Answers(self._table, self._clock())
         return self._answers[2]
 
     # -- what is passed on ---------------------------------------------------------------------------------------------

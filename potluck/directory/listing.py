@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from potluck.directory.links import tag_of
+from potluck.directory.fields import tag_of
 from potluck.protocol.blocks import PeerId
 
 ENTRY_BYTES: Final = 6

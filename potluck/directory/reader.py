@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from potluck.directory.candidates import choose_candidates
 from potluck.directory.coding import decode_compared, decode_fetched, encode_compare, encode_fetch
-from potluck.directory.digest_tables import find_digests
 from potluck.directory.exchange import COMPARE, FETCH, Compare, Fetch, Wanted, short
-from potluck.directory.links import tag_of
+from potluck.directory.fields import tag_of
 from potluck.directory.listing import Listing, num_buckets_for
 from potluck.directory.seal import Announcement, BadAnnouncementError, Kind, Sealed, unseal
 from potluck.directory.table import Table, is_up
@@ -107,13 +106,11 @@ class Reader:
             mine = {entry: peer for number in buckets for entry, peer in listing.bucket(number, num_buckets).items()}
             fetch = Fetch(self._proof(source), num_buckets, buckets, tuple(mine))
             answer = decode_fetched(await self._call(source, FETCH, encode_fetch(fetch), _FETCH_TIMEOUT_S), fetch)
-            cache: dict[tuple[object, ...], bytes] = {}
-            records = [_with_digests(record, answer.tables, cache) for record in answer.records]
             dropped_before = self.num_dropped
-            news += await self.take(records)
-            if self.num_dropped - dropped_before > _MAX_BAD + len(records) // 10:
+            news += await self.take(answer.records)
+            if self.num_dropped - dropped_before > _MAX_BAD + len(answer.records) // 10:
                 raise RemoteError(Code.BAD_REPLY, "a peer passes on records that are none")
-            listed = {record.peer_id for record in records}
+            listed = {record.peer_id for record in answer.records}
             missing = [tuple(mine.values())[place] for place in answer.absent]
             self._note(source, listed, [peer for peer in missing if peer not in listed])
             buckets = buckets[answer.num_done :]
@@ -166,17 +163,3 @@ class Reader:
         answer = await self._host.call(source, protocol, body, timeout_s=timeout_s)
         self.traffic.received += len(answer)
         return answer
-
-
-def _with_digests(record: Sealed, tables: Sequence[bytes], cache: dict[tuple[object, ...], bytes]) -> Sealed:
-    """The record with the digests that its signed one demands, if a table has them; else as it is."""
-    if record.digests:
-        return record
-    try:
-        span, digest = record.blocks()
-    except BadAnnouncementError:
-        return record
-    key = (span, digest)
-    if key not in cache:
-        cache[key] = find_digests(tables, span, digest) or b""
-    return record.with_digests(cache[key])

@@ -2,14 +2,14 @@
 
 The signed body is a msgpack list: sequence number and end, both in milliseconds of the author's clock, then the fields.
 A record keeps its sequence number while its content is the same and only gets later ends; the signature covers purpose,
-swarm and body. In the DHT an announcement is a map {body, signature, membership, digests}.
+swarm and body. In the DHT an announcement is a map {body, signature, membership}.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
@@ -20,15 +20,15 @@ from potluck.directory.fields import (
     LINKS_FIELDS,
     RECORD_FIELDS,
     BadFieldError,
+    Links,
     heartbeat_from_fields,
     links_from_fields,
     record_from_fields,
 )
-from potluck.directory.links import Links
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.identity import Identity, is_signed_by
 from potluck.p2p.network import DhtKey
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.membership import is_record_of_member, record_proof
 from potluck.protocol.records import Heartbeat, ServerRecord
 from potluck.protocol.swarm import Swarm
@@ -66,30 +66,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """An announcement as it is passed on: `digests` of the blocks, for a record only, are not signed themselves."""
+    """An announcement as it is passed on."""
 
     kind: Kind
     peer_id: PeerId
     body: bytes
     signature: bytes
     membership: bytes  # empty in an open swarm
-    digests: bytes = b""
-
-    def with_digests(self, digests: bytes) -> Sealed:
-        return replace(self, digests=digests)
-
-    def blocks(self) -> tuple[Span, bytes]:
-        """Of a record, unchecked: its span and the digest of all its blocks. Raises BadAnnouncementError."""
-        fields = dict(zip(RECORD_FIELDS, _unpack(self.body, list)[2:], strict=False))
-        match fields.get("start"), fields.get("end"), fields.get("digest"):
-            case int(start), int(end), bytes(digest) if 0 <= start < end <= 1 << 16:
-                return Span(start, end), digest
-        raise BadAnnouncementError("no blocks")
 
     def to_bytes(self) -> bytes:
         """As it is stored in the DHT."""
-        envelope = {"body": self.body, "signature": self.signature, "membership": self.membership}
-        return bytes(msgpack.packb(envelope | ({"digests": self.digests} if self.digests else {})))
+        return bytes(msgpack.packb({"body": self.body, "signature": self.signature, "membership": self.membership}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +109,6 @@ def seal(
     *,
     sequence: float,
     expiration: float,
-    digests: bytes = b"",
 ) -> Sealed:
     """Sign `fields`; a revision that is the swarm's own is not spelled out."""
     values = [fields.get(name) for name in kind.fields]
@@ -130,13 +116,11 @@ def seal(
         values[RECORD_FIELDS.index("revision")] = None
     body = msgpack.packb([_ms(sequence), _ms(expiration), *values], use_single_float=True)
     signed = _signed(swarm, kind, body)
-    return Sealed(kind, identity.peer_id, body, identity.sign(signed), record_proof(swarm, signed) or b"", digests)
+    return Sealed(kind, identity.peer_id, body, identity.sign(signed), record_proof(swarm, signed) or b"")
 
 
 def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
     """Check everything about an announcement but whether it is over. Raises BadAnnouncementError."""
-    if len(sealed.body) + len(sealed.digests) > MAX_ANNOUNCEMENT_BYTES:
-        raise BadAnnouncementError("too long")
     signed = _signed(swarm, sealed.kind, sealed.body)
     if not is_record_of_member(swarm, signed, sealed.membership):
         raise BadAnnouncementError("not of a member")
@@ -160,15 +144,12 @@ def read_stored(kind: Kind, subkey: object, value: object) -> Sealed:
     if not isinstance(subkey, str):
         raise BadAnnouncementError("the subkey is not a text")
     envelope = _unpack(value, dict)
-    body, signature = envelope.get("body"), envelope.get("signature")
-    proof, digests = envelope.get("membership", b""), envelope.get("digests", b"")
+    body, signature, proof = envelope.get("body"), envelope.get("signature"), envelope.get("membership", b"")
     if not isinstance(body, bytes) or not isinstance(signature, bytes):
         raise BadAnnouncementError("no signature")
     if not isinstance(proof, bytes):
         raise BadAnnouncementError("not of a member")
-    if not isinstance(digests, bytes):
-        raise BadAnnouncementError("no digests")
-    return Sealed(kind, PeerId(subkey), body, signature, proof, digests)
+    return Sealed(kind, PeerId(subkey), body, signature, proof)
 
 
 def unseal_stored(
@@ -202,7 +183,7 @@ def _value(swarm: Swarm, sealed: Sealed, fields: dict[object, object]) -> Server
         case Kind.RECORD:
             if fields.get("revision") is None:
                 fields["revision"] = swarm.revision
-            return record_from_fields(sealed.peer_id, fields, num_blocks=swarm.num_blocks, digests=sealed.digests)
+            return record_from_fields(sealed.peer_id, fields, num_blocks=swarm.num_blocks)
         case Kind.HEARTBEAT:
             return heartbeat_from_fields(sealed.peer_id, fields)
         case Kind.LINKS:
@@ -240,4 +221,4 @@ def _unpack(data: object, form: type[Form]) -> Form:
 
 
 def _signed(swarm: Swarm, kind: Kind, body: bytes) -> bytes:
-    return b"\0".join((b"potluck announcement 2", kind.name.encode(), swarm.prefix.encode(), body))
+    return b"\0".join((b"potluck announcement 3", kind.name.encode(), swarm.prefix.encode(), body))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from potluck.directory.links import Links, tag_of
+from potluck.directory.fields import Links, tag_of
 from potluck.directory.seal import Announcement, Kind
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState

@@ -61,9 +61,6 @@ def record(identity: Identity = ME, **changes: Any) -> ServerRecord:
     return record_of(identity.peer_id, 0, 4, **changes)
 
 
-DIGESTS = bytes.fromhex("".join(record().block_digests))
-
-
 def fields_of(kind: Kind) -> dict[str, Any]:
     beat = beat_of(ME.peer_id, pings_s={OTHER.peer_id: 0.5})
     return {
@@ -76,8 +73,7 @@ def fields_of(kind: Kind) -> dict[str, Any]:
 def sealed(kind: Kind = Kind.RECORD, *, now: float, end: float | None = None, **changes: Any) -> Sealed:
     """A valid announcement of ME, whose fields `changes` may spoil."""
     end = now + kind.ttl_s if end is None else end
-    digests = DIGESTS if kind is Kind.RECORD else b""
-    return seal(PRIVATE, ME, kind, {**fields_of(kind), **changes}, sequence=now, expiration=end, digests=digests)
+    return seal(PRIVATE, ME, kind, {**fields_of(kind), **changes}, sequence=now, expiration=end)
 
 
 async def announced(network: FakeNetwork, identity: Identity = ME, **changes: Any) -> tuple[FakeHost, Directory]:
@@ -216,9 +212,7 @@ def test_a_heartbeat_does_not_pass_for_a_record_nor_one_swarms_for_anothers(cloc
     assert verdict(sealed(Kind.HEARTBEAT, now=clock.now), now=clock.now, end=clock.now + HEARTBEAT_TTL_S)
     other, end = replace(PRIVATE, prefix="_other"), clock.now + 300
     fields = record_to_fields(record())
-    assert verdict(
-        seal(other, ME, Kind.RECORD, fields, sequence=clock.now, expiration=end, digests=DIGESTS), now=clock.now
-    )
+    assert verdict(seal(other, ME, Kind.RECORD, fields, sequence=clock.now, expiration=end), now=clock.now)
 
 
 def test_a_record_without_membership_is_dropped(clock: Clock) -> None:
@@ -233,18 +227,13 @@ def test_a_spoiled_signature_is_dropped(clock: Clock) -> None:
         assert "sign" in verdict(msgpack.packb(envelope), now=clock.now)
 
 
-def test_digests_that_are_not_the_signed_ones_drop_a_record(clock: Clock) -> None:
-    for digests in (None, b"", bytes(33), bytes(32), DIGESTS[:-8], "x" * 32, [1]):
-        envelope = msgpack.unpackb(sealed(now=clock.now).to_bytes()) | {"digests": digests}
-        assert "digests" in verdict(msgpack.packb(envelope), now=clock.now)
-
-
 @pytest.mark.parametrize(
     "change",
     [
         {"start": -1}, {"start": 4}, {"start": 5}, {"end": 9}, {"end": 10**12}, {"start": 1}, {"start": "0"},
         {"start": 0.0},
-        {"start": True}, {"start": None}, {"digest": b""}, {"digest": bytes(8)}, {"digest": "x"}, {"digest": None},
+        {"start": True}, {"start": None},
+        {"digests": b""}, {"digests": bytes(33)}, {"digests": bytes(24)}, {"digests": "x" * 32}, {"digests": None},
         {"inference_tps": math.inf}, {"inference_tps": math.nan}, {"inference_tps": -1.0}, {"inference_tps": 5},
         {"inference_tps": 1e300}, {"network_tps": None}, {"throughput_tps": "fast"}, {"max_length": -1},
         {"max_length": 2**60}, {"max_batch_tokens": 1.5}, {"revision": ""}, {"revision": "a\nb"},
@@ -298,15 +287,14 @@ def signed_as_is(change: dict[str, Any], kind: Kind = Kind.RECORD, *, now: float
 
 def signed_body(body: bytes, kind: Kind = Kind.RECORD) -> bytes:
     signed = seal_module._signed(PRIVATE, kind, body)
-    digests = DIGESTS if kind is Kind.RECORD else b""
-    return Sealed(kind, ME.peer_id, body, ME.sign(signed), record_proof(PRIVATE, signed) or b"", digests).to_bytes()
+    return Sealed(kind, ME.peer_id, body, ME.sign(signed), record_proof(PRIVATE, signed) or b"").to_bytes()
 
 
 def test_what_older_servers_do_not_tell_has_a_default(clock: Clock) -> None:
     fields: dict[object, object] = {
         name: value for name, value in record_to_fields(record()).items() if name in RECORD_FIELDS[:16]
     }
-    read = record_from_fields(ME.peer_id, fields, num_blocks=8, digests=DIGESTS)
+    read = record_from_fields(ME.peer_id, fields, num_blocks=8)
     assert (read.target, read.window, read.stored, read.download_bps) == (read.span, 4, frozenset(), 0.0)
     told = heartbeat_to_fields(beat_of(ME.peer_id, batch=4, queue_ms=1.0, suspects=(OTHER.peer_id,)))
     fields = {name: value for name, value in told.items() if name in HEARTBEAT_FIELDS[:4]}
@@ -350,7 +338,7 @@ async def test_nobody_overwrites_anothers_record(network: FakeNetwork, clock: Cl
     await announced(network)
     key, end = Kind.RECORD.key(PRIVATE), clock.now + RECORD_TTL_S + 1
     fields = record_to_fields(record(OTHER))
-    forged = seal(PRIVATE, OTHER, Kind.RECORD, fields, sequence=clock.now, expiration=end, digests=DIGESTS)
+    forged = seal(PRIVATE, OTHER, Kind.RECORD, fields, sequence=clock.now, expiration=end)
     assert not await network.start(OTHER).store(key, ME.peer_id, forged.to_bytes(), expiration=end)
     assert not await host.store(key, ME.peer_id, b"garbage", expiration=end)
     assert len((await Directory(host, PRIVATE, clock=clock).fetch()).servers) == 1

@@ -156,7 +156,7 @@ async def test_servers_that_list_nobody_hide_nobody_whose_heartbeat_is_known() -
         async def nobody(body: bytes, peer: PeerId) -> bytes:
             message = coding.decode_fetch(body)
             absent = tuple(range(len(message.entries)))
-            return coding.encode_fetched(exchange.Fetched(len(message.buckets), (), (), absent))
+            return coding.encode_fetched(exchange.Fetched(len(message.buckets), absent=absent))
 
         for liar in servers[:2]:
             liar.host.unary_handlers |= {exchange.COMPARE: all_differ, exchange.FETCH: nobody}
@@ -245,16 +245,7 @@ async def test_clients_report_to_servers_that_all_clients_agree_on() -> None:
 
 def sealed_record(identity: Identity, *, age_s: float = 0.0, start: int = 0) -> Sealed:
     record, now = record_of(identity.peer_id, start, start + 4), time.time() - age_s
-    digests = bytes.fromhex("".join(record.block_digests))
-    return seal(
-        SWARM,
-        identity,
-        Kind.RECORD,
-        record_to_fields(record),
-        sequence=now,
-        expiration=now + 300,
-        digests=digests,
-    )
+    return seal(SWARM, identity, Kind.RECORD, record_to_fields(record), sequence=now, expiration=now + 300)
 
 
 async def push(host: FakeHost, server: Member, *announcements: Sealed) -> None:
@@ -268,7 +259,7 @@ async def test_what_is_passed_on_must_be_signed_by_whom_it_is_about_and_newer() 
         assert known is not None
         mallory = Identity.generate()
         forged = sealed_record(mallory, start=4)
-        stolen = Sealed(Kind.RECORD, victim.peer_id, forged.body, forged.signature, forged.membership, forged.digests)
+        stolen = Sealed(Kind.RECORD, victim.peer_id, forged.body, forged.signature, forged.membership)
         replayed = sealed_record(victim.host.identity, age_s=60.0, start=4)
         await push(network.start(mallory), server, stolen, replayed)
         assert server.directory.table.get(Kind.RECORD, victim.peer_id) is known
@@ -324,7 +315,7 @@ async def test_a_flood_of_announcements_is_refused() -> None:
 def test_answers_that_are_too_long_or_broken_are_refused_before_they_are_unpacked() -> None:
     fetch, compare = Fetch(None, 16, (0, 1)), Compare(None, (bytes(4),) * 16)
     bomb = zlib.compress(bytes(64 << 20))
-    good = coding.encode_fetched(exchange.Fetched(1, (sealed_record(Identity.generate()),), (bytes(64),)))
+    good = coding.encode_fetched(exchange.Fetched(1, (sealed_record(Identity.generate()),)))
     for body in (b"", bomb, good[:-4], zlib.compress(b"\xc1"), zlib.compress(b"\x93\x01\x02\x03")):
         with pytest.raises(RemoteError, match="understood"):
             decode_fetched(body, fetch)
@@ -342,7 +333,7 @@ async def test_whoever_passes_on_records_that_are_none_is_asked_no_further() -> 
 
         async def lie(body: bytes, peer: PeerId) -> bytes:
             asked.append(peer)
-            return coding.encode_fetched(exchange.Fetched(1, tuple(forged), ()))
+            return coding.encode_fetched(exchange.Fetched(1, tuple(forged)))
 
         server.host.unary_handlers[exchange.FETCH] = lie
         await reader.reader.take([sealed_record(Identity.generate())])  # so that there is something to ask for
