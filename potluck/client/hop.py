@@ -19,8 +19,7 @@ from potluck.client.report import HopReport
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
-from potluck.routing import Hop as RouteHop
-from potluck.routing import Pace
+from potluck.routing import Pace, RouteHop
 
 _IDLE_S = 60.0  # a stream that was closed after a pause this long was closed for being idle, which is no failure
 

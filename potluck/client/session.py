@@ -29,8 +29,7 @@ from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening
-from potluck.routing import Hop as RouteHop
-from potluck.routing import Needs, Route, Variant
+from potluck.routing import Needs, Route, RouteHop, Variant
 
 _log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest, TensorReply
-from potluck.routing import Hop, Needs
+from potluck.routing import Needs, RouteHop
 
 _NO_NEEDS = Needs()
 _log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 class Leg:
     """One server's part of a forward and what it was given: hidden [batch, tokens, hidden_size]."""
 
-    hop: Hop
+    hop: RouteHop
     hidden: Tensor
 
 
@@ -126,7 +126,7 @@ class StatelessCalls:
 class _Receipts:
     """What one call adds to the tab at its server, and the receipt for the calls before."""
 
-    def __init__(self, calls: Calls, hop: Hop) -> None:
+    def __init__(self, calls: Calls, hop: RouteHop) -> None:
         self._signer = calls.signer
         self.caller = calls.caller_for(hop.server.record, hop.span)
         if self._signer is not None:
@@ -147,7 +147,7 @@ class _Failures:
         self._servers = servers
         self._left = config.max_recoveries
 
-    def note(self, hop: Hop, error: RemoteError) -> None:
+    def note(self, hop: RouteHop, error: RemoteError) -> None:
         verdict = judge(error)
         _log.warning("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)

@@ -2,17 +2,15 @@
 
 from potluck.routing.affinity import STICKINESS, Affinity, Parts
 from potluck.routing.latency import estimate_rtts
-from potluck.routing.needs import Needs, Vantage
 from potluck.routing.pace import Pace, Slowness
 from potluck.routing.roster import Roster
-from potluck.routing.route import Hop, NoRouteError, Route, Variant
+from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage, Variant
 from potluck.routing.search import (
     DRAWS,
     MOST_ASKED,
     choose_adapter,
     draw_routes,
     find_route,
-    replacement,
     reprice,
     shortlist,
 )
@@ -22,13 +20,13 @@ __all__ = [
     "MOST_ASKED",
     "STICKINESS",
     "Affinity",
-    "Hop",
     "Needs",
     "NoRouteError",
     "Pace",
     "Parts",
     "Roster",
     "Route",
+    "RouteHop",
     "Slowness",
     "Vantage",
     "Variant",
@@ -36,7 +34,6 @@ __all__ = [
     "draw_routes",
     "estimate_rtts",
     "find_route",
-    "replacement",
     "reprice",
     "shortlist",
 ]

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, ServerState
-from potluck.routing.needs import Needs, Vantage
 from potluck.routing.roster import NO_BLOCK, Floats, Ints, Roster
-from potluck.routing.route import NoRouteError
+from potluck.routing.route import Needs, NoRouteError, Vantage
 
 UNKNOWN_RTT_S = 0.15  # what stock clients assume of a server they have not measured
 HOP_OVERHEAD_S = 0.001  # (de)serialising and scheduling at both ends, measured on loopback
@@ -55,16 +54,14 @@ class Candidates:
 
 def costs(roster: Roster, vantage: Vantage, needs: Needs) -> tuple[Floats, Floats]:
     """Seconds of a decode step for entering each server of the roster, and for each block there."""
-    rtt_s = np.full(len(roster.servers), UNKNOWN_RTT_S)
-    slowness = np.ones(len(roster.servers))
+    rtt_s = np.full(len(roster.servers) + 1, UNKNOWN_RTT_S)  # the last place is for servers that are not in the roster
+    slowness = np.ones(len(roster.servers) + 1)
     for column, known in ((rtt_s, vantage.rtts_s), (slowness, vantage.slowness)):
-        rows = [roster.index.get(peer, -1) for peer in known]
-        values = np.fromiter(known.values(), np.float64, len(rows))
-        is_here = np.array(rows, np.int64) >= 0
-        column[np.array(rows, np.int64)[is_here]] = values[is_here]
+        rows = np.fromiter((roster.index.get(peer, -1) for peer in known), np.int64, len(known))
+        column[rows] = np.fromiter(known.values(), np.float64, len(known))
     lacking = np.maximum(1.0 - roster.free_tokens / max(needs.cache_tokens, 1), 0.0) if needs.cache_tokens else 0.0
-    hop_s = (rtt_s + HOP_OVERHEAD_S + roster.wait_s) * slowness + FULL_CACHE_PENALTY_S * lacking
-    return hop_s, roster.block_s * slowness
+    hop_s = (rtt_s[:-1] + HOP_OVERHEAD_S + roster.wait_s) * slowness[:-1] + FULL_CACHE_PENALTY_S * lacking
+    return hop_s, roster.block_s * slowness[:-1]
 
 
 def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
@@ -28,7 +28,29 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class Needs:
+    """What a session asks of every server on its route."""
+
+    revision: str | None = None  # None: any; servers that do not tell theirs always pass
+    max_length: int = 0  # tokens of the longest sequence
+    cache_tokens: int = 0  # tokens that the KV cache should have free
+    pins: Mapping[int, Variant] = field(default_factory=dict)  # blocks that must be exactly these
+    dtype: str | None = None  # of the computation; this and the next: a server that does not tell never passes
+    quantization: str | None = None  # of the weights
+    adapter: str | None = None  # name, hash or id of a LoRA adapter
+
+
+@dataclass(frozen=True, slots=True)
+class Vantage:
+    """What one client found out by itself."""
+
+    rtts_s: Mapping[PeerId, float] = field(default_factory=dict)  # round trips, measured or estimated
+    banned: Collection[PeerId] = ()  # they failed lately, or refuse
+    slowness: Mapping[PeerId, float] = field(default_factory=dict)  # times seen over times promised; missing: 1
+
+
+@dataclass(frozen=True, slots=True)
+class RouteHop:
     """A server and the part of its span that a route uses."""
 
     server: LiveServer
@@ -49,7 +71,7 @@ class Hop:
 class Route:
     """Hops whose spans follow each other without gap."""
 
-    hops: tuple[Hop, ...]
+    hops: tuple[RouteHop, ...]
 
     @property
     def cost_s(self) -> float:
@@ -71,9 +93,6 @@ class NoRouteError(SwarmError):
             named = [f"...{peer[-8:]} {why}" for peer, why in list(excluded.items())[:_MAX_NAMED]]
             more = len(excluded) - len(named)
             message += f" (not used: {', '.join(named)}{f' and {more} more' if more else ''})"
-        hint = f"wait, or serve them: `potluck serve --blocks {missing[0]}`"
-        if not excluded:  # nobody else is known either
-            hint += "; if others can use it, your invite is out of date"
-        super().__init__(message, hint=hint)
+        super().__init__(message, hint=f"wait, or serve them: `potluck serve --blocks {missing[0]}`")
         self.missing = missing
         self.excluded = dict(excluded)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,9 +18,8 @@ from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
 from potluck.routing.candidates import Candidates, costs, exclusion
-from potluck.routing.needs import Needs, Vantage
 from potluck.routing.roster import Floats, Ints, Roster
-from potluck.routing.route import Hop, Route
+from potluck.routing.route import Needs, Route, RouteHop, Vantage
 
 NOISE_SIGMA = 0.35  # of the logarithm of costs; this and the next two are simulated: docs/decisions/0018
 DRAWS = 12  # noisy routes of a session that is to stay
@@ -68,20 +66,6 @@ def shortlist(routes: Iterable[Route], most: int) -> list[LiveServer]:
     return list(servers.values())
 
 
-def replacement(
-    roster: Roster, hop: Hop, *, vantage: Vantage = _NOTHING_KNOWN, needs: Needs = _NO_NEEDS
-) -> tuple[Hop, ...]:
-    """The best servers for exactly the blocks of `hop`, computing exactly the same, without its server.
-
-    Raises:
-        NoRouteError: nobody else has these blocks in the same form.
-    """
-    banned = {*vantage.banned, hop.peer_id}
-    return find_route(
-        roster, hop.span, vantage=replace(vantage, banned=banned), needs=replace(needs, pins=hop.pins)
-    ).hops
-
-
 def reprice(
     roster: Roster,
     parts: Sequence[tuple[PeerId, Span]],
@@ -90,23 +74,18 @@ def reprice(
     needs: Needs = _NO_NEEDS,
 ) -> Route | None:
     """What a route would cost now; None if a server of it is gone, refuses or has other blocks."""
-    servers = [roster.servers[roster.index[peer]] for peer, _ in parts if peer in roster.index]
-    if len(servers) < len(parts):
-        return None
-    hops = tuple(Hop(server, span) for server, (_, span) in zip(servers, parts, strict=True))
-    for hop in hops:
-        if not hop.server.span.covers(hop.span) or exclusion(hop.server, vantage, needs):
-            return None
-        if not all(needs.pins.get(block, variant) == variant for block, variant in hop.pins.items()):
-            return None
     hop_s, block_s = costs(roster, vantage, needs)
-    rows = [roster.index[hop.peer_id] for hop in hops]
-    return Route(
-        tuple(
-            replace(hop, cost_s=float(hop_s[row] + block_s[row] * len(hop.span)))
-            for hop, row in zip(hops, rows, strict=True)
-        )
-    )
+    hops: list[RouteHop] = []
+    for peer, span in parts:
+        row = roster.index.get(peer)
+        if row is None:
+            return None
+        server = roster.servers[row]
+        if not server.span.covers(span) or exclusion(server, vantage, needs):
+            return None
+        hops.append(RouteHop(server, span, float(hop_s[row] + block_s[row] * len(span))))
+    is_same = all(needs.pins.get(block, variant) == variant for hop in hops for block, variant in hop.pins.items())
+    return Route(tuple(hops)) if is_same else None
 
 
 def choose_adapter(servers: Iterable[LiveServer], wanted: str) -> str:
@@ -141,7 +120,7 @@ def _search(
         hops = []
         for i, first, end in path:
             cost_s = float(found.hop_s[i] + found.block_s[i] * (end - first))
-            hops.append(Hop(roster.servers[found.rows[i]], Span(span.start + first, span.start + end), cost_s))
+            hops.append(RouteHop(roster.servers[found.rows[i]], Span(span.start + first, span.start + end), cost_s))
         routes.append(Route(tuple(hops)))
     return sorted(routes, key=lambda route: route.cost_s)
 
