@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from potluck_control.states import Reason, State
-from potluck_daemon.policy.decide import Limits
+from potluck_daemon.policy.decide import PolicyLimits
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.settings.schema import Settings, YieldSettings
 
@@ -30,7 +30,7 @@ PATIENCE_S = 15.0
 SCENE_S = 6.0
 LISTED = ("my-listed-game", "listed.exe", "listed-game.py")
 _SETTINGS = Settings(yield_=YieldSettings(always=LISTED))
-_LIMITS = Limits(quiet_certain_s=0.1, quiet_likely_s=0.1, end_engine_after_s=600)
+_LIMITS = PolicyLimits(quiet_certain_s=0.1, quiet_likely_s=0.1, end_engine_after_s=600)
 
 Scene = Callable[[Lab], AbstractAsyncContextManager[None]]
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from potluck_control.states import State
-from potluck_daemon.policy.decide import Decision, EngineView, Inputs, Limits, Order, Phase, decide
+from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, PolicyLimits, decide
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.drm import DrmUseProbe
@@ -37,18 +37,18 @@ GPU = "0000:01:00.0"
 GIB = 1 << 30
 IDLE_GPU = ("gpu 0 NVIDIA A", f"memory 0 {16 * GIB} {8 * GIB}")
 _AFTER = {
-    Order.PREPARE: Phase.PREPARING,
-    Order.START: Phase.ONLINE,
-    Order.RESTORE: Phase.ONLINE,
-    Order.OFFLOAD: Phase.OFFLOADED,
-    Order.STOP: Phase.ENDED,
+    EngineOrder.PREPARE: Phase.PREPARING,
+    EngineOrder.START: Phase.ONLINE,
+    EngineOrder.RESTORE: Phase.ONLINE,
+    EngineOrder.OFFLOAD: Phase.OFFLOADED,
+    EngineOrder.STOP: Phase.ENDED,
 }
 
 
 class Lab:
     """`running()` makes one. `decisions` grows by each change of state or reason."""
 
-    def __init__(self, settings: Settings, limits: Limits) -> None:
+    def __init__(self, settings: Settings, limits: PolicyLimits) -> None:
         self._settings = settings
         self._limits = limits
         self._engine = EngineView(Phase.ENDED, gpu=GPU)
@@ -129,7 +129,7 @@ class Lab:
             self._changed.clear()
             inputs = Inputs(self._limits, self._engine, self._watch.presence, is_settled=self._watch.is_settled)
             decision = decide(inputs, time.monotonic())
-            if decision.order is not Order.NOTHING:
+            if decision.order is not EngineOrder.NOTHING:
                 self._engine = replace(self._engine, phase=_AFTER[decision.order])
                 continue
             if not self.decisions or _shown(self.decisions[-1]) != _shown(decision):

@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.metering.usage import DayUse
-from potluck_daemon.policy.decide import Decision, EngineView, Inputs, Limits, Order, Phase, decide
-from potluck_daemon.policy.terms import Disk, bars
+from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, PolicyLimits, decide
+from potluck_daemon.policy.terms import Disk, obstacles
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.tracking import Track, observe
 from potluck_daemon.settings.schema import LimitSettings, WhenSettings
@@ -28,7 +28,7 @@ DAYS = 30
 START = datetime(2026, 11, 2)
 FINE_STEP_S, COARSE_STEP_S = 1.0, 15.0  # soon after something happened, and else
 FINE_FOR_S = 120.0  # longer than the longest quiet time
-LIMITS = Limits(active_duty=0.5)
+LIMITS = PolicyLimits(active_duty=0.5)
 WHEN = WhenSettings(hours=("mon-fri 17:00-09:00", "sat+sun 00:00-24:00"))
 CAPS = LimitSettings(upload_mb_day=2000)
 UPLOAD_BYTES_S = 60_000
@@ -126,13 +126,13 @@ class Life:
         if self.phase is Phase.ONLINE:
             self.use = replace(self.use, sent_bytes=self.use.sent_bytes + round(UPLOAD_BYTES_S * self.step_s))
 
-    def obey(self, order: Order) -> None:
+    def obey(self, order: EngineOrder) -> None:
         moves = {
-            Order.PREPARE: (Phase.PREPARING, 0.0),
-            Order.START: (Phase.STARTING, 6.0),
-            Order.RESTORE: (Phase.RESTORING, 2.0),
-            Order.OFFLOAD: (Phase.OFFLOADING, 1.0),
-            Order.STOP: (Phase.STOPPING, 2.0),
+            EngineOrder.PREPARE: (Phase.PREPARING, 0.0),
+            EngineOrder.START: (Phase.STARTING, 6.0),
+            EngineOrder.RESTORE: (Phase.RESTORING, 2.0),
+            EngineOrder.OFFLOAD: (Phase.OFFLOADING, 1.0),
+            EngineOrder.STOP: (Phase.STOPPING, 2.0),
         }
         if order in moves:
             self.happened_at = self.now
@@ -145,7 +145,7 @@ class Life:
             LIMITS,
             EngineView(self.phase, "blocks 0:4"),
             self.track.presence,
-            bars(WHEN, CAPS, self.use, Disk(), self.when),
+            obstacles(WHEN, CAPS, self.use, Disk(), self.when),
             is_paused=is_paused,
             pause_left_s=self.paused_until - self.now if self.paused_until is not None else None,
         )
@@ -183,7 +183,7 @@ def live(seed: int) -> Iterator[tuple[Decision, Life]]:
 def broken(decision: Decision, life: Life) -> Iterator[str]:
     """The names of the rules that this decision breaks."""
     confirmed = _confirmed(life)
-    begins = decision.order in (Order.START, Order.RESTORE)
+    begins = decision.order in (EngineOrder.START, EngineOrder.RESTORE)
     if begins and confirmed & _FORBID:
         yield "serving begins while something forbids it"
     if begins and (life.paused_until is not None or not _in_hours(life) or _upload_used(life)):
@@ -194,7 +194,7 @@ def broken(decision: Decision, life: Life) -> Iterator[str]:
         yield "it says that it serves although the device is wanted"
     if life.blocked_since is not None and life.now - life.blocked_since > 5 and life.phase in (Phase.ONLINE, *_LOADING):
         yield "the device is not free after five seconds"
-    if Reason.SLEEP in confirmed and decision.order is Order.OFFLOAD:
+    if Reason.SLEEP in confirmed and decision.order is EngineOrder.OFFLOAD:
         yield "a sleeping computer keeps an engine"
     if life.free_since is not None and life.now - life.free_since > 30 and decision.state is not State.SERVING:
         yield "it does not serve although nothing speaks against it"

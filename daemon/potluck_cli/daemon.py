@@ -68,7 +68,7 @@ async def _run(daemon: Daemon, versions: Versions | None) -> None:
         loop.call_later(PROVED_S, versions.end_trial)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, daemon.end)
-    loop.add_signal_handler(signal.SIGHUP, daemon.reload)
+    loop.add_signal_handler(signal.SIGHUP, daemon.configuration.reload)
     gc.collect()
     gc.freeze()  # what start-up made lives as long as the process; collections need not look at it
     await daemon.run()

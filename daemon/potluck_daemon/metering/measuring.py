@@ -27,10 +27,15 @@ TIMEOUT_S = 180.0  # importing torch from a cold disk, then some seconds a devic
 class Measuring:
     """`machine` is what is known; `start()` finds out more and calls `on_done` with it."""
 
-    def __init__(self, known: tuple[Device, ...], measured_at: float) -> None:
-        self._known = {device.name: device for device in known}
-        self._machine = Machine((), "", measured_at=measured_at)
+    def __init__(self) -> None:
+        self._known: dict[str, Device] = {}
+        self._machine = Machine((), "")
         self._task: asyncio.Task[None] | None = None
+
+    def restore(self, known: tuple[Device, ...], measured_at: float) -> None:
+        """Go on from the speeds that an earlier daemon measured."""
+        self._known = {device.name: device for device in known}
+        self._machine = replace(self._machine, measured_at=measured_at)
 
     @property
     def known(self) -> tuple[Device, ...]:

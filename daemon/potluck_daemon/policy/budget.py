@@ -1,4 +1,4 @@
-"""Today's use and the bars that follow from it and from the hours: what `terms` decides, kept up to date."""
+"""Today's use and the obstacles that follow from it and from the hours: what `terms` decides, kept up to date."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from potluck.errors import PotluckError
 from potluck_daemon.metering.energy import Power
 from potluck_daemon.metering.meters import DiskMeter, UseMeter
 from potluck_daemon.metering.usage import DayUse
-from potluck_daemon.policy.decide import Bar
-from potluck_daemon.policy.terms import Disk, bars, cost
+from potluck_daemon.policy.decide import Obstacle
+from potluck_daemon.policy.terms import Disk, cost, obstacles
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 from potluck_daemon.settings.schema import LimitSettings, Settings
@@ -52,11 +52,11 @@ class Budget:
             text = f"it takes {sample.memory_bytes >> 20} MiB of memory, more than limits.ram_mb = {limits.ram_mb}"
             raise PotluckError(text)
 
-    def bars(self, settings: Settings, *, may_download: bool) -> tuple[Bar, ...]:
+    def obstacles(self, settings: Settings, *, may_download: bool) -> tuple[Obstacle, ...]:
         """What forbids to serve now; the disk matters only if something may have to be downloaded."""
         folder = models_folder(settings, self._environment)
         disk = self._disk.look(folder, with_taken=settings.limits.disk_mb > 0) if may_download else Disk()
-        return bars(settings.when, settings.limits, self.use, disk, datetime.now())
+        return obstacles(settings.when, settings.limits, self.use, disk, datetime.now())
 
     def status(self, limits: LimitSettings) -> UseStatus:
         use = self.use if self.use.day == datetime.now().strftime("%Y-%m-%d") else DayUse()

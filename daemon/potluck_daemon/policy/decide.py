@@ -34,7 +34,7 @@ from enum import Enum, StrEnum
 from potluck_control.engine_messages import MIN_DUTY
 from potluck_control.states import Certainty, Reason, State
 
-CHECK_INTERVAL_S = 30.0  # of bars whose end is not known
+CHECK_INTERVAL_S = 30.0  # of obstacles whose end is not known
 PREPARE_S = 12.0  # before the quiet time is over: what importing takes on a slow machine
 SETTLE_S = 2.0  # how long the first looks of all probes may take
 
@@ -61,7 +61,7 @@ class Rung(Enum):
     ENDED = 3
 
 
-class Order(Enum):
+class EngineOrder(Enum):
     """What the supervisor is told."""
 
     NOTHING = "nothing"
@@ -105,7 +105,7 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Obstacle:
     """Something that forbids to serve and is no matter of presence: the schedule, a cap."""
 
     reason: Reason
@@ -127,7 +127,7 @@ class EngineView:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PolicyLimits:
     """The settings that decide."""
 
     quiet_certain_s: float = 15.0
@@ -140,10 +140,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    limits: Limits
+    limits: PolicyLimits
     engine: EngineView = EngineView()
     presence: Presence = Presence()
-    bars: tuple[Bar, ...] = ()  # the most important first
+    obstacles: tuple[Obstacle, ...] = ()  # the most important first
     is_ending: bool = False
     finish_left_s: float | None = None  # told to finish what is open within this time, then end
     is_paused: bool = False
@@ -162,7 +162,7 @@ class Decision:
     state: State
     reason: Reason
     text: str  # for people, without the time it lasts
-    order: Order
+    order: EngineOrder
     ends: str = ""  # what would end this state, for people; empty: it is as it should be
     app: str = ""  # the program it is about; the user may say "never yield for it"
     app_title: str = ""  # as a person knows it
@@ -254,7 +254,7 @@ def _wish(inputs: Inputs, now: float) -> _Wish:
         or _without_engine(inputs)
         or _asleep(inputs.presence.evidence)
         or _climbing_down(inputs, now, _NEEDS_DEVICE)
-        or _barred(inputs)
+        or _blocked(inputs)
         or _climbing_down(inputs, now, _NOT_NOW)
         or _unsettled(inputs)
         or _in_use(inputs, now)
@@ -335,7 +335,7 @@ def _program(evidence: Evidence) -> tuple[str, str]:
     return evidence.app, evidence.who
 
 
-def _words(evidence: Evidence, limits: Limits) -> tuple[str, str]:
+def _words(evidence: Evidence, limits: PolicyLimits) -> tuple[str, str]:
     if evidence.reason in _NOT_NOW:
         text, ends = _NOT_NOW[evidence.reason]
         return text.format(who=evidence.who), ends
@@ -351,13 +351,21 @@ def _words(evidence: Evidence, limits: Limits) -> tuple[str, str]:
     return _NEEDS_DEVICE[evidence.reason].format(who=evidence.who), ends
 
 
-def _barred(inputs: Inputs) -> _Wish | None:
+def _blocked(inputs: Inputs) -> _Wish | None:
     is_before_start = inputs.engine.phase in _BEFORE_START
-    bar = next((item for item in inputs.bars if is_before_start or not item.only_before_start), None)
-    if bar is None:
+    obstacle = next((item for item in inputs.obstacles if is_before_start or not item.only_before_start), None)
+    if obstacle is None:
         return None
-    wake_in_s = CHECK_INTERVAL_S if bar.left_s is None else bar.left_s
-    return _Wish(State.IDLE, bar.reason, bar.text, Rung.ENDED, bar.ends, left_s=bar.left_s, wake_in_s=wake_in_s)
+    wake_in_s = CHECK_INTERVAL_S if obstacle.left_s is None else obstacle.left_s
+    return _Wish(
+        State.IDLE,
+        obstacle.reason,
+        obstacle.text,
+        Rung.ENDED,
+        obstacle.ends,
+        left_s=obstacle.left_s,
+        wake_in_s=wake_in_s,
+    )
 
 
 def _unsettled(inputs: Inputs) -> _Wish | None:
@@ -385,7 +393,7 @@ def _in_use(inputs: Inputs, now: float) -> _Wish | None:
     return _Wish(State.YIELDED, Reason.USER_ACTIVE, text, rung, ends, wake_in_s=wake_in_s)
 
 
-def _quiet_s(evidence: Evidence, limits: Limits) -> float:
+def _quiet_s(evidence: Evidence, limits: PolicyLimits) -> float:
     if evidence.reason is Reason.SLEEP or (evidence.reason in _SPARED and evidence.level < 1.0):
         return 0.0
     return limits.quiet_certain_s if evidence.certainty is Certainty.CERTAIN else limits.quiet_likely_s
@@ -446,31 +454,33 @@ def _spared(evidence: Evidence) -> tuple[str, str]:
     return how.format(who=evidence.who), ends
 
 
-def _order(wish: _Wish, engine: EngineView) -> Order:
+def _order(wish: _Wish, engine: EngineView) -> EngineOrder:
     match wish.rung, engine.phase:
         case _, Phase.STOPPING:
-            return Order.NOTHING  # whatever is wanted, it begins with the end of this process
+            return EngineOrder.NOTHING  # whatever is wanted, it begins with the end of this process
         case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
-            return Order.STOP
+            return EngineOrder.STOP
         case Rung.ONLINE, Phase.FINISHING:
-            return Order.STOP  # told to stay after all; the swarm believes that this engine leaves, the next one joins
+            return (
+                EngineOrder.STOP
+            )  # told to stay after all; the swarm believes that this engine leaves, the next one joins
         case Rung.FINISHING, Phase.ONLINE:
-            return Order.DRAIN
+            return EngineOrder.DRAIN
         case Rung.FINISHING, _:
-            return Order.NOTHING
+            return EngineOrder.NOTHING
         case Rung.ONLINE, Phase.ENDED | Phase.PREPARING:
-            return Order.START
+            return EngineOrder.START
         case Rung.ONLINE, Phase.OFFLOADED:
-            return Order.RESTORE
+            return EngineOrder.RESTORE
         case Rung.OFFLOADED, Phase.ONLINE | Phase.FINISHING:
-            return Order.OFFLOAD
+            return EngineOrder.OFFLOAD
         case Rung.OFFLOADED, Phase.PREPARING | Phase.STARTING | Phase.JOINING | Phase.RESTORING:
-            return Order.STOP  # nobody uses it yet, and ending is the surest way to free what it has taken so far
+            return EngineOrder.STOP  # nobody uses it yet, and ending is the surest way to free what it has taken so far
         case Rung.ENDED, Phase.ENDED:
-            return Order.PREPARE if wish.prepares else Order.NOTHING
+            return EngineOrder.PREPARE if wish.prepares else EngineOrder.NOTHING
         case Rung.ENDED, Phase.PREPARING if wish.prepares:
-            return Order.NOTHING
+            return EngineOrder.NOTHING
         case Rung.ENDED, _:
-            return Order.STOP
+            return EngineOrder.STOP
         case _:
-            return Order.NOTHING
+            return EngineOrder.NOTHING

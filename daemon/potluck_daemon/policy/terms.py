@@ -1,6 +1,6 @@
 """The user's terms that are no matter of presence: hours of the week, caps of a day, room on the disk. Pure.
 
-Each broken one is a bar: its reason, in words that name the number, and what would end it.
+Each broken one is a obstacle: its reason, in words that name the number, and what would end it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from potluck_control.network_report import NetworkCaps
 from potluck_control.states import Reason
 
 from potluck_daemon.metering.usage import DayUse
-from potluck_daemon.policy.decide import Bar, Presence
+from potluck_daemon.policy.decide import Obstacle, Presence
 from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
 
 _MIB = 1 << 20
@@ -28,7 +28,9 @@ class Disk:
     taken_bytes: int | None = None  # by our own files
 
 
-def bars(when: WhenSettings, limits: LimitSettings, use: DayUse, disk: Disk, now: datetime) -> tuple[Bar, ...]:
+def obstacles(
+    when: WhenSettings, limits: LimitSettings, use: DayUse, disk: Disk, now: datetime
+) -> tuple[Obstacle, ...]:
     """All that forbid to serve now. `now`: local time."""
     return (*_hours(when, now), *_day_caps(limits, use, now), *_disk(limits, disk))
 
@@ -47,35 +49,37 @@ def cost(limits: LimitSettings, use: DayUse) -> float:
     return use.energy_wh / 1000 * limits.price_kwh
 
 
-def _hours(when: WhenSettings, now: datetime) -> Iterator[Bar]:
+def _hours(when: WhenSettings, now: datetime) -> Iterator[Obstacle]:
     intervals = parse_hours(when.hours)
     if not is_open(intervals, now):
         text = "Outside of the hours in which you serve"
-        yield Bar(Reason.SCHEDULE, text, "when the next hours of when.hours begin", opens_in_s(intervals, now))
+        yield Obstacle(Reason.SCHEDULE, text, "when the next hours of when.hours begin", opens_in_s(intervals, now))
 
 
-def _day_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Bar]:
+def _day_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Obstacle]:
     if use.day != now.strftime("%Y-%m-%d"):
         return
     midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
     ends, left_s = "at midnight", (midnight - now.replace(tzinfo=None)).total_seconds()
     if 0 < limits.upload_mb_day * _MIB <= use.sent_bytes:
         text = f"Today's upload is used up: {use.sent_bytes // _MIB} of {limits.upload_mb_day} MiB"
-        yield Bar(Reason.UPLOAD_CAP, text, ends, left_s)
+        yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
     if 0 < limits.download_mb_day * _MIB <= use.received_bytes:
         text = f"Today's download is used up: {use.received_bytes // _MIB} of {limits.download_mb_day} MiB"
-        yield Bar(Reason.DOWNLOAD_CAP, text, ends, left_s)
+        yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
     if 0 < limits.cost_day <= cost(limits, use):
         text = f"Today's electricity is used up: {cost(limits, use):.2f} of {limits.cost_day:.2f}"
-        yield Bar(Reason.COST_CAP, text, ends, left_s)
+        yield Obstacle(Reason.COST_CAP, text, ends, left_s)
 
 
-def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Bar]:
+def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Obstacle]:
     if disk.free_bytes is not None and disk.free_bytes < limits.disk_free_mb * _MIB:
         text = f"The disk is nearly full: {disk.free_bytes // _MIB} MiB are free, {limits.disk_free_mb} must stay free"
-        yield Bar(
+        yield Obstacle(
             Reason.DISK, text, "when there is room, or when limits.disk_free_mb is smaller", only_before_start=True
         )
     if disk.taken_bytes is not None and 0 < limits.disk_mb * _MIB < disk.taken_bytes:
         text = f"Downloaded checkpoints take {disk.taken_bytes // _MIB} of {limits.disk_mb} MiB"
-        yield Bar(Reason.DISK, text, "when some are deleted, or when limits.disk_mb is larger", only_before_start=True)
+        yield Obstacle(
+            Reason.DISK, text, "when some are deleted, or when limits.disk_mb is larger", only_before_start=True
+        )

@@ -30,7 +30,7 @@ from potluck_control import engine_messages as messages
 from potluck_control.network_report import NetworkCaps
 from potluck_control.schema import EngineStatus
 
-from potluck_daemon.policy.decide import EngineView, Order, Phase
+from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import Exit, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
@@ -117,24 +117,26 @@ class Supervisor:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
         return EngineStatus(self.pid, round(uptime_s, 1), self._restarts, self._failure)
 
-    def obey(self, order: Order, launch: messages.Launch | None, python: str, environment: Mapping[str, str]) -> None:
+    def obey(
+        self, order: EngineOrder, launch: messages.Launch | None, python: str, environment: Mapping[str, str]
+    ) -> None:
         """Carry out an order of the policy; never waits. `launch` is needed to START only."""
         match order:
-            case Order.PREPARE if self._task is None:
+            case EngineOrder.PREPARE if self._task is None:
                 self._start(None, python, environment)
-            case Order.START if launch is not None and self._task is None:
+            case EngineOrder.START if launch is not None and self._task is None:
                 self._start(launch, python, environment)
-            case Order.START if launch is not None and self._phase is Phase.PREPARING:
+            case EngineOrder.START if launch is not None and self._phase is Phase.PREPARING:
                 self._launch, self._phase = launch, Phase.STARTING
                 self._tell_launch()
-            case Order.DRAIN:
+            case EngineOrder.DRAIN:
                 self._enter(Phase.FINISHING, messages.Drain(), None, "")
-            case Order.OFFLOAD:
+            case EngineOrder.OFFLOAD:
                 self._enter(Phase.OFFLOADING, messages.Offload(), OFFLOAD_TIMEOUT_S, "it did not free its memory")
-            case Order.RESTORE:
+            case EngineOrder.RESTORE:
                 self._duty = 1.0  # what computes is made anew
                 self._enter(Phase.RESTORING, messages.Restore(), None, "")
-            case Order.STOP:
+            case EngineOrder.STOP:
                 self._stop()
 
     def throttle(self, duty: float) -> None:

@@ -1,1 +1,1 @@
-"""What the methods of each topic in `control.methods` do to the daemon; `commands` has those of `control.schema`."""
+"""What each method of the control API does. One file holds one topic, which is given the parts that it uses."""

@@ -6,7 +6,6 @@ import base64
 import binascii
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from potluck_control.method import Empty
 from potluck_control.methods import earnings
@@ -18,14 +17,12 @@ from potluck.p2p.identity import public_key_of
 from potluck.protocol.receipts import COUNTERSIGNED_BYTES
 from potluck_daemon.control.server import Handler
 from potluck_daemon.ledger.clerk import Clerk
-
-if TYPE_CHECKING:
-    from potluck_daemon.daemon import Daemon
+from potluck_daemon.topics.topic import Topic
 
 
-class EarningsTopic:
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+class EarningsTopic(Topic):
+    def __init__(self, clerk: Clerk) -> None:
+        self._clerk = clerk
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -38,10 +35,6 @@ class EarningsTopic:
             earnings.DELEGATE.name: self._delegate,
             earnings.BOOK.name: self._book,
         }
-
-    @property
-    def _clerk(self) -> Clerk:
-        return self._daemon.clerk
 
     async def _summary(self, _: Empty) -> earnings.Earnings:
         found = await self._clerk.ask(lambda ledger: ledger.history.summary(time.time()))

@@ -1,4 +1,4 @@
-"""`doctor.*` and `diag.export` of the control API. What examines is imported when asked for: a daemon is small."""
+"""`doctor.*` and `diag.export` of the control API. The checks are imported on demand, to keep the daemon small."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import asyncio
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from potluck_control.method import Empty
 from potluck_control.methods import health
+from potluck_control.places import Places
 
 from potluck_daemon.control.server import Handler
 from potluck_daemon.topics.topic import Topic
-
-if TYPE_CHECKING:
-    from potluck_daemon.daemon import Daemon
+from potluck_daemon.view import DaemonView
 
 
 class HealthTopic(Topic):
-    def __init__(self, daemon: Daemon) -> None:
-        super().__init__(daemon)
+    def __init__(self, places: Places, view: DaemonView) -> None:
+        self._places = places
+        self._view = view
         self._examination = health.Examination()
         self._running: asyncio.Task[None] | None = None
 
@@ -32,7 +31,7 @@ class HealthTopic(Topic):
         }
 
     async def _examine(self, _: Empty) -> health.Examination:
-        """One at a time: who asks while one runs sees that one."""
+        """Begin an examination, unless one runs already."""
         if not self._examination.is_running:
             from potluck_daemon.doctor.checks import CHECKS
 
@@ -47,7 +46,7 @@ class HealthTopic(Topic):
         from potluck_daemon.doctor.checks import examine_each, read_scene
 
         try:
-            checks = examine_each(await asyncio.to_thread(read_scene, self._daemon.places, self._daemon.status()))
+            checks = examine_each(await asyncio.to_thread(read_scene, self._places, self._view.status()))
             while (found := await asyncio.to_thread(next, checks, None)) is not None:
                 now = self._examination
                 self._examination = replace(now, findings=(*now.findings, *found), num_done=now.num_done + 1)
@@ -59,10 +58,10 @@ class HealthTopic(Topic):
         from potluck_daemon.reporting.bundle import this_person, write_bundle
 
         def write() -> health.Bundle:
-            scene = read_scene(self._daemon.places, status)
+            scene = read_scene(self._places, status)
             return write_bundle(Path(params.path), scene, this_person(), replaces=False)
 
-        status = self._daemon.status()
+        status = self._view.status()
         return await asyncio.to_thread(write)
 
     async def close(self) -> None:

@@ -9,13 +9,21 @@ from potluck_control.method import Empty
 from potluck_control.methods import machine
 
 from potluck.errors import UsageError
+from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.server import Handler
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.host import login
+from potluck_daemon.lookout import Lookout
+from potluck_daemon.metering.measuring import Measuring
 from potluck_daemon.topics.topic import Topic
 
 
 class MachineTopic(Topic):
+    def __init__(self, configuration: Configuration, lookout: Lookout, measuring: Measuring) -> None:
+        self._configuration = configuration
+        self._lookout = lookout
+        self._measuring = measuring
+
     def handlers(self) -> dict[str, Handler]:
         return {
             machine.GET.name: self._get,
@@ -25,23 +33,25 @@ class MachineTopic(Topic):
         }
 
     async def _get(self, _: Empty) -> machine.Machine:
-        found = await self._daemon.measuring.machine()
-        return replace(found, has_engine=has_torch(self._daemon.engine_python))
+        found = await self._measuring.machine()
+        return replace(found, has_engine=has_torch(self._configuration.engine_python))
 
     async def _measure(self, _: Empty) -> machine.Machine:
-        if self._daemon.has_game:
+        if self._lookout.has_game:
             raise UsageError("somebody needs the device now", hint="measure when the game has ended")
-        if not has_torch(self._daemon.engine_python):
+        python = self._configuration.engine_python
+        if not has_torch(python):
             raise UsageError("the engine's environment is missing", hint="make it with: potluck setup")
-        self._daemon.measuring.start(self._daemon.engine_python, self._daemon.engine_environment())
+        self._measuring.start(python, self._configuration.engine_environment())
         return await self._get(Empty())
 
     async def _login(self, _: Empty) -> machine.LoginStart:
-        return await asyncio.to_thread(login.read_login, self._daemon.environment, self._daemon.places)
+        configuration = self._configuration
+        return await asyncio.to_thread(login.read_login, configuration.environment, configuration.places)
 
     async def _set_login(self, params: machine.LoginParams) -> machine.LoginStart:
         if params.app is not None:
-            await asyncio.to_thread(login.set_app, self._daemon.environment, params.app)
+            await asyncio.to_thread(login.set_app, self._configuration.environment, params.app)
         if params.daemon is not None:
-            await asyncio.to_thread(login.set_daemon, self._daemon.places, params.daemon)
+            await asyncio.to_thread(login.set_daemon, self._configuration.places, params.daemon)
         return await self._login(Empty())

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from potluck_control.method import Empty
 from potluck_control.methods import setup
 from potluck_control.methods.setup import BeginParams, SetupState
 
 from potluck.errors import UsageError
+from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.server import Handler
 from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.setup_process import SetupProcess
 from potluck_daemon.environment.state import read_state
 from potluck_daemon.topics.topic import Topic
 
-if TYPE_CHECKING:
-    from potluck_daemon.daemon import Daemon
-
 TELL_INTERVAL_S = 0.5
 LOOK_INTERVAL_S = 60.0  # at the machine's GPUs and driver, which need a moment
 
 
 class SetupTopic(Topic):
-    def __init__(self, daemon: Daemon) -> None:
-        super().__init__(daemon)
+    """`on_end` is called after each set-up, because the engine runs in the new environment from then on."""
+
+    def __init__(
+        self, configuration: Configuration, publish: Callable[[str, object], None], on_end: Callable[[], None]
+    ) -> None:
+        self._configuration = configuration
+        self._publish = publish
+        self._on_end = on_end
         self._making = SetupProcess(self._tell_soon)
         self._asked = BeginParams()  # what the last one was begun with, while it runs
         self._machine: Hardware | None = None
@@ -55,10 +58,10 @@ class SetupTopic(Topic):
         return self._with_progress(await self._look(self._asked))
 
     async def _begin(self, params: BeginParams) -> SetupState:
-        """What nobody could make is refused here; what this machine cannot run is found by the one that looks."""
+        """Start a set-up. `_look` refuses what no machine could have; the process finds what this one cannot run."""
         await self._refuse_second()
         await self._look(params)
-        index = self._daemon.loaded.settings.setup.index
+        index = self._configuration.settings.setup.index
         wanted = {"--variant": params.variant, "--folder": params.folder, "--index": index}
         return await self._start([f"{name}={value}" for name, value in wanted.items() if value], params)
 
@@ -85,12 +88,12 @@ class SetupTopic(Topic):
         return self._with_progress(await self._look(asked))
 
     async def _make(self, arguments: Sequence[str]) -> None:
-        engines = f"--engines={self._daemon.places.engines}"
-        await self._making.run([engines, *arguments], self._daemon.engine_environment())
+        engines = f"--engines={self._configuration.places.engines}"
+        await self._making.run([engines, *arguments], self._configuration.engine_environment())
         self._asked = BeginParams()
         await self._look(self._asked)
         self._tell()
-        self._daemon.wake()  # the engine runs in what is in use now
+        self._on_end()
 
     async def _stop(self) -> None:
         if self._task is not None:
@@ -98,18 +101,18 @@ class SetupTopic(Topic):
             await asyncio.wait({self._task})
 
     async def _look(self, asked: BeginParams) -> SetupState:
-        """Raises UsageError for what nobody can ask for."""
+        """Read the state of the environment. Raises UsageError if `asked` cannot be made on any machine."""
         if self._machine is None or time.monotonic() - self._looked_at > LOOK_INTERVAL_S:
             self._machine, self._looked_at = await asyncio.to_thread(look), time.monotonic()
-        named = self._daemon.loaded.settings.serve.python
-        self._state = await asyncio.to_thread(read_state, self._daemon.places, named, self._machine, asked)
+        named = self._configuration.settings.serve.python
+        self._state = await asyncio.to_thread(read_state, self._configuration.places, named, self._machine, asked)
         return self._state
 
     def _with_progress(self, state: SetupState) -> SetupState:
         return replace(state, progress=self._making.progress, error=self._making.problem)
 
     def _tell_soon(self) -> None:
-        """At most twice a second, and the last one in any case."""
+        """Publish at most twice a second, and the last state in any case."""
         if self._timer is None:
             left_s = max(self._told_at + TELL_INTERVAL_S - time.monotonic(), 0.0)
             self._timer = asyncio.get_running_loop().call_later(left_s, self._tell)
@@ -119,4 +122,4 @@ class SetupTopic(Topic):
             self._timer.cancel()
         self._timer, self._told_at = None, time.monotonic()
         if self._state is not None:
-            self._daemon.publish(setup.EVENT, self._with_progress(self._state))
+            self._publish(setup.EVENT, self._with_progress(self._state))

@@ -1,40 +1,80 @@
-"""`swarms.*` of the control API."""
+"""`join`, `create`, `invite` and `swarms.*` of the control API."""
 
 from __future__ import annotations
 
 import logging
 
+from potluck_control import schema
 from potluck_control.method import Empty
 from potluck_control.methods import swarms
 
+from potluck.errors import UsageError
+from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
+from potluck.protocol.swarm import Swarm
+from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.server import Handler
-from potluck_daemon.swarms.joined import JoinedSwarms
-from potluck_daemon.topics.settings import change_settings
+from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.swarms.joined import free_name
+from potluck_daemon.swarms.new_model import find_model
 from potluck_daemon.topics.topic import Topic
 
 log = logging.getLogger(__name__)
 
 
 class SwarmsTopic(Topic):
+    def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
+        self._configuration = configuration
+        self._supervisor = supervisor
+
     def handlers(self) -> dict[str, Handler]:
-        return {swarms.LIST.name: self._list, swarms.LEAVE.name: self._leave}
+        return {
+            schema.JOIN.name: self._join,
+            schema.CREATE.name: self._create,
+            schema.INVITE.name: self._invite,
+            swarms.LIST.name: self._list,
+            swarms.LEAVE.name: self._leave,
+        }
+
+    async def _join(self, params: schema.JoinParams) -> schema.Joined:
+        return self._add(decode_invite(params.invite))
+
+    async def _create(self, params: schema.CreateParams) -> schema.Joined:
+        configuration = self._configuration
+        taken = configuration.swarms.load()
+        if params.name in taken:
+            raise UsageError(f"there is a swarm named {params.name} already", hint="choose another name")
+        model = await find_model(params.model, configuration.environment)
+        swarm = new_swarm(params.name or free_name("home", taken), model.name, model.num_blocks, model.revision)
+        if model.folder != configuration.settings.serve.checkpoint:
+            await configuration.change({"serve.checkpoint": model.folder or None})
+        return self._add(swarm)
+
+    def _add(self, swarm: Swarm) -> schema.Joined:
+        self._configuration.swarms.add(swarm)
+        log.info("joined the swarm %s", swarm.name)
+        self._configuration.reload()
+        return schema.Joined(swarm.name, swarm.model)
+
+    async def _invite(self, _: Empty) -> schema.Invite:
+        swarm = self._configuration.invited_swarm(self._supervisor.facts.addresses)
+        return schema.Invite(swarm.name, encode_invite(swarm))
 
     async def _list(self, _: Empty) -> swarms.Swarms:
-        served = self._daemon.swarm
+        served = self._configuration.swarm
         name = served.name if served is not None else None
-        known = JoinedSwarms(self._daemon.places.swarms_file).load().values()
         return swarms.Swarms(
             tuple(
                 swarms.JoinedSwarm(swarm.name, swarm.model, swarm.num_blocks, swarm.is_open, swarm.name == name)
-                for swarm in known
+                for swarm in self._configuration.swarms.load().values()
             )
         )
 
     async def _leave(self, params: swarms.LeaveParams) -> swarms.Left:
-        """Another one that was joined is served from now on; the engine tells the swarm that it goes."""
-        JoinedSwarms(self._daemon.places.swarms_file).remove(params.name)
+        """Forget a swarm. The swarm that was joined last is served instead, and the engine says goodbye."""
+        configuration = self._configuration
+        configuration.swarms.remove(params.name)
         log.info("left the swarm %s", params.name)
-        if self._daemon.loaded.settings.serve.swarm == params.name:
-            await change_settings(self._daemon, {"serve.swarm": None})
-        self._daemon.reload()
+        if configuration.settings.serve.swarm == params.name:
+            await configuration.change({"serve.swarm": None})
+        configuration.reload()
         return swarms.Left(params.name)

@@ -1,31 +1,23 @@
-"""What the methods of one topic have in common: the daemon they act on, and an end."""
+"""What the topics have in common: handlers of methods, a tick, a notice and an end."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from potluck_daemon.control.server import Handler
-
-if TYPE_CHECKING:
-    from potluck_daemon.daemon import Daemon
 
 
 class Topic:
-    """Made once, before the daemon runs."""
-
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+    """One group of methods. It is made once, before the daemon runs."""
 
     def handlers(self) -> dict[str, Handler]:
-        """By the method's name."""
+        """Return the handler of each method by the method's name."""
         raise NotImplementedError
 
     def tick(self, now: float) -> None:
-        """Called every few seconds while the daemon runs. `now`: Unix seconds."""
+        """Do what is due. The daemon calls this every few seconds. `now`: Unix seconds."""
 
     @property
     def notice(self) -> str | None:
-        """What a status page should say of it."""
+        """The sentence that a status page should show about this topic, if there is one."""
         return None
 
     async def close(self) -> None:

@@ -12,10 +12,10 @@ import os
 import random
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from potluck_control.method import Empty
 from potluck_control.methods import updates
@@ -24,15 +24,13 @@ from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesStat
 
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.child import started
+from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.server import Handler
 from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.topics.topic import Topic
 from potluck_daemon.updates.manifest import is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.versions import not_ours, own_versions
-
-if TYPE_CHECKING:
-    from potluck_daemon.daemon import Daemon
 
 _DAY_S = 86400.0
 _JITTER_S = 3 * 3600.0  # so that not all machines ask in the same minute
@@ -44,9 +42,13 @@ _COMMAND = ("-m", "potluck_cli.main", "update", "--json")
 
 
 class UpdatesTopic(Topic):
-    def __init__(self, daemon: Daemon) -> None:
-        super().__init__(daemon)
-        self._file = NotesFile(daemon.places)
+    """`started_at`: when the daemon started, in Unix seconds."""
+
+    def __init__(self, configuration: Configuration, publish: Callable[[str, object], None], started_at: float) -> None:
+        self._configuration = configuration
+        self._publish = publish
+        self._started_at = started_at
+        self._file = NotesFile(configuration.places)
         self._versions = own_versions()
         self._running = version("potluck")
         self._jitter_s = random.uniform(0, _JITTER_S)
@@ -60,7 +62,7 @@ class UpdatesTopic(Topic):
         return {updates.STATE.name: self._state, updates.CHECK.name: self._check, updates.INSTALL.name: self._install}
 
     def tick(self, now: float) -> None:
-        settings = self._daemon.loaded.settings.updates
+        settings = self._configuration.settings.updates
         notes = self._file.read()
         if not (notes is self._notes and settings is self._settings):  # whoever begins something writes that down
             self._notes, self._settings = notes, settings
@@ -68,7 +70,7 @@ class UpdatesTopic(Topic):
                 self._show_while_locked()
             self._show(notes)
         is_allowed = settings.check and settings.names_publisher
-        if is_allowed and is_due(now, notes.asked_at, self._daemon.started_at, self._jitter_s):
+        if is_allowed and is_due(now, notes.asked_at, self._started_at, self._jitter_s):
             self._begin_check()
 
     @property
@@ -80,14 +82,14 @@ class UpdatesTopic(Topic):
         return self._show(self._file.read())
 
     async def _check(self, _: Empty) -> UpdatesState:
-        require_publisher(self._daemon.loaded.settings.updates)
+        require_publisher(self._configuration.settings.updates)
         await asyncio.shield(self._begin_check())
         return self._show(self._file.read())
 
     async def _install(self, _: Empty) -> UpdatesState:
         from potluck_daemon.updates.succession import start_outside
 
-        require_publisher(self._daemon.loaded.settings.updates)
+        require_publisher(self._configuration.settings.updates)
         state = self._show(self._file.read())
         if self._versions is None or not state.can_install:
             raise not_ours()
@@ -97,7 +99,7 @@ class UpdatesTopic(Topic):
             raise UsageError("an update runs already", hint="wait for its end")
         python = self._versions.folder(self._versions.current()) / "bin" / "python3"  # which the switch does not change
         before = self._file.read()
-        await asyncio.to_thread(start_outside, [python, *_COMMAND], self._daemon.engine_environment())
+        await asyncio.to_thread(start_outside, [python, *_COMMAND], self._configuration.engine_environment())
         await self._wait_begun(before)
         self._show_while_locked()
         return self._show(self._file.read())
@@ -128,7 +130,9 @@ class UpdatesTopic(Topic):
     async def _run_check(self) -> Problem | None:
         """Why it came to no good end."""
         try:
-            async with started((sys.executable, *_COMMAND, "--check"), self._daemon.engine_environment()) as child:
+            async with started(
+                (sys.executable, *_COMMAND, "--check"), self._configuration.engine_environment()
+            ) as child:
                 async with asyncio.timeout(_CHECK_S):
                     code = await child.wait()
         except TimeoutError:
@@ -161,11 +165,11 @@ class UpdatesTopic(Topic):
         state = self._as_state(notes)
         if state != self._shown:
             self._shown = state
-            self._daemon.publish(updates.EVENT, state)
+            self._publish(updates.EVENT, state)
         return state
 
     def _as_state(self, notes: Notes) -> UpdatesState:
-        settings = self._daemon.loaded.settings.updates
+        settings = self._configuration.settings.updates
         seen, is_busy = notes.seen, self._file.is_locked()
         is_known = seen.anchor == settings.key and is_newer(seen.version, self._running)
         was_killed = notes.progress is not None and not is_busy and seen.version != self._running

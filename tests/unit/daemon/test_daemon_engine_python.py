@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from potluck_control.engine_messages import Launch, decode
 from potluck_control.places import Places
-from potluck_daemon.policy.decide import Order, Phase
+from potluck_daemon.policy.decide import EngineOrder, Phase
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.wanted import _launch
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -48,11 +48,11 @@ async def test_another_interpreter_ends_the_engine_and_does_not_wait_for_what_fa
     changed = asyncio.Event()
     supervisor = Supervisor(changed.set, lambda message: None)
     old, new = program(tmp_path / "old", "read line"), program(tmp_path / "new", "exit 1")
-    supervisor.obey(Order.START, launch, old, {})
+    supervisor.obey(EngineOrder.START, launch, old, {})
     assert not supervisor.view("m", launch, old).is_outdated
     assert supervisor.view("m", launch, new).is_outdated
     await supervisor.close()
-    supervisor.obey(Order.START, launch, new, {})
+    supervisor.obey(EngineOrder.START, launch, new, {})
     async with asyncio.timeout(60):
         while supervisor.view("m", launch, new).phase is not Phase.ENDED:
             await changed.wait()
@@ -67,14 +67,14 @@ async def test_a_prepared_engine_is_the_one_that_is_told_what_to_serve(tmp_path:
     stand_in = tmp_path / "stand_in.py"
     stand_in.write_text(GREETS_AND_READS)
     python = program(tmp_path / "python", f"exec {sys.executable} {stand_in} {told} $*")
-    supervisor.obey(Order.PREPARE, None, python, dict(os.environ))
-    supervisor.obey(Order.PREPARE, None, python, dict(os.environ))
+    supervisor.obey(EngineOrder.PREPARE, None, python, dict(os.environ))
+    supervisor.obey(EngineOrder.PREPARE, None, python, dict(os.environ))
     assert supervisor.view("m", None, python).phase is Phase.PREPARING
     async with asyncio.timeout(60):
         while supervisor.pid is None:  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.01)
         prepared = supervisor.pid
-        supervisor.obey(Order.START, launch, python, dict(os.environ))
+        supervisor.obey(EngineOrder.START, launch, python, dict(os.environ))
         assert supervisor.view("m", launch, python).phase is Phase.STARTING
         while not told.exists() or not told.read_text().endswith("\n"):  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.01)

@@ -18,7 +18,7 @@ from potluck_daemon.metering.traffic import NetworkUse, TrafficMeter
 from potluck_daemon.metering.usage import DayUse, used
 from potluck_daemon.policy.budget import Budget, download_folder
 from potluck_daemon.policy.decide import Evidence, Presence
-from potluck_daemon.policy.terms import Disk, bars, cost, network_caps
+from potluck_daemon.policy.terms import Disk, cost, network_caps, obstacles
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
 
@@ -29,7 +29,7 @@ LIMITS = LimitSettings(cpu_core_w=10)
 
 
 def reasons(limits: LimitSettings, use: DayUse, disk: Disk = Disk()) -> list[Reason]:  # noqa: B008 - frozen
-    return [bar.reason for bar in bars(WhenSettings(), limits, use, disk, NOW)]
+    return [obstacle.reason for obstacle in obstacles(WhenSettings(), limits, use, disk, NOW)]
 
 
 def test_by_default_nothing_forbids_to_serve() -> None:
@@ -54,20 +54,20 @@ def test_a_cap_of_the_day_forbids_when_it_is_reached_and_until_midnight(
     limits: LimitSettings, just_below: DayUse, reached: DayUse, reason: Reason
 ) -> None:
     assert reasons(limits, just_below) == []
-    (bar,) = bars(WhenSettings(), limits, reached, Disk(), NOW)
-    assert (bar.reason, bar.left_s) == (reason, 6 * 3600)
-    assert "midnight" in bar.ends
+    (obstacle,) = obstacles(WhenSettings(), limits, reached, Disk(), NOW)
+    assert (obstacle.reason, obstacle.left_s) == (reason, 6 * 3600)
+    assert "midnight" in obstacle.ends
     assert reasons(limits, DayUse("2026-11-22", 10**12, 10**12, 10**6)) == []
 
 
 def test_the_text_names_the_number_that_was_reached() -> None:
-    (bar,) = bars(WhenSettings(), LimitSettings(upload_mb_day=100), DayUse(TODAY, 123 * MIB), Disk(), NOW)
-    assert "123 of 100 MiB" in bar.text
+    (obstacle,) = obstacles(WhenSettings(), LimitSettings(upload_mb_day=100), DayUse(TODAY, 123 * MIB), Disk(), NOW)
+    assert "123 of 100 MiB" in obstacle.text
 
 
 def test_outside_of_the_hours_it_says_when_they_begin() -> None:
-    (bar,) = bars(WhenSettings(hours=("22:00-07:00",)), LimitSettings(), DayUse(), Disk(), NOW)
-    assert (bar.reason, bar.left_s) == (Reason.SCHEDULE, 4 * 3600)
+    (obstacle,) = obstacles(WhenSettings(hours=("22:00-07:00",)), LimitSettings(), DayUse(), Disk(), NOW)
+    assert (obstacle.reason, obstacle.left_s) == (Reason.SCHEDULE, 4 * 3600)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_outside_of_the_hours_it_says_when_they_begin() -> None:
     ],
 )
 def test_a_full_disk_forbids_a_start_and_nothing_that_runs(limits: LimitSettings, disk: Disk) -> None:
-    (bar,) = bars(WhenSettings(), limits, DayUse(), disk, NOW)
-    assert (bar.reason, bar.only_before_start) == (Reason.DISK, True)
+    (obstacle,) = obstacles(WhenSettings(), limits, DayUse(), disk, NOW)
+    assert (obstacle.reason, obstacle.only_before_start) == (Reason.DISK, True)
 
 
 def test_use_adds_up_within_a_day_and_begins_anew_with_the_next() -> None:
@@ -139,8 +139,8 @@ async def test_an_engine_that_takes_more_memory_than_it_may_is_refused(monkeypat
 def test_the_disk_is_looked_at_only_when_something_may_be_downloaded(tmp_path: Path) -> None:
     budget = Budget({"HF_HUB_CACHE": str(tmp_path / "not yet there")}, NvmlReader())
     settings = Settings(limits=LimitSettings(disk_free_mb=1 << 29))
-    assert budget.bars(settings, may_download=False) == ()
-    assert [bar.reason for bar in budget.bars(settings, may_download=True)] == [Reason.DISK]
+    assert budget.obstacles(settings, may_download=False) == ()
+    assert [obstacle.reason for obstacle in budget.obstacles(settings, may_download=True)] == [Reason.DISK]
 
 
 def test_what_our_files_take_is_counted(tmp_path: Path) -> None:

@@ -6,20 +6,20 @@ import pytest
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.policy.decide import (
     CHECK_INTERVAL_S,
-    Bar,
+    EngineOrder,
     EngineView,
     Evidence,
     Inputs,
-    Limits,
-    Order,
+    Obstacle,
     Over,
     Phase,
+    PolicyLimits,
     Presence,
     decide,
     is_finished,
 )
 
-LIMITS = Limits(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30)
+LIMITS = PolicyLimits(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30)
 GAME = Evidence(Reason.GAME, "supertux2", since=100.0)
 VIDEO = Evidence(Reason.FULL_SCREEN, "mystery", Certainty.LIKELY, since=100.0)
 PLAYING = Presence((GAME,))
@@ -34,84 +34,89 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
 @pytest.mark.parametrize(
     ("given", "state", "reason", "order"),
     [
-        (inputs(Phase.ENDED), State.STARTING, Reason.NONE, Order.START),
-        (inputs(Phase.STARTING), State.STARTING, Reason.NONE, Order.NOTHING),
-        (inputs(Phase.JOINING), State.JOINING, Reason.NONE, Order.NOTHING),
-        (inputs(Phase.ONLINE), State.SERVING, Reason.NONE, Order.NOTHING),
-        (inputs(Phase.OFFLOADING), State.JOINING, Reason.NONE, Order.NOTHING),
-        (inputs(Phase.OFFLOADED), State.JOINING, Reason.NONE, Order.RESTORE),
-        (inputs(Phase.RESTORING), State.JOINING, Reason.NONE, Order.NOTHING),
-        (inputs(Phase.STOPPING), State.STARTING, Reason.NONE, Order.NOTHING),
-        (inputs(is_paused=True), State.DRAINING, Reason.USER, Order.STOP),
-        (inputs(Phase.ENDED, is_paused=True), State.PAUSED, Reason.USER, Order.NOTHING),
-        (inputs(Phase.ENDED, is_paused=True, pause_left_s=60.0), State.PAUSED, Reason.TIMER, Order.NOTHING),
-        (inputs(Phase.OFFLOADED, is_paused=True), State.PAUSED, Reason.USER, Order.STOP),
-        (inputs(Phase.ENDED, has_swarm=False), State.IDLE, Reason.NO_SWARM, Order.NOTHING),
-        (inputs(Phase.ENDED, is_enabled=False), State.IDLE, Reason.SWITCHED_OFF, Order.NOTHING),
-        (inputs(Phase.ENDED, has_engine=False), State.IDLE, Reason.NO_ENGINE, Order.NOTHING),
-        (inputs(presence=PLAYING), State.DRAINING, Reason.GAME, Order.OFFLOAD),
-        (inputs(Phase.OFFLOADING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.NOTHING),
-        (inputs(Phase.OFFLOADED, presence=PLAYING), State.YIELDED, Reason.GAME, Order.NOTHING),
-        (inputs(Phase.RESTORING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.STOP),
-        (inputs(Phase.STARTING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.STOP),
-        (inputs(Phase.JOINING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.STOP),
-        (inputs(Phase.ENDED, presence=PLAYING), State.YIELDED, Reason.GAME, Order.NOTHING),
-        (inputs(Phase.OFFLOADED, presence=PLAYING, is_memory_short=True), State.YIELDED, Reason.GAME, Order.STOP),
-        (inputs(Phase.ONLINE, is_memory_short=True), State.SERVING, Reason.NONE, Order.NOTHING),
-        (inputs(finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, Order.DRAIN),
-        (inputs(Phase.FINISHING, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, Order.NOTHING),
-        (inputs(Phase.ENDED, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, Order.NOTHING),
-        (inputs(Phase.FINISHING), State.JOINING, Reason.NONE, Order.STOP),  # taken back
-        (inputs(Phase.FINISHING, presence=PLAYING), State.DRAINING, Reason.GAME, Order.OFFLOAD),
-        (inputs(Phase.FINISHING, finish_left_s=60.0, is_ending=True), State.DRAINING, Reason.SHUTDOWN, Order.STOP),
-        (inputs(is_ending=True), State.DRAINING, Reason.SHUTDOWN, Order.STOP),
-        (inputs(Phase.STOPPING, is_ending=True, is_paused=True), State.DRAINING, Reason.SHUTDOWN, Order.NOTHING),
+        (inputs(Phase.ENDED), State.STARTING, Reason.NONE, EngineOrder.START),
+        (inputs(Phase.STARTING), State.STARTING, Reason.NONE, EngineOrder.NOTHING),
+        (inputs(Phase.JOINING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
+        (inputs(Phase.ONLINE), State.SERVING, Reason.NONE, EngineOrder.NOTHING),
+        (inputs(Phase.OFFLOADING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
+        (inputs(Phase.OFFLOADED), State.JOINING, Reason.NONE, EngineOrder.RESTORE),
+        (inputs(Phase.RESTORING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
+        (inputs(Phase.STOPPING), State.STARTING, Reason.NONE, EngineOrder.NOTHING),
+        (inputs(is_paused=True), State.DRAINING, Reason.USER, EngineOrder.STOP),
+        (inputs(Phase.ENDED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.NOTHING),
+        (inputs(Phase.ENDED, is_paused=True, pause_left_s=60.0), State.PAUSED, Reason.TIMER, EngineOrder.NOTHING),
+        (inputs(Phase.OFFLOADED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.STOP),
+        (inputs(Phase.ENDED, has_swarm=False), State.IDLE, Reason.NO_SWARM, EngineOrder.NOTHING),
+        (inputs(Phase.ENDED, is_enabled=False), State.IDLE, Reason.SWITCHED_OFF, EngineOrder.NOTHING),
+        (inputs(Phase.ENDED, has_engine=False), State.IDLE, Reason.NO_ENGINE, EngineOrder.NOTHING),
+        (inputs(presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.OFFLOAD),
+        (inputs(Phase.OFFLOADING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.NOTHING),
+        (inputs(Phase.OFFLOADED, presence=PLAYING), State.YIELDED, Reason.GAME, EngineOrder.NOTHING),
+        (inputs(Phase.RESTORING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.STOP),
+        (inputs(Phase.STARTING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.STOP),
+        (inputs(Phase.JOINING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.STOP),
+        (inputs(Phase.ENDED, presence=PLAYING), State.YIELDED, Reason.GAME, EngineOrder.NOTHING),
+        (inputs(Phase.OFFLOADED, presence=PLAYING, is_memory_short=True), State.YIELDED, Reason.GAME, EngineOrder.STOP),
+        (inputs(Phase.ONLINE, is_memory_short=True), State.SERVING, Reason.NONE, EngineOrder.NOTHING),
+        (inputs(finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, EngineOrder.DRAIN),
+        (inputs(Phase.FINISHING, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
+        (inputs(Phase.ENDED, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
+        (inputs(Phase.FINISHING), State.JOINING, Reason.NONE, EngineOrder.STOP),  # taken back
+        (inputs(Phase.FINISHING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.OFFLOAD),
+        (
+            inputs(Phase.FINISHING, finish_left_s=60.0, is_ending=True),
+            State.DRAINING,
+            Reason.SHUTDOWN,
+            EngineOrder.STOP,
+        ),
+        (inputs(is_ending=True), State.DRAINING, Reason.SHUTDOWN, EngineOrder.STOP),
+        (inputs(Phase.STOPPING, is_ending=True, is_paused=True), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
     ],
 )
-def test_each_row_of_the_table(given: Inputs, state: State, reason: Reason, order: Order) -> None:
+def test_each_row_of_the_table(given: Inputs, state: State, reason: Reason, order: EngineOrder) -> None:
     decision = decide(given, NOW)
     assert (decision.state, decision.reason, decision.order) == (state, reason, order)
 
 
 def test_the_engine_is_ended_when_a_game_lasts() -> None:
     given = inputs(Phase.OFFLOADED, presence=PLAYING)
-    assert decide(given, 129.9).order is Order.NOTHING
+    assert decide(given, 129.9).order is EngineOrder.NOTHING
     assert decide(given, 129.9).wake_in_s == pytest.approx(0.1)
-    assert decide(given, 130.0).order is Order.STOP
+    assert decide(given, 130.0).order is EngineOrder.STOP
 
 
 @pytest.mark.parametrize(("evidence", "quiet_s"), [(GAME, 15), (VIDEO, 90)])
 def test_serving_resumes_only_after_the_quiet_time(evidence: Evidence, quiet_s: float) -> None:
     given = inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),)))
     before = decide(given, 200.0 + quiet_s - 1)
-    assert (before.state, before.reason, before.order) == (State.YIELDED, Reason.QUIET_TIME, Order.NOTHING)
+    assert (before.state, before.reason, before.order) == (State.YIELDED, Reason.QUIET_TIME, EngineOrder.NOTHING)
     assert before.left_s == pytest.approx(1)
-    assert decide(given, 200.0 + quiet_s).order is Order.RESTORE
+    assert decide(given, 200.0 + quiet_s).order is EngineOrder.RESTORE
 
 
 def test_an_ended_engine_stays_ended_through_the_quiet_time_and_starts_after() -> None:
     given = inputs(Phase.ENDED, presence=Presence(over=(Over(GAME, 200.0),)))
-    assert decide(given, 201.0).order is Order.NOTHING
+    assert decide(given, 201.0).order is EngineOrder.NOTHING
     assert decide(given, 201.0).wake_in_s == pytest.approx(2.0)
-    assert decide(given, 216.0).order is Order.START
+    assert decide(given, 216.0).order is EngineOrder.START
 
 
 def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_the_game_is_back() -> None:
     over = Presence(over=(Over(GAME, 200.0),))
-    assert decide(inputs(Phase.ENDED, presence=over), 204.0).order is Order.PREPARE
-    assert decide(inputs(Phase.PREPARING, presence=over), 204.0).order is Order.NOTHING
-    assert decide(inputs(Phase.PREPARING, presence=over), 216.0).order is Order.START
-    assert decide(inputs(Phase.PREPARING, presence=PLAYING), 204.0).order is Order.STOP
-    assert decide(inputs(Phase.PREPARING, is_paused=True), 204.0).order is Order.STOP
-    assert decide(inputs(Phase.ENDED, presence=over, is_memory_short=True), 204.0).order is Order.NOTHING
+    assert decide(inputs(Phase.ENDED, presence=over), 204.0).order is EngineOrder.PREPARE
+    assert decide(inputs(Phase.PREPARING, presence=over), 204.0).order is EngineOrder.NOTHING
+    assert decide(inputs(Phase.PREPARING, presence=over), 216.0).order is EngineOrder.START
+    assert decide(inputs(Phase.PREPARING, presence=PLAYING), 204.0).order is EngineOrder.STOP
+    assert decide(inputs(Phase.PREPARING, is_paused=True), 204.0).order is EngineOrder.STOP
+    assert decide(inputs(Phase.ENDED, presence=over, is_memory_short=True), 204.0).order is EngineOrder.NOTHING
 
 
 def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
     engine = EngineView(Phase.ENDED, failure="The engine ran out of memory", retry_at=NOW + 8)
     decision = decide(Inputs(limits=LIMITS, engine=engine), NOW)
-    assert (decision.state, decision.order, decision.left_s) == (State.ERROR, Order.NOTHING, 8)
+    assert (decision.state, decision.order, decision.left_s) == (State.ERROR, EngineOrder.NOTHING, 8)
     assert decision.text == "The engine ran out of memory"
-    assert decide(Inputs(limits=LIMITS, engine=engine), NOW + 8).order is Order.START
+    assert decide(Inputs(limits=LIMITS, engine=engine), NOW + 8).order is EngineOrder.START
 
 
 ALL = [
@@ -128,7 +133,7 @@ def test_nothing_is_started_or_restored_while_anything_speaks_against_it() -> No
     for given in ALL:
         free = not given.is_ending and not given.is_paused and given.has_swarm and given.is_enabled
         calm = not given.presence.evidence and not given.presence.over
-        if decide(given, NOW).order in (Order.START, Order.RESTORE):
+        if decide(given, NOW).order in (EngineOrder.START, EngineOrder.RESTORE):
             assert free
             assert calm
 
@@ -136,21 +141,21 @@ def test_nothing_is_started_or_restored_while_anything_speaks_against_it() -> No
 def test_every_situation_leads_to_rest() -> None:
     """Obeying the orders, whatever the situation, ends in a state that asks for nothing more."""
     after = {
-        Order.PREPARE: Phase.PREPARING,
-        Order.START: Phase.ONLINE,
-        Order.RESTORE: Phase.ONLINE,
-        Order.OFFLOAD: Phase.OFFLOADED,
-        Order.STOP: Phase.ENDED,
+        EngineOrder.PREPARE: Phase.PREPARING,
+        EngineOrder.START: Phase.ONLINE,
+        EngineOrder.RESTORE: Phase.ONLINE,
+        EngineOrder.OFFLOAD: Phase.OFFLOADED,
+        EngineOrder.STOP: Phase.ENDED,
     }
     for given in ALL:
         for _ in range(3):
             order = decide(given, NOW).order
-            if order is Order.NOTHING:
+            if order is EngineOrder.NOTHING:
                 break
             given = Inputs(
                 **{name: getattr(given, name) for name in Inputs.__slots__} | {"engine": EngineView(after[order])}
             )
-        assert decide(given, NOW).order is Order.NOTHING
+        assert decide(given, NOW).order is EngineOrder.NOTHING
 
 
 def test_every_decision_has_a_sentence_for_people() -> None:
@@ -184,15 +189,15 @@ def test_a_pause_of_the_game_says_so() -> None:
 @pytest.mark.parametrize(
     ("phase", "order"),
     [
-        (Phase.ONLINE, Order.OFFLOAD),
-        (Phase.FINISHING, Order.OFFLOAD),
-        (Phase.OFFLOADING, Order.NOTHING),
-        (Phase.OFFLOADED, Order.STOP),
-        (Phase.STARTING, Order.STOP),
-        (Phase.ENDED, Order.NOTHING),
+        (Phase.ONLINE, EngineOrder.OFFLOAD),
+        (Phase.FINISHING, EngineOrder.OFFLOAD),
+        (Phase.OFFLOADING, EngineOrder.NOTHING),
+        (Phase.OFFLOADED, EngineOrder.STOP),
+        (Phase.STARTING, EngineOrder.STOP),
+        (Phase.ENDED, EngineOrder.NOTHING),
     ],
 )
-def test_a_pause_for_the_memory_frees_it_before_the_engine_ends(phase: Phase, order: Order) -> None:
+def test_a_pause_for_the_memory_frees_it_before_the_engine_ends(phase: Phase, order: EngineOrder) -> None:
     decision = decide(inputs(phase, is_paused=True, pause_left_s=60.0, is_pause_at_once=True), NOW)
     assert (decision.order, decision.reason, decision.text) == (order, Reason.TIMER, "Memory freed by you")
     assert decision.left_s == 60.0
@@ -216,7 +221,7 @@ def test_whoever_needs_the_device_gets_it_and_is_named(reason: Reason) -> None:
     decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
     assert (decision.state, decision.reason) == (State.YIELDED, reason)
     assert decision.ends
-    assert decide(inputs(presence=seen(reason)), NOW).order is Order.OFFLOAD
+    assert decide(inputs(presence=seen(reason)), NOW).order is EngineOrder.OFFLOAD
 
 
 @pytest.mark.parametrize("reason", [Reason.BATTERY, Reason.METERED])
@@ -227,10 +232,10 @@ def test_supply_and_network_stop_serving_without_being_a_game(reason: Reason) ->
 
 def test_the_engine_ends_at_once_before_sleep() -> None:
     both = Presence((*seen(Reason.SLEEP).evidence, GAME))
-    assert decide(inputs(presence=both), NOW).order is Order.STOP
+    assert decide(inputs(presence=both), NOW).order is EngineOrder.STOP
     assert decide(inputs(Phase.ENDED, presence=both), NOW).reason is Reason.SLEEP
     woken = Presence(over=(Over(Evidence(Reason.SLEEP, "the computer"), NOW),))
-    assert decide(inputs(Phase.ENDED, presence=woken), NOW).order is Order.START
+    assert decide(inputs(Phase.ENDED, presence=woken), NOW).order is EngineOrder.START
 
 
 HOT = Evidence(Reason.HEAT, "NVIDIA A", level=0.3)
@@ -238,22 +243,22 @@ HOT = Evidence(Reason.HEAT, "NVIDIA A", level=0.3)
 
 def test_heat_slows_down_before_it_stops() -> None:
     warm = decide(inputs(presence=Presence((HOT,))), NOW)
-    assert (warm.state, warm.reason, warm.order, warm.duty) == (State.SERVING, Reason.HEAT, Order.NOTHING, 0.7)
+    assert (warm.state, warm.reason, warm.order, warm.duty) == (State.SERVING, Reason.HEAT, EngineOrder.NOTHING, 0.7)
     assert "slowly" in warm.text
     assert "NVIDIA A" in warm.text
     far_too_hot = decide(inputs(presence=seen(Reason.HEAT, level=1.0)), NOW)
-    assert (far_too_hot.reason, far_too_hot.order) == (Reason.HEAT, Order.OFFLOAD)
+    assert (far_too_hot.reason, far_too_hot.order) == (Reason.HEAT, EngineOrder.OFFLOAD)
 
 
 def test_the_strictest_who_ask_to_be_spared_decides_and_is_named() -> None:
     presence = Presence((HOT, Evidence(Reason.POWER, "NVIDIA A", level=0.6)), is_away=False)
-    decision = decide(Inputs(Limits(active_duty=0.5), EngineView(Phase.ONLINE), presence), NOW)
+    decision = decide(Inputs(PolicyLimits(active_duty=0.5), EngineView(Phase.ONLINE), presence), NOW)
     assert (decision.reason, decision.duty) == (Reason.POWER, pytest.approx(0.4))
 
 
 @pytest.mark.parametrize(("is_away", "duty"), [(False, 0.5), (True, 1.0), (None, 1.0)])
 def test_somebody_at_the_keyboard_is_spared(is_away: bool | None, duty: float) -> None:
-    decision = decide(Inputs(Limits(active_duty=0.5), EngineView(Phase.ONLINE), Presence(is_away=is_away)), NOW)
+    decision = decide(Inputs(PolicyLimits(active_duty=0.5), EngineView(Phase.ONLINE), Presence(is_away=is_away)), NOW)
     assert (decision.state, decision.duty) == (State.SERVING, duty)
 
 
@@ -265,18 +270,18 @@ def test_it_never_rests_all_the_time() -> None:
 @pytest.mark.parametrize(
     ("phase", "is_away", "use_since", "order"),
     [
-        (Phase.ONLINE, False, 100.0, Order.OFFLOAD),
-        (Phase.OFFLOADED, False, 100.0, Order.NOTHING),
-        (Phase.OFFLOADED, False, 60.0, Order.STOP),  # in use for longer than the engine is kept
-        (Phase.OFFLOADED, True, 100.0, Order.RESTORE),
-        (Phase.ENDED, True, 100.0, Order.START),
-        (Phase.ENDED, False, 100.0, Order.NOTHING),
-        (Phase.ENDED, None, 100.0, Order.NOTHING),  # nobody knows: taken for use
+        (Phase.ONLINE, False, 100.0, EngineOrder.OFFLOAD),
+        (Phase.OFFLOADED, False, 100.0, EngineOrder.NOTHING),
+        (Phase.OFFLOADED, False, 60.0, EngineOrder.STOP),  # in use for longer than the engine is kept
+        (Phase.OFFLOADED, True, 100.0, EngineOrder.RESTORE),
+        (Phase.ENDED, True, 100.0, EngineOrder.START),
+        (Phase.ENDED, False, 100.0, EngineOrder.NOTHING),
+        (Phase.ENDED, None, 100.0, EngineOrder.NOTHING),  # nobody knows: taken for use
     ],
 )
-def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, order: Order) -> None:
+def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, order: EngineOrder) -> None:
     presence = Presence(is_away=is_away, use_since=use_since)
-    decision = decide(Inputs(Limits(only_when_idle=True), EngineView(phase), presence), NOW)
+    decision = decide(Inputs(PolicyLimits(only_when_idle=True), EngineView(phase), presence), NOW)
     assert decision.order is order
     if not is_away:
         assert (decision.reason, decision.text.startswith("Serving only when nobody")) == (Reason.USER_ACTIVE, True)
@@ -286,7 +291,10 @@ def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, or
 def test_a_game_outranks_idleness() -> None:
     """A player with a game pad looks away."""
     presence = Presence((GAME,), is_away=True)
-    assert decide(Inputs(Limits(only_when_idle=True), EngineView(Phase.ONLINE), presence), NOW).order is Order.OFFLOAD
+    assert (
+        decide(Inputs(PolicyLimits(only_when_idle=True), EngineView(Phase.ONLINE), presence), NOW).order
+        is EngineOrder.OFFLOAD
+    )
 
 
 @pytest.mark.parametrize(
@@ -303,41 +311,41 @@ def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_k
     game_gpu: str, own_gpu: str, only_same: bool, yields: bool
 ) -> None:
     given = Inputs(
-        Limits(same_gpu_only=only_same),
+        PolicyLimits(same_gpu_only=only_same),
         EngineView(Phase.ONLINE, gpu=own_gpu),
         seen(Reason.GPU_BUSY, gpu=game_gpu),
     )
-    assert (decide(given, NOW).order is Order.OFFLOAD) is yields
+    assert (decide(given, NOW).order is EngineOrder.OFFLOAD) is yields
 
 
-BAR = Bar(Reason.SCHEDULE, "Outside of the hours", "at ten", left_s=600.0)
-DISK = Bar(Reason.DISK, "The disk is full", "when there is room", only_before_start=True)
+BAR = Obstacle(Reason.SCHEDULE, "Outside of the hours", "at ten", left_s=600.0)
+DISK = Obstacle(Reason.DISK, "The disk is full", "when there is room", only_before_start=True)
 
 
 def test_hours_and_caps_end_the_engine_and_say_for_how_long() -> None:
-    decision = decide(inputs(Phase.ENDED, bars=(BAR,)), NOW)
+    decision = decide(inputs(Phase.ENDED, obstacles=(BAR,)), NOW)
     assert (decision.state, decision.reason, decision.left_s) == (State.IDLE, Reason.SCHEDULE, 600.0)
     assert decision.wake_in_s == 600.0
-    assert decide(inputs(bars=(BAR,)), NOW).order is Order.STOP
+    assert decide(inputs(obstacles=(BAR,)), NOW).order is EngineOrder.STOP
 
 
 def test_a_full_disk_forbids_a_start_only() -> None:
-    decision = decide(inputs(Phase.ENDED, bars=(DISK,)), NOW)
-    assert decision.order is Order.NOTHING
+    decision = decide(inputs(Phase.ENDED, obstacles=(DISK,)), NOW)
+    assert decision.order is EngineOrder.NOTHING
     assert (decision.left_s, decision.wake_in_s) == (None, CHECK_INTERVAL_S)  # nothing tells when there is room again
-    assert decide(inputs(bars=(DISK,)), NOW).state is State.SERVING
-    assert decide(inputs(bars=(DISK, BAR)), NOW).reason is Reason.SCHEDULE
+    assert decide(inputs(obstacles=(DISK,)), NOW).state is State.SERVING
+    assert decide(inputs(obstacles=(DISK, BAR)), NOW).reason is Reason.SCHEDULE
 
 
 def test_a_game_is_named_before_the_hours_are() -> None:
-    assert decide(inputs(Phase.ENDED, presence=PLAYING, bars=(BAR,)), NOW).reason is Reason.GAME
+    assert decide(inputs(Phase.ENDED, presence=PLAYING, obstacles=(BAR,)), NOW).reason is Reason.GAME
 
 
 @pytest.mark.parametrize(
     ("phase", "order"),
-    [(Phase.ENDED, Order.NOTHING), (Phase.OFFLOADED, Order.NOTHING), (Phase.ONLINE, Order.NOTHING)],
+    [(Phase.ENDED, EngineOrder.NOTHING), (Phase.OFFLOADED, EngineOrder.NOTHING), (Phase.ONLINE, EngineOrder.NOTHING)],
 )
-def test_nothing_is_begun_or_ended_before_the_probes_have_looked(phase: Phase, order: Order) -> None:
+def test_nothing_is_begun_or_ended_before_the_probes_have_looked(phase: Phase, order: EngineOrder) -> None:
     assert decide(inputs(phase, is_settled=False), NOW).order is order
     assert decide(inputs(phase, is_settled=False), NOW).wake_in_s == (None if phase is Phase.ONLINE else 2.0)
 

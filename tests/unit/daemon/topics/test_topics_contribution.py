@@ -216,7 +216,7 @@ def test_the_time_between_two_engines_uses_nothing() -> None:
 
 
 async def test_sums_are_told_with_the_cost_at_the_users_price(ask: Ask, daemon: Daemon) -> None:
-    daemon.contribution.add(time.time(), HOUR)
+    daemon.account.book.add(time.time(), HOUR)
     now = await ask(contribution.NOW)
     assert (now.today.people, now.total.people) == (0, 0)
     assert (now.today.tokens, now.today.cost, now.streak_days, now.swarm_share) == (10, None, 1, None)
@@ -229,6 +229,6 @@ async def test_sums_are_told_with_the_cost_at_the_users_price(ask: Ask, daemon: 
 
 async def test_what_was_given_is_written_when_the_daemon_ends(places: Places, environment: dict[str, str]) -> None:
     async with own_daemon(places, environment) as daemon:
-        daemon.contribution.add(time.time(), HOUR)
+        daemon.account.book.add(time.time(), HOUR)
     async with own_daemon(places, environment) as again:
-        assert again.contribution.total(time.time()).tokens == 10
+        assert again.account.book.total(time.time()).tokens == 10

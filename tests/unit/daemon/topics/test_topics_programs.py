@@ -81,14 +81,14 @@ async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(
 ) -> None:
     await ask(programs.PLACE, PlaceParams("Other", Place.NEVER))
     await ask(programs.PLACE, PlaceParams("Game.exe", before))
-    lists = daemon.loaded.settings.yield_.always, daemon.loaded.settings.yield_.never
+    lists = daemon.configuration.settings.yield_.always, daemon.configuration.settings.yield_.never
     done = await ask(programs.PLACE, PlaceParams("game.exe", after))
-    given = daemon.loaded.settings.yield_
+    given = daemon.configuration.settings.yield_
     assert ("game.exe" in map(str.lower, given.always)) is (after is Place.ALWAYS)
     assert ("game.exe" in map(str.lower, given.never)) is (after is Place.NEVER)
     assert "Other" in given.never
     await ask(programs.PLACE, PlaceParams("Game.exe", done.before))
-    assert (daemon.loaded.settings.yield_.always, daemon.loaded.settings.yield_.never) == lists
+    assert (daemon.configuration.settings.yield_.always, daemon.configuration.settings.yield_.never) == lists
 
 
 def test_a_program_that_is_on_both_lists_is_taken_off_the_other() -> None:

@@ -44,7 +44,7 @@ async def test_several_are_changed_at_once_comments_stay_and_it_is_obeyed(ask: A
     changes = (Change("limits.disk_mb", 9), Change("yield.always", ("blender", "Game.exe")), Change("serve.name", "me"))
     done = await ask(settings.SET, settings.SetParams(changes))
     assert [setting(done.page, item.key).value for item in changes] == [item.value for item in changes]
-    assert daemon.loaded.settings.limits.disk_mb == 9
+    assert daemon.configuration.settings.limits.disk_mb == 9
     text = daemon.places.settings_file.read_text()
     assert text.startswith("# mine\nversion = 2\n[limits]  # caps\nram_mb = 5 # five\n")
 

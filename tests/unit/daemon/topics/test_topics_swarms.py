@@ -34,7 +34,7 @@ async def test_swarms_are_created_listed_and_left(ask: Ask, daemon: Daemon) -> N
     await ask(swarms.LEAVE, swarms.LeaveParams("home"))
     (left,) = (await ask(swarms.LIST)).swarms
     assert (left.name, left.is_served) == ("friends", True)
-    assert daemon.loaded.settings.serve.swarm == ""  # no complaint about a swarm that is gone
+    assert daemon.configuration.settings.serve.swarm == ""  # no complaint about a swarm that is gone
     with pytest.raises(ControlError, match="did not join"):
         await ask(swarms.LEAVE, swarms.LeaveParams("home"))
 
@@ -47,11 +47,11 @@ async def test_a_swarm_of_a_folder_serves_that_folder_and_the_next_one_does_not(
     (folder / "config.json").write_text(json.dumps({"num_hidden_layers": 3}))
     joined = await ask(schema.CREATE, CreateParams(name="mine", model=str(folder)))
     assert joined.model == "tiny"
-    assert daemon.swarm is not None
-    assert daemon.swarm.num_blocks == 3
-    assert daemon.loaded.settings.serve.checkpoint == str(folder)
+    assert daemon.configuration.swarm is not None
+    assert daemon.configuration.swarm.num_blocks == 3
+    assert daemon.configuration.settings.serve.checkpoint == str(folder)
     await ask(schema.CREATE)
-    assert daemon.loaded.settings.serve.checkpoint == ""
+    assert daemon.configuration.settings.serve.checkpoint == ""
 
 
 @pytest.mark.parametrize(

@@ -85,12 +85,12 @@ async def test_a_click_is_a_permission_for_once(
     places: Places, ask: Ask, daemon: Daemon, calls: Callable[[], list[str]]
 ) -> None:
     places.settings_file.write_text(CONFIGURED)
-    daemon.reload()
+    daemon.configuration.reload()
     state = await ask(updates.CHECK)
     assert calls() == [ASKS]
     assert state.offered is not None
     assert (state.offered.version, state.offered.changes, state.checked_at) == ("99.0", ("faster",), 2.0)
-    assert "Potluck 99.0 is offered" in daemon.status().notices[-1]
+    assert "Potluck 99.0 is offered" in daemon.view.status().notices[-1]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ async def test_a_check_that_comes_to_no_end_or_ends_without_a_word_is_an_error_w
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setattr(topic, "_CHECK_S", 0.2 if "sleep" in does else 60.0)
     places.settings_file.write_text(CONFIGURED)
-    daemon.reload()
+    daemon.configuration.reload()
     with file.lock():
         file.write(Notes(progress=UpdateProgress("asking the publisher")))  # as one leaves them that is killed
     state = await ask(updates.CHECK)
@@ -131,7 +131,7 @@ async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     places.settings_file.write_text(CONFIGURED)
-    daemon.reload()
+    daemon.configuration.reload()
     with file.lock():
         file.write(Notes(asked_at=1.0, error=said))
     assert (await ask(updates.CHECK)).error == said
@@ -142,7 +142,7 @@ async def test_a_check_that_cannot_be_started_is_an_error_with_a_hint(
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     places.settings_file.write_text(CONFIGURED)
-    daemon.reload()
+    daemon.configuration.reload()
     error = (await ask(updates.CHECK)).error
     assert error is not None
     assert "cannot be started" in error.text
@@ -155,9 +155,9 @@ async def test_the_daemon_asks_by_itself_only_if_it_may(
     places: Places, daemon: Daemon, calls: Callable[[], list[str]], is_allowed: bool
 ) -> None:
     places.settings_file.write_text(CONFIGURED + ("check = true\n" if is_allowed else ""))
-    daemon.reload()
-    looked = UpdatesTopic(daemon)
-    looked.tick(daemon.started_at + topic._JITTER_S)
+    daemon.configuration.reload()
+    looked = UpdatesTopic(daemon.configuration, lambda *_: None, daemon.view.started_at)
+    looked.tick(daemon.view.started_at + topic._JITTER_S)
     begun = [task for task in asyncio.all_tasks() if "_ask_publisher" in repr(task.get_coro())]
     await asyncio.gather(*begun)
     assert calls() == ([ASKS] if is_allowed else [])
@@ -168,7 +168,7 @@ async def test_an_installation_of_another_tool_is_not_updated_from_here(
     places: Places, ask: Ask, daemon: Daemon, calls: Callable[[], list[str]]
 ) -> None:
     places.settings_file.write_text(CONFIGURED)
-    daemon.reload()
+    daemon.configuration.reload()
     with pytest.raises(ControlError, match="updated by what installed it"):
         await ask(updates.INSTALL)
 
@@ -179,7 +179,7 @@ async def test_what_another_key_signed_is_offered_no_more(
     with file.lock():
         file.write(Notes(SEEN))
     places.settings_file.write_text(CONFIGURED.replace("AAA", "BBB"))
-    daemon.reload()
+    daemon.configuration.reload()
     assert (await ask(updates.STATE)).offered is None
 
 
@@ -205,19 +205,19 @@ async def test_a_daemon_at_rest_only_looks_whether_the_notes_or_the_settings_are
     looks: list[NotesFile] = []
     real = NotesFile.is_locked
     monkeypatch.setattr(NotesFile, "is_locked", lambda file: (looks.append(file), real(file))[1])
-    looked = UpdatesTopic(daemon)
-    looked.tick(daemon.started_at)
+    looked = UpdatesTopic(daemon.configuration, lambda *_: None, daemon.view.started_at)
+    looked.tick(daemon.view.started_at)
     looks.clear()
-    looked.tick(daemon.started_at)
+    looked.tick(daemon.view.started_at)
     assert looks == []
     with file.lock():
         file.write(Notes(SEEN))
-    looked.tick(daemon.started_at)
+    looked.tick(daemon.view.started_at)
     assert looks
     assert looked.notice is None  # nobody named that publisher
     places.settings_file.write_text(CONFIGURED)
-    daemon.reload()
-    looked.tick(daemon.started_at)
+    daemon.configuration.reload()
+    looked.tick(daemon.view.started_at)
     assert looked.notice is not None
     await looked.close()
 

@@ -1,0 +1,135 @@
+"""The settings and swarms in force: read from their files, changed on request, read again when the files change.
+
+It knows what the user wants and what follows from that for a process that computes. It does not know what runs now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from potluck_control.engine_messages import Launch
+from potluck_control.places import Places
+
+from potluck.errors import UsageError
+from potluck.protocol.swarm import Swarm
+from potluck_daemon.environment.interpreter import engine_python
+from potluck_daemon.policy.budget import models_folder
+from potluck_daemon.settings.accepted import AcceptedSettings, accepted_data
+from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.state import StateFile
+from potluck_daemon.settings.store import Loaded, change
+from potluck_daemon.settings.wanted import Wanted, read_wanted, stamps
+from potluck_daemon.swarms.contact import free_port, peers_to_ask
+from potluck_daemon.swarms.joined import JoinedSwarms
+
+log = logging.getLogger(__name__)
+
+_OF_THE_SERVICE = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")  # a child must not speak for the daemon
+
+
+class Configuration:
+    """Call `start` first. `on_change` is called after every reading."""
+
+    def __init__(
+        self, places: Places, environment: Mapping[str, str], memory: StateFile, on_change: Callable[[], None]
+    ) -> None:
+        self.places = places
+        self.environment = environment
+        self.swarms = JoinedSwarms(places.swarms_file)
+        self.loaded = Loaded(Settings())
+        self._accepted = AcceptedSettings(places.settings_file, places.accepted_settings_file, environment)
+        self._memory = memory
+        self._on_change = on_change
+        self._wanted = Wanted()
+        self._stamps = stamps(places)
+
+    def start(self) -> None:
+        """Choose a port if none is remembered, and read the files."""
+        self._accepted.take_back()
+        if not self._memory.state.port:
+            self._memory.state = replace(self._memory.state, port=free_port())
+            self._memory.save()
+        self.reload()
+
+    def reload(self) -> None:
+        """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
+        self._stamps = stamps(self.places)
+        self.loaded = self._accepted.read()
+        self._wanted = read_wanted(self.loaded, self.places, port=self._memory.state.port)
+        for notice in self._wanted.notices:
+            log.warning("%s", notice)
+        self._on_change()
+
+    def reload_if_changed(self) -> None:
+        if stamps(self.places) != self._stamps:
+            log.info("settings, swarms or the engine's environment changed")
+            self.reload()
+
+    async def change(self, values: Mapping[str, object]) -> dict[str, Any]:
+        """Change settings in the file and obey them. Return the values that undo it.
+
+        Raises:
+            UsageError: a setting is unknown, a value is wrong, or the file cannot be written.
+        """
+        path = self.places.settings_file
+        try:
+            earlier = accepted_data(self.places)
+            before = await asyncio.to_thread(change, path, values, earlier=earlier)  # waits for another writer's lock
+        except PermissionError as error:
+            hint = "the system service's settings belong to root: sudo potluck config set ..."
+            raise UsageError(f"cannot write {path}: {error.strerror}", hint=hint) from error
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}", hint="is the disk full?") from error
+        log.info("settings changed: %s", ", ".join(values))
+        self.reload()
+        return before
+
+    @property
+    def settings(self) -> Settings:
+        return self.loaded.settings
+
+    @property
+    def swarm(self) -> Swarm | None:
+        """The swarm that is served, or would be if nothing spoke against it."""
+        return self._wanted.swarm
+
+    @property
+    def launch(self) -> Launch | None:
+        return self._wanted.launch
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return self._wanted.notices
+
+    @property
+    def engine_python(self) -> str:
+        """The interpreter of the processes that compute."""
+        return engine_python(self.places, self.settings.serve.python)
+
+    def engine_environment(self) -> dict[str, str]:
+        """Return the environment of the processes that compute."""
+        given = {name: value for name, value in self.environment.items() if name not in _OF_THE_SERVICE}
+        return given | {"HF_HUB_CACHE": str(self.models_folder)}
+
+    @property
+    def models_folder(self) -> Path:
+        """The folder of downloaded checkpoints."""
+        return models_folder(self.settings, self.environment)
+
+    def invited_swarm(self, addresses: tuple[str, ...]) -> Swarm:
+        """Return the served swarm with this machine's `addresses` among those that newcomers ask first.
+
+        Raises:
+            UsageError: no swarm is joined, or there is nobody to ask yet.
+        """
+        if self.swarm is None:
+            raise UsageError("no swarm is joined", hint="join one with: potluck join INVITE")
+        peers = peers_to_ask(self.swarm.bootstrap_peers, addresses)
+        if not peers:
+            raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
+        return replace(self.swarm, bootstrap_peers=peers)

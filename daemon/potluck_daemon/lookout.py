@@ -1,0 +1,48 @@
+"""The probes that the settings ask for, run by one `Watch` that is replaced when those settings change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from potluck_daemon.policy.decide import Presence, has_game
+from potluck_daemon.presence.agents import AgentReports
+from potluck_daemon.presence.choose import probes_for
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import Surroundings
+from potluck_daemon.presence.watch import Level, Watch
+from potluck_daemon.settings.schema import Settings
+
+
+class Lookout:
+    """Tells whether somebody else needs the computer. `on_change` is called when the answer may have changed."""
+
+    def __init__(self, environment: Mapping[str, str], reader: NvmlReader, on_change: Callable[[], None]) -> None:
+        self._surroundings = Surroundings(environment=environment)
+        self._reader = reader
+        self._on_change = on_change
+        self._settings = Settings()
+        self.agents = AgentReports()
+        self.watch = self._new_watch()
+
+    def apply(self, settings: Settings) -> None:
+        """Start afresh if other probes, or probes with other limits, are asked for."""
+        before, self._settings = self._settings, settings
+        if (before.yield_, before.when, before.limits) != (settings.yield_, settings.when, settings.limits):
+            self.watch.set_level(Level.ASLEEP)
+            self.watch = self._new_watch()
+
+    @property
+    def presence(self) -> Presence:
+        return self.watch.presence
+
+    @property
+    def has_game(self) -> bool:
+        """Whether somebody needs the device now."""
+        return has_game(self.presence)
+
+    def _new_watch(self) -> Watch:
+        probes, off = probes_for(self._settings, self._surroundings, self.agents, self._reader)
+        given = self._settings.yield_
+        return Watch(
+            probes, self._on_change, likely_interval_s=given.likely_interval_s, never=given.never, switched_off=off
+        )

@@ -1,0 +1,218 @@
+"""The decide-and-act loop: gathers what is known, asks the policy, and has the decision carried out.
+
+    something happens (a probe, the engine, a command, a timer)  ->  `wake`
+    `step`: gather inputs -> `policy.decide` -> order to the supervisor, level to the probes
+
+While the daemon is paused, nothing wakes the loop but the end of the pause, a command and the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from potluck_control.schema import Transition
+from potluck_control.states import Reason, State
+
+from potluck.errors import UsageError
+from potluck_daemon.account import ServingAccount
+from potluck_daemon.configuration import Configuration
+from potluck_daemon.environment.interpreter import has_torch
+from potluck_daemon.lookout import Lookout
+from potluck_daemon.metering.load import available_memory_bytes
+from potluck_daemon.policy.decide import Decision, Inputs, PolicyLimits, decide, is_finished
+from potluck_daemon.policy.terms import network_caps
+from potluck_daemon.presence.watch import Level
+from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.state import Pause, StateFile
+from potluck_daemon.supervisor.supervisor import Supervisor
+
+log = logging.getLogger(__name__)
+
+MEMORY_LOOK_S = 2.0  # while a game runs beside an engine that has not ended
+
+
+class ServingLoop:
+    """Decides whether to serve. The listeners learn of each new state, and of each step after that."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        memory: StateFile,
+        supervisor: Supervisor,
+        lookout: Lookout,
+        account: ServingAccount,
+        *,
+        on_transition: Callable[[Transition], None],
+        on_step: Callable[[], None],
+    ) -> None:
+        self._configuration = configuration
+        self._memory = memory
+        self._supervisor = supervisor
+        self._lookout = lookout
+        self._account = account
+        self._on_transition = on_transition
+        self._on_step = on_step
+        self._changed = asyncio.Event()
+        self._is_ending = False
+        self._finish_by: float | None = None  # monotonic; when to end although sessions are open
+        self.shown = Transition(time.time(), State.IDLE, State.IDLE, Reason.START_UP, "Starting up")
+        self.until: float | None = None  # Unix; when the shown state ends by itself
+        self.decision: Decision | None = None
+
+    @property
+    def is_serving(self) -> bool:
+        return self.shown.state is State.SERVING
+
+    async def run(self) -> None:
+        """Decide and act until `end` or the end of a drain."""
+        while not self._is_ending:
+            self._changed.clear()
+            with contextlib.suppress(TimeoutError):  # the decision's own time has come
+                async with asyncio.timeout(self.step()):
+                    await self._changed.wait()
+        self.step()
+
+    def wake(self) -> None:
+        """Have the loop decide again soon, because something changed."""
+        self._changed.set()
+
+    def end(self) -> None:
+        self._is_ending = True
+        self.wake()
+
+    def drain(self, seconds: float) -> None:
+        """Take no new work, let open sessions go on for at most `seconds`, then end. `resume` takes it back."""
+        self._finish_by = time.monotonic() + seconds
+        self._step_now()
+
+    def pause(self, until: float | None, *, until_game_ends: bool = False, at_once: bool = False) -> None:
+        """Pause until a Unix time, or until resumed. `at_once` frees the memory before anything else.
+
+        Raises:
+            UsageError: there is no game whose end to wait for.
+        """
+        if until_game_ends and not self._lookout.has_game:
+            raise UsageError("no game is running as far as Potluck can see", hint="name a time: potluck pause 2h")
+        self._set_pause(Pause(time.time(), until, until_game_ends, at_once))
+        self._memory.save()
+        self._step_now()
+
+    def resume(self) -> None:
+        """End a pause, a drain, the wait after a failure and the quiet time after a game that has ended."""
+        self._finish_by = None
+        self._set_pause(None)
+        self._memory.save()
+        self._supervisor.forgive()
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Decide by what the probes see now, because the user changed what counts."""
+        self._lookout.watch.forget_quiet()
+        self._step_now()
+
+    def _step_now(self) -> None:
+        """Decide before the caller is answered, so that the answer shows it."""
+        self.step()
+        self.wake()
+
+    def step(self) -> float | None:
+        """Decide and act once. Return the seconds until the next decision is due; None: until something happens."""
+        self._account.count_tokens()
+        self._account.book_contribution(is_serving=self.is_serving)
+        self._end_expired_pause()
+        configuration, supervisor, watch = self._configuration, self._supervisor, self._lookout.watch
+        python = configuration.engine_python
+        inputs = self._inputs(python)
+        if inputs.finish_left_s is not None and is_finished(inputs):
+            self.end()
+            inputs = replace(inputs, is_ending=True)
+        decision = decide(inputs, time.monotonic())
+        supervisor.obey(decision.order, configuration.launch, python, configuration.engine_environment())
+        supervisor.throttle(decision.duty)
+        supervisor.limit_network(network_caps(configuration.settings, inputs.presence))
+        watch.situation.engine_pid = supervisor.pid
+        watch.situation.engine_gpu = supervisor.facts.report.gpu
+        watch.situation.needed_bytes = supervisor.needed_bytes
+        watch.set_level(Level.RELAXED if inputs.is_pause_of_game else _level(decision))
+        self._show(decision)
+        is_climbing_down = bool(watch.presence.evidence) and supervisor.pid is not None
+        times = (decision.wake_in_s, MEMORY_LOOK_S if is_climbing_down else None)
+        return min((max(item, 0.0) for item in times if item is not None), default=None)
+
+    def _inputs(self, python: str) -> Inputs:
+        settings, swarm = self._configuration.settings, self._configuration.swarm
+        presence, pause = self._lookout.presence, self._memory.state.pause
+        return Inputs(
+            limits=_limits(settings),
+            engine=self._supervisor.view(swarm.model if swarm else "", self._configuration.launch, python),
+            presence=presence,
+            obstacles=self._account.budget.obstacles(settings, may_download=self._supervisor.pid is None),
+            is_ending=self._is_ending,
+            finish_left_s=max(self._finish_by - time.monotonic(), 0.0) if self._finish_by is not None else None,
+            is_paused=pause is not None,
+            pause_left_s=max(pause.until - time.time(), 0.0) if pause and pause.until is not None else None,
+            is_pause_of_game=pause is not None and pause.until_game_ends,
+            is_pause_at_once=pause is not None and pause.at_once,
+            is_enabled=settings.serve.enabled,
+            has_swarm=swarm is not None,
+            has_engine=self._supervisor.pid is not None or has_torch(python),
+            is_memory_short=bool(presence.evidence) and available_memory_bytes() < settings.yield_.reserve_mb << 20,
+            is_settled=self._lookout.watch.is_settled,
+        )
+
+    def _end_expired_pause(self) -> None:
+        pause = self._memory.state.pause
+        if pause is None:
+            return
+        has_game_ended = pause.until_game_ends and not self._lookout.has_game
+        if has_game_ended or (pause.until is not None and pause.until <= time.time()):
+            self._set_pause(None)
+
+    def _set_pause(self, pause: Pause | None) -> None:
+        self._memory.state = replace(self._memory.state, pause=pause)
+
+    def _show(self, decision: Decision) -> None:
+        self.decision = decision
+        self.until = time.time() + decision.left_s if decision.left_s is not None else None
+        before = self.shown
+        if (before.state, before.reason, before.text) != (decision.state, decision.reason, decision.text):
+            self.shown = Transition(
+                *(time.time(), before.state, decision.state, decision.reason, decision.text),
+                app=decision.app,
+                app_title=decision.app_title,
+            )
+            fields = {"POTLUCK_STATE": decision.state, "POTLUCK_REASON": decision.reason}
+            log.info("%s (%s): %s", decision.state, decision.reason, decision.text, extra={"journal": fields})
+            self._on_transition(self.shown)
+        self._on_step()
+
+
+_ASLEEP = frozenset(
+    {
+        *(Reason.USER, Reason.TIMER, Reason.NO_SWARM, Reason.SWITCHED_OFF, Reason.SCHEDULE, Reason.DISK),
+        *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP, Reason.NO_ENGINE),
+    }
+)
+
+
+def _level(decision: Decision) -> Level:
+    if decision.reason in _ASLEEP and decision.state is not State.DRAINING:
+        return Level.ASLEEP
+    return Level.RELAXED if decision.state in (State.YIELDED, State.IDLE, State.DRAINING) else Level.URGENT
+
+
+def _limits(settings: Settings) -> PolicyLimits:
+    given = settings.yield_
+    return PolicyLimits(
+        quiet_certain_s=given.quiet_certain_s,
+        quiet_likely_s=given.quiet_likely_s,
+        end_engine_after_s=given.end_engine_after_s,
+        only_when_idle=settings.when.only_when_idle,
+        active_duty=settings.when.active_percent / 100,
+        same_gpu_only=given.same_gpu_only,
+    )
