@@ -719,6 +719,14 @@ FIGURES = {
             "tampered, truncated, replayed or failing updates (10): installed wrongly or left broken",
         ),
         Figure(
+            "mutants",
+            "share",
+            "higher",
+            0.92,
+            "mutants:mutants",
+            "seeded mutants of 24 decision modules that unit tests kill (one a module; 17 in soak)",
+        ),
+        Figure(
             "product_lines",
             "lines",
             "lower",
