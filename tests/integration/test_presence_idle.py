@@ -11,8 +11,8 @@ from helpers.desktop import Desktop, desktop
 from helpers.probe_reports import watching
 from helpers.wayland import HAS_SWAY, Compositor, sway, type_text
 from potluck_daemon.presence import idle
+from potluck_daemon.presence.idle import X11IdleProbe
 from potluck_daemon.presence.idle_wayland import WaylandIdleProbe
-from potluck_daemon.presence.idle_x11 import X11IdleProbe
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Situation, Surroundings
 
 IN_USE, AWAY = "keyboard or mouse", "nobody"

@@ -16,13 +16,12 @@ from helpers.desktop import session_bus
 from helpers.probe_reports import WAIT_S, watching
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.battery import BatteryProbe
-from potluck_daemon.presence.idle_gnome import GnomeIdleProbe
-from potluck_daemon.presence.idle_kde import KdeIdleProbe
-from potluck_daemon.presence.idle_logind import LogindIdleProbe
-from potluck_daemon.presence.lock import LogindLockProbe, ScreenSaverProbe
+from potluck_daemon.presence.idle import GNOME as GNOME_IDLE
+from potluck_daemon.presence.idle import KDE as KDE_IDLE
+from potluck_daemon.presence.idle import DesktopIdleProbe, ScreenSaverProbe
+from potluck_daemon.presence.logind import LogindProbe, LoginJudge, idle_hint, lock_hint, other_screens, other_users
 from potluck_daemon.presence.metered import MeteredProbe
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Situation, Surroundings
-from potluck_daemon.presence.seat import OtherUsersProbe, SessionSwitchProbe
 from potluck_daemon.presence.sleep import SleepProbe
 
 UPOWER, NETWORK = "org.freedesktop.UPower", "org.freedesktop.NetworkManager"
@@ -99,7 +98,7 @@ async def test_gnome_tells_idle_time_in_milliseconds(at: Surroundings) -> None:
     idle_ms = 0
     async with Service(at.session_bus, GNOME) as gnome:
         gnome.methods[GNOME, "GetIdletime"] = lambda: ("t", [idle_ms])
-        async with watching(GnomeIdleProbe(at, idle_after_s=0.3)) as reports:
+        async with watching(DesktopIdleProbe(at, GNOME_IDLE, idle_after_s=0.3)) as reports:
             await reports.until_named("keyboard or mouse")
             idle_ms = 300
             await reports.until_named("nobody")
@@ -111,7 +110,7 @@ async def test_gnome_tells_idle_time_in_milliseconds(at: Surroundings) -> None:
 async def test_kde_tells_idle_time_in_seconds(at: Surroundings) -> None:
     async with Service(at.session_bus, KDE, SAVER) as kde:
         kde.methods[SAVER, "GetSessionIdleTime"] = lambda: ("u", [200])
-        async with watching(KdeIdleProbe(at, idle_after_s=180)) as reports:
+        async with watching(DesktopIdleProbe(at, KDE_IDLE, idle_after_s=180)) as reports:
             await reports.until_named("nobody")
 
 
@@ -120,7 +119,7 @@ async def test_a_screen_saver_service_that_is_not_kdes_is_not_asked_for_idle_tim
     async with Service(at.session_bus, SAVER) as saver:
         saver.methods[SAVER, "GetSessionIdleTime"] = lambda: ("u", [200])
         with pytest.raises(ProbeUnavailableError, match="KDE"):
-            await KdeIdleProbe(at, idle_after_s=180).watch(lambda _: None, Situation())
+            await DesktopIdleProbe(at, KDE_IDLE, idle_after_s=180).watch(lambda _: None, Situation())
 
 
 async def test_a_lock_is_heard_from_the_screen_saver_service(at: Surroundings) -> None:
@@ -138,8 +137,8 @@ async def test_a_lock_is_heard_from_the_screen_saver_service(at: Surroundings) -
 async def test_logind_tells_lock_and_idle_hint(at: Surroundings) -> None:
     async with (
         logind(at, c1=Login()) as service,
-        watching(LogindLockProbe(at)) as lock,
-        watching(LogindIdleProbe(at)) as idle,
+        watching(LogindProbe("lock", at, lock_hint)) as lock,
+        watching(LogindProbe("hint", at, idle_hint)) as idle,
     ):
         await lock.until_named()
         (active,) = await idle.until_named("keyboard or mouse")
@@ -151,22 +150,22 @@ async def test_logind_tells_lock_and_idle_hint(at: Surroundings) -> None:
 
 
 async def test_one_unlocked_session_of_ours_means_not_locked(at: Surroundings) -> None:
-    async with logind(at, c1=Login(locked=True), c2=Login()), watching(LogindLockProbe(at)) as lock:
+    async with logind(at, c1=Login(locked=True), c2=Login()), watching(LogindProbe("lock", at, lock_hint)) as lock:
         assert await lock.next() == ()
 
 
-@pytest.mark.parametrize("probe", [LogindLockProbe, LogindIdleProbe])
-async def test_a_service_without_a_graphical_session_says_so(at: Surroundings, probe: type[Probe]) -> None:
+@pytest.mark.parametrize("judge", [lock_hint, idle_hint])
+async def test_a_service_without_a_graphical_session_says_so(at: Surroundings, judge: LoginJudge) -> None:
     async with logind(at, c1=Login(kind="tty"), c2=Login(uid=OTHER)):
         with pytest.raises(ProbeUnavailableError, match="no graphical session"):
-            await probe(at).watch(lambda _: None, Situation())  # type: ignore[call-arg]
+            await LogindProbe("of ours", at, judge).watch(lambda _: None, Situation())
 
 
 async def test_a_switch_of_users_gives_the_machine_to_the_other_one(at: Surroundings) -> None:
     theirs, greeter = Login(uid=OTHER, user="anna", active=False), Login(uid=OTHER + 1, login_class="greeter")
     async with (
         logind(at, c1=Login(), c2=theirs, greeter=greeter) as service,
-        watching(SessionSwitchProbe(at)) as reports,
+        watching(LogindProbe("switch", at, other_screens)) as reports,
     ):
         await reports.until_named()
         service.login("c1", Login(active=False))
@@ -179,7 +178,11 @@ async def test_a_switch_of_users_gives_the_machine_to_the_other_one(at: Surround
 
 async def test_somebody_logged_in_by_network_uses_the_computer(at: Surroundings) -> None:
     remote = Login(uid=OTHER, user="anna", seat="", kind="tty")
-    async with logind(at, c1=Login()) as service, asyncio.timeout(WAIT_S), watching(OtherUsersProbe(at)) as reports:
+    async with (
+        logind(at, c1=Login()) as service,
+        asyncio.timeout(WAIT_S),
+        watching(LogindProbe("users", at, other_users)) as reports,
+    ):
         await reports.until_named()
         await service.change("c2", remote)
         (seen,) = await reports.until_named("keyboard or mouse")
@@ -222,7 +225,7 @@ async def test_a_service_that_hangs_is_said(at: Surroundings, monkeypatch: pytes
         gnome.methods[GNOME, "GetIdletime"] = lambda: ("t", [0])
         gnome.is_silent = True
         with pytest.raises(ProbeFailedError, match="does not answer"):
-            await GnomeIdleProbe(at, idle_after_s=1).watch(lambda _: None, Situation())
+            await DesktopIdleProbe(at, GNOME_IDLE, idle_after_s=1).watch(lambda _: None, Situation())
 
 
 @pytest.mark.parametrize(
@@ -230,12 +233,9 @@ async def test_a_service_that_hangs_is_said(at: Surroundings, monkeypatch: pytes
     [
         MeteredProbe,
         SleepProbe,
-        SessionSwitchProbe,
-        OtherUsersProbe,
-        LogindIdleProbe,
-        LogindLockProbe,
+        lambda at: LogindProbe("logind", at, other_users),
         ScreenSaverProbe,
-        lambda at: GnomeIdleProbe(at, idle_after_s=1),
+        lambda at: DesktopIdleProbe(at, GNOME_IDLE, idle_after_s=1),
     ],
 )
 async def test_a_service_that_is_not_there_is_said_and_not_started(at: Surroundings, make: type[Probe]) -> None:

@@ -38,14 +38,12 @@ class _Told:
 class AgentReports:
     """The probe of what agents say; outlives changes of settings."""
 
+    name = "Agents"
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._told: dict[tuple[str, Reason], _Told] = {}
         self._changed = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        return "Agents"
 
     def tell(self, source: str, sighting: Sighting, lifetime_s: float) -> None:
         """Note a report of `source`; 0 seconds take back what it said of this reason.

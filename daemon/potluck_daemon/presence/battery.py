@@ -26,12 +26,10 @@ _SEEN = (Sighting(Reason.BATTERY, "the battery"),)
 class BatteryProbe:
     """Certain evidence while the computer runs on its battery."""
 
+    name = "Battery"
+
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
-
-    @property
-    def name(self) -> str:
-        return "Battery"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         try:

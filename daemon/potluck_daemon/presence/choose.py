@@ -1,4 +1,4 @@
-"""Which probes run: all that the settings do not make pointless. Each finds out for itself whether it can work here."""
+"""Chooses the probes to run: all that the settings do not make pointless. Each finds out itself if it can work here."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from potluck_daemon.presence.battery import BatteryProbe
 from potluck_daemon.presence.drm import DrmUseProbe
 from potluck_daemon.presence.full_screen import FullScreenProbe
 from potluck_daemon.presence.gamemode import GameModeProbe
-from potluck_daemon.presence.gamescope import GamescopeProbe
 from potluck_daemon.presence.heat import HeatProbe, PowerProbe
-from potluck_daemon.presence.idle_gnome import GnomeIdleProbe
-from potluck_daemon.presence.idle_kde import KdeIdleProbe
-from potluck_daemon.presence.idle_logind import LogindIdleProbe
-from potluck_daemon.presence.idle_mac import MacIdleProbe
+from potluck_daemon.presence.idle import GNOME, KDE, DesktopIdleProbe, MacIdleProbe, ScreenSaverProbe, X11IdleProbe
 from potluck_daemon.presence.idle_wayland import WaylandIdleProbe
-from potluck_daemon.presence.idle_x11 import X11IdleProbe
-from potluck_daemon.presence.listed import ListedProgramsProbe
-from potluck_daemon.presence.lock import LogindLockProbe, ScreenSaverProbe
+from potluck_daemon.presence.logind import LogindProbe, idle_hint, lock_hint, other_screens, other_users
 from potluck_daemon.presence.memory import RamPressureProbe, VramPressureProbe
 from potluck_daemon.presence.metered import MeteredProbe
 from potluck_daemon.presence.nvidia import NvidiaUseProbe
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Probe, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.presence.seat import OtherUsersProbe, SessionSwitchProbe
+from potluck_daemon.presence.program_probes import (
+    ProgramProbe,
+    gamescope_game,
+    listed_program,
+    steam_game,
+    windows_game,
+)
 from potluck_daemon.presence.sleep import SleepProbe
-from potluck_daemon.presence.steam import SteamProbe
-from potluck_daemon.presence.wine import WineProbe
 from potluck_daemon.settings.schema import Settings
+
+LISTED_INTERVAL_S = 0.1  # a look at a quiet machine costs 30 us
 
 
 def probes_for(
     settings: Settings, at: Surroundings, agents: AgentReports, reader: NvmlReader
 ) -> tuple[list[Probe], list[str]]:
-    """The probes to run, and the names of those that are switched off."""
+    """Return the probes to run, and the names of those that are switched off."""
     choices = [*_of_games(settings, at, reader), *_of_people(settings, at), *_of_the_machine(settings, at, reader)]
     choices.append((agents, True))
     return [probe for probe, is_on in choices if is_on], [probe.name for probe, is_on in choices if not is_on]
@@ -44,13 +44,14 @@ def probes_for(
 def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[tuple[Probe, bool]]:
     given, table = settings.yield_, ProcessTable(at)
     full_screen = FullScreenProbe(at, busy_percent=given.busy_percent, interval_s=given.likely_interval_s)
+    listed = ProgramProbe("Listed programs", table, listed_program(given.always), interval_s=LISTED_INTERVAL_S)
     reserve_bytes = given.reserve_mb << 20
     return [
         (GameModeProbe(at), given.gamemode),
-        (SteamProbe(table), given.steam),
-        (WineProbe(table), given.wine),
-        (GamescopeProbe(table), given.gamescope),
-        (ListedProgramsProbe(table, given.always), bool(given.always)),
+        (ProgramProbe("Steam", table, steam_game, interval_s=0.5), given.steam),
+        (ProgramProbe("Proton and Wine", table, windows_game, interval_s=1.0), given.wine),
+        (ProgramProbe("gamescope", table, gamescope_game, interval_s=0.5), given.gamescope),
+        (listed, bool(given.always)),
         (full_screen, given.full_screen),
         (NvidiaUseProbe(table, reader, busy_percent=given.busy_percent), given.gpu_use),
         (DrmUseProbe(at, table, busy_percent=given.busy_percent), given.gpu_use),
@@ -65,15 +66,15 @@ def _of_people(settings: Settings, at: Surroundings) -> list[tuple[Probe, bool]]
     on_a_mac: list[tuple[Probe, bool]] = [(MacIdleProbe(idle_after_s=after_s), has_use)]
     return [
         *(on_a_mac if sys.platform == "darwin" else ()),
-        (SessionSwitchProbe(at), settings.yield_.other_users),
-        (OtherUsersProbe(at), has_use),
+        (LogindProbe("User switch", at, other_screens), settings.yield_.other_users),
+        (LogindProbe("Other users", at, other_users), has_use),
         (X11IdleProbe(at, idle_after_s=after_s), has_use),
         (WaylandIdleProbe(at, idle_after_s=after_s), has_use),
-        (GnomeIdleProbe(at, idle_after_s=after_s), has_use),
-        (KdeIdleProbe(at, idle_after_s=after_s), has_use),
-        (LogindIdleProbe(at), has_use),
+        (DesktopIdleProbe(at, GNOME, idle_after_s=after_s), has_use),
+        (DesktopIdleProbe(at, KDE, idle_after_s=after_s), has_use),
+        (LogindProbe("Idle hint (logind)", at, idle_hint), has_use),
         (ScreenSaverProbe(at), has_use),
-        (LogindLockProbe(at), has_use),
+        (LogindProbe("Screen lock (logind)", at, lock_hint), has_use),
     ]
 
 

@@ -1,9 +1,16 @@
 """Programs that use the GPU or fill the screen as a matter of course and are not games.
 
-Only what guesses looks here (full-screen windows, use of the GPU); the user's always-yield list outranks it.
+Only the guesses (full-screen windows, use of the GPU) look here; the user's always-yield list outranks it.
 """
 
 from __future__ import annotations
+
+from potluck_control.states import Certainty, Reason
+
+from potluck_daemon.presence.probe import Sighting
+from potluck_daemon.presence.processes import Program
+
+WEAK_SHARE = 0.4  # of the share that makes a program likely to be a game: full-screen with this much is one
 
 _COMPOSITORS = """
     xorg xwayland x xvfb gnome-shell mutter kwin_x11 kwin_wayland plasmashell sway hyprland wayfire labwc weston
@@ -34,3 +41,15 @@ _LAUNCHERS = """
 _WITH_SPACES = ("web content", "gpu process")  # of browsers
 
 NOT_GAMES = frozenset((_COMPOSITORS + _SCREEN_SAVERS + _BROWSERS + _PLAYERS + _LAUNCHERS).split()).union(_WITH_SPACES)
+
+
+def is_desktop_program(program: Program) -> bool:
+    return not NOT_GAMES.isdisjoint((*program.names, program.app))
+
+
+def gpu_use(program: Program, percent: float, *, busy_percent: float, pci: str) -> Sighting | None:
+    """Judge a program by its share of a GPU: likely a game from `busy_percent` on, a weak sign for less."""
+    if percent < busy_percent * WEAK_SHARE or is_desktop_program(program):
+        return None
+    certainty = Certainty.LIKELY if percent >= busy_percent else Certainty.WEAK
+    return Sighting(Reason.GPU_BUSY, program.app, certainty, program.app, pci)

@@ -14,10 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from potluck_control.states import Certainty, Reason
-
-from potluck_daemon.presence.desktop_programs import NOT_GAMES
-from potluck_daemon.presence.nvidia import WEAK_SHARE
+from potluck_daemon.presence.desktop_programs import gpu_use
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 
@@ -72,6 +69,8 @@ class DrmClients:
 class DrmUseProbe:
     """Likely evidence for a foreign program that uses at least `busy_percent` of a graphics engine, weak for less."""
 
+    name = "GPU use (DRM)"
+
     def __init__(
         self,
         surroundings: Surroundings,
@@ -89,10 +88,6 @@ class DrmUseProbe:
         self._clients = DrmClients(surroundings)
         self._last: dict[tuple[str, str], Client] = {}
         self._last_at = 0.0
-
-    @property
-    def name(self) -> str:
-        return "GPU use (DRM)"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         if not any((self._surroundings.sys / "class/drm").glob("renderD*")):
@@ -116,12 +111,7 @@ class DrmUseProbe:
 
     def _judge(self, pid: int, pci: str, percent: float) -> Sighting | None:
         program = self._table.programs.get(pid)
-        if program is None or percent < self._busy_percent * WEAK_SHARE:
-            return None
-        if not NOT_GAMES.isdisjoint((*program.names, program.app)):
-            return None
-        certainty = Certainty.LIKELY if percent >= self._busy_percent else Certainty.WEAK
-        return Sighting(Reason.GPU_BUSY, program.app, certainty, program.app, pci)
+        return gpu_use(program, percent, busy_percent=self._busy_percent, pci=pci) if program is not None else None
 
 
 def _percent(before: Client, after: Client, elapsed_s: float) -> float:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from potluck_control.states import Certainty, Reason
 
-from potluck_daemon.presence.desktop_programs import NOT_GAMES
+from potluck_daemon.presence.desktop_programs import NOT_GAMES, is_desktop_program
 from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings
-from potluck_daemon.presence.processes import program_of
+from potluck_daemon.presence.processes import is_below, program_of
 from potluck_daemon.presence.x11 import XScreen
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class FullScreenWindow:
 class FullScreenProbe:
     """Weak evidence for a full-screen window, likely evidence for a busy one."""
 
+    name = "Full-screen windows"
+
     def __init__(
         self,
         surroundings: Surroundings,
@@ -52,10 +54,6 @@ class FullScreenProbe:
         self._clock = clock
         self._last_use: tuple[int, float, float] | None = None  # pid, CPU seconds, when
 
-    @property
-    def name(self) -> str:
-        return "Full-screen windows"
-
     async def watch(self, report: Report, situation: Situation) -> None:
         screen = XScreen(self._surroundings, _look)
         try:
@@ -67,8 +65,7 @@ class FullScreenProbe:
 
     def _judge(self, window: FullScreenWindow | None) -> tuple[Sighting, ...]:
         program = program_of(self._surroundings.proc, window.pid) if window is not None and window.pid else None
-        names = {*program.names, program.app} if program is not None else set()
-        if window is None or program is None or not NOT_GAMES.isdisjoint((*names, window.program.lower())):
+        if window is None or program is None or is_desktop_program(program) or window.program.lower() in NOT_GAMES:
             self._last_use = None
             return ()
         percent = self._busy(program.pid)
@@ -96,7 +93,7 @@ def _look(display: Display) -> FullScreenWindow | None:
 
 def cpu_seconds_of_tree(root: int, proc: Path = Path("/proc")) -> float:
     """CPU time of a process, of those below it, and of their ended children; 0 for a process that is gone."""
-    ticks: dict[int, int] = {}
+    roots, ticks = {root}, dict[int, int]()
     parents: dict[int, int] = {}
     for entry in proc.iterdir():
         if entry.name.isdigit():
@@ -106,17 +103,7 @@ def cpu_seconds_of_tree(root: int, proc: Path = Path("/proc")) -> float:
                 continue
             parents[int(entry.name)] = int(fields[1])
             ticks[int(entry.name)] = sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime: proc(5)
-    return sum(used for pid, used in ticks.items() if _is_below(pid, root, parents)) / os.sysconf("SC_CLK_TCK")
-
-
-def _is_below(pid: int, root: int, parents: dict[int, int]) -> bool:
-    for _ in range(len(parents)):
-        if pid == root:
-            return True
-        if pid not in parents:
-            return False
-        pid = parents[pid]
-    return False
+    return sum(used for pid, used in ticks.items() if is_below(pid, roots, parents)) / os.sysconf("SC_CLK_TCK")
 
 
 def _full_screen_window(display: Display) -> FullScreenWindow | None:
@@ -128,7 +115,8 @@ def _full_screen_window(display: Display) -> FullScreenWindow | None:
         return None
     window = display.create_resource_object("window", active[0])
     states = _property(display, window, "_NET_WM_STATE")
-    is_full = display.intern_atom("_NET_WM_STATE_FULLSCREEN") in states or _covers_screen(display, window)
+    is_full = display.intern_atom("_NET_WM_STATE_FULLSCREEN") in states
+    is_full = is_full or covers_screen(root, window, _monitors(display))
     if not is_full or _is_desktop(display, window):
         return None
     pids = _property(display, window, "_NET_WM_PID")
@@ -137,11 +125,11 @@ def _full_screen_window(display: Display) -> FullScreenWindow | None:
     return FullScreenWindow(pid, names[1] or names[0] or f"process {pid}")
 
 
-def _covers_screen(display: Display, window: Window) -> bool:
-    """It has exactly the place of the whole screen or of one monitor."""
+def covers_screen(root: Window, window: Window, monitors: Collection[tuple[int, int, int, int]]) -> bool:
+    """Whether the window has exactly the place of the whole screen or of one monitor."""
     geometry = window.get_geometry()
-    corner = window.translate_coords(display.screen().root, 0, 0)
-    return (corner.x, corner.y, geometry.width, geometry.height) in _monitors(display)
+    corner = root.translate_coords(window, 0, 0)
+    return (corner.x, corner.y, geometry.width, geometry.height) in monitors
 
 
 def _monitors(display: Display) -> list[tuple[int, int, int, int]]:

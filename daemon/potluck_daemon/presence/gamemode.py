@@ -19,12 +19,10 @@ _GAMEMODE = DBusAddress("/com/feralinteractive/GameMode", _NAME, _NAME)
 class GameModeProbe:
     """Certain evidence for every game registered with gamemoded."""
 
+    name = "GameMode"
+
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
-
-    @property
-    def name(self) -> str:
-        return "GameMode"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         async with bus(self._surroundings.session_bus, "session") as session:

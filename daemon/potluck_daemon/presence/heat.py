@@ -26,15 +26,13 @@ _MAX_POWER_LEVEL = 0.9
 class HeatProbe:
     """Certain evidence for everything that is hotter than its cap; 0 degrees: no cap."""
 
+    name = "Temperature"
+
     def __init__(self, surroundings: Surroundings, reader: NvmlReader, *, gpu_cap_c: float, cpu_cap_c: float) -> None:
         self._sys = surroundings.sys
         self._reader = reader
         self._caps = {"gpu": gpu_cap_c, "cpu": cpu_cap_c}
         self._levels: dict[str, float] = {}
-
-    @property
-    def name(self) -> str:
-        return "Temperature"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         while True:
@@ -89,14 +87,12 @@ def sensors(sys: Path) -> list[tuple[str, str, str, float]]:
 class PowerProbe:
     """Certain evidence while a GPU that the engine uses has to be held below the cap."""
 
+    name = "Power"
+
     def __init__(self, reader: NvmlReader, *, cap_w: float) -> None:
         self._reader = reader
         self._cap_w = cap_w
         self._level = 0.0
-
-    @property
-    def name(self) -> str:
-        return "Power"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         while True:

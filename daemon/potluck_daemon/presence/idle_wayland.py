@@ -25,13 +25,11 @@ _EXT, _KDE = "ext_idle_notifier_v1", "org_kde_kwin_idle"
 
 
 class WaylandIdleProbe:
+    name = "Idle time (Wayland)"
+
     def __init__(self, surroundings: Surroundings, *, idle_after_s: float) -> None:
         self._environment = surroundings.environment
         self._idle_after_s = idle_after_s
-
-    @property
-    def name(self) -> str:
-        return "Idle time (Wayland)"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         reader, writer = await _connect(self._environment)

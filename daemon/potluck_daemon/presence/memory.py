@@ -21,14 +21,12 @@ MIN_SHARE, MAX_SHARE = 0.08, 0.15  # of a GPU's memory, between which the reserv
 class VramPressureProbe:
     """Likely evidence while less than the reserve is free on a GPU that the engine uses or wants back."""
 
+    name = "GPU memory"
+
     def __init__(self, surroundings: Surroundings, reader: NvmlReader, *, reserve_bytes: int) -> None:
         self._surroundings = surroundings
         self._reader = reader
         self._reserve_bytes = reserve_bytes
-
-    @property
-    def name(self) -> str:
-        return "GPU memory"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         while True:
@@ -73,13 +71,11 @@ def amd_memory(sys: Path) -> list[tuple[str, str, int, int]]:
 class RamPressureProbe:
     """Certain evidence while less than the reserve is available, and until the engine fits again."""
 
+    name = "Memory"
+
     def __init__(self, surroundings: Surroundings, *, reserve_bytes: int) -> None:
         self._proc = surroundings.proc
         self._reserve_bytes = reserve_bytes
-
-    @property
-    def name(self) -> str:
-        return "Memory"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         while True:

@@ -16,12 +16,10 @@ _METERED = (1, 3)  # NM_METERED_YES, NM_METERED_GUESS_YES
 class MeteredProbe:
     """Certain evidence while the network that carries the default route is metered."""
 
+    name = "Metered network"
+
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
-
-    @property
-    def name(self) -> str:
-        return "Metered network"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         async with bus(self._surroundings.system_bus, "system") as system:

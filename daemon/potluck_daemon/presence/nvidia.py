@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import asyncio
 
-from potluck_control.states import Certainty, Reason
-
-from potluck_daemon.presence.desktop_programs import NOT_GAMES
+from potluck_daemon.presence.desktop_programs import WEAK_SHARE, gpu_use
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
 from potluck_daemon.presence.probe import Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable
 
 INTERVAL_S = 2.0
-WEAK_SHARE = 0.4  # of the share that makes a program likely to be a game: full-screen with this much is one
 
 
 class NvidiaUseProbe:
     """Likely evidence for a foreign program that uses at least `busy_percent` of a GPU, weak for one that uses some."""
 
+    name = "GPU use (NVIDIA)"
+
     def __init__(self, table: ProcessTable, reader: NvmlReader, *, busy_percent: float) -> None:
         self._table = table
         self._reader = reader
         self._busy_percent = busy_percent
-
-    @property
-    def name(self) -> str:
-        return "GPU use (NVIDIA)"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         while True:
@@ -40,17 +35,9 @@ class NvidiaUseProbe:
             await asyncio.sleep(INTERVAL_S)
 
     def _judge(self, gpu: NvidiaGpu, pid: int) -> Sighting | None:
-        program = self._table.programs[pid]
-        if not NOT_GAMES.isdisjoint((*program.names, program.app)):
-            return None
-        percent = gpu.use_percent.get(pid)
-        if percent is None:
-            is_some = not gpu.use_percent and pid in gpu.graphics_pids
-        else:
-            is_some = percent >= self._busy_percent * WEAK_SHARE
-        if percent is not None and percent >= self._busy_percent:
-            return Sighting(Reason.GPU_BUSY, program.app, Certainty.LIKELY, program.app, gpu.pci)
-        return Sighting(Reason.GPU_BUSY, program.app, Certainty.WEAK, program.app, gpu.pci) if is_some else None
+        is_drawing = not gpu.use_percent and pid in gpu.graphics_pids  # all that this driver tells
+        percent = self._busy_percent * WEAK_SHARE if is_drawing else gpu.use_percent.get(pid, 0.0)
+        return gpu_use(self._table.programs[pid], percent, busy_percent=self._busy_percent, pci=gpu.pci)
 
 
 def _pids(gpu: NvidiaGpu) -> list[int]:

@@ -1,4 +1,4 @@
-"""The programs that run, kept up to date cheaply, and the loop that four probes share to judge them.
+"""The programs that run, kept up to date cheaply.
 
 The kernel's last process id in /proc/loadavg changes when anything starts, so a look that finds it unchanged costs one
 small read. A fresh process is read again for a while, because it changes when it executes the program; all are read
@@ -8,7 +8,6 @@ Linux only.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import time
@@ -16,12 +15,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
+from potluck_daemon.presence.probe import Surroundings
 
 FRESH_S = 0.05  # a look that another probe took is as good
 YOUNG_S = 1.5  # a process this young may still execute another program
 REREAD_S = 10.0  # all of them take 20 ms
-RELAXED_INTERVAL_S = 0.5
 _MAX_CMDLINE_BYTES = 8192
 _INTERPRETERS = ("python", "perl", "ruby", "java", "mono", "node", "bash", "sh", "dash", "wine")
 
@@ -120,35 +118,18 @@ class ProcessTable:
         return program.pid == self._own_pid or any(item.pid == self._own_pid for item in self.ancestors(program))
 
 
-Judge = Callable[[Program], Sighting | None]
-
-
-async def watch_programs(
-    table: ProcessTable, judge: Judge, report: Report, situation: Situation, *, interval_s: float
-) -> None:
-    """Report what `judge` says of every program, until cancelled."""
-    version, found, seen = -1, frozenset[int](), tuple[Sighting, ...]()
-    judged: dict[int, tuple[Program, Sighting | None]] = {}
-    while True:
-        try:
-            programs = table.look(found)
-        except OSError as error:
-            raise ProbeUnavailableError(f"the list of processes cannot be read ({error.strerror})") from error
-        if table.version != version:
-            version = table.version
-            before, judged = judged, {}
-            for pid, program in programs.items():
-                known = before.get(pid)
-                judged[pid] = known if known and known[0] is program else (program, judge(program))
-            found = frozenset(pid for pid, (_, sighting) in judged.items() if sighting is not None)
-            seen = tuple(dict.fromkeys(sighting for _, sighting in judged.values() if sighting is not None))
-        report(seen)
-        await asyncio.sleep(RELAXED_INTERVAL_S if situation.is_relaxed else interval_s)
-
-
 def program_of(proc: Path, pid: int) -> Program | None:
     """One process; None when it is gone."""
     return _read(str(proc), pid)
+
+
+def is_below(pid: int, roots: Collection[int], parents: Mapping[int, int]) -> bool:
+    """Whether a process is one of `roots` or descends from one; `parents` by process id."""
+    for _ in range(len(parents) + 1):  # ids that were given anew may make a circle
+        if pid in roots or pid not in parents:
+            break
+        pid = parents[pid]
+    return pid in roots
 
 
 def base_name(path: str) -> str:

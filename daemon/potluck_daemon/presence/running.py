@@ -11,7 +11,7 @@ from pathlib import Path
 from potluck_control.methods.programs import Place, RunningProgram
 
 from potluck_daemon.presence.menu import MenuEntry
-from potluck_daemon.presence.processes import program_of
+from potluck_daemon.presence.processes import is_below, program_of
 
 MAX_SHOWN = 200
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -43,7 +43,7 @@ def look(proc: Path, uid: int, ours: Collection[int]) -> list[UserProcess]:
         if program is not None and program.arguments:  # threads of the kernel have none
             parents[program.pid] = program.parent
             found[program.pid] = UserProcess(program.app, resident * _PAGE_BYTES)
-    return [seen for pid, seen in found.items() if not _descends(pid, ours, parents)]
+    return [seen for pid, seen in found.items() if not is_below(pid, ours, parents)]
 
 
 def choose(
@@ -79,11 +79,3 @@ def placed(app: str, place: Place, always: Iterable[str], never: Iterable[str]) 
         is_new = place is wanted and app.lower() not in (name.lower() for name in kept)
         lists[key] = (*kept, app) if is_new else kept
     return lists
-
-
-def _descends(pid: int, ancestors: Collection[int], parents: Mapping[int, int]) -> bool:
-    while pid in parents:
-        if pid in ancestors:
-            return True
-        pid = parents[pid]
-    return pid in ancestors

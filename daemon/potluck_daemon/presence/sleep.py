@@ -27,12 +27,10 @@ _RULE = f"type='signal',sender='{NAME}',interface='{MANAGER.interface}',member='
 class SleepProbe:
     """Certain evidence from the announcement of the sleep to the waking up."""
 
+    name = "Sleep"
+
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
-
-    @property
-    def name(self) -> str:
-        return "Sleep"
 
     async def watch(self, report: Report, situation: Situation) -> None:
         async with bus(self._surroundings.system_bus, "system") as system:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from potluck_control.states import Reason
 from potluck_daemon.presence.battery import BatteryProbe
-from potluck_daemon.presence.idle_mac import MacIdleProbe, idle_s
+from potluck_daemon.presence.idle import MacIdleProbe, mac_idle_s
 from potluck_daemon.presence.probe import (
     Probe,
     ProbeFailedError,
@@ -54,9 +54,9 @@ async def test_who_touches_nothing_for_long_is_away(
 
 
 def test_the_shortest_time_counts_and_without_any_it_is_not_known() -> None:
-    assert idle_s(b'"HIDIdleTime" = 5000000000\n"HIDIdleTime" = 1500000000\n') == 1.5
+    assert mac_idle_s(b'"HIDIdleTime" = 5000000000\n"HIDIdleTime" = 1500000000\n') == 1.5
     with pytest.raises(ProbeUnavailableError):
-        idle_s(b"")
+        mac_idle_s(b"")
 
 
 async def test_where_there_is_no_ioreg_idle_time_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,9 +69,8 @@ async def test_an_ioreg_that_hangs_is_ended_and_told(tmp_path: Path, monkeypatch
     (tmp_path / "ioreg").write_text("#!/bin/sh\nexec sleep 600\n")
     (tmp_path / "ioreg").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr("potluck_daemon.presence.idle_mac._TIMEOUT_S", 0.05)
     with pytest.raises(ProbeFailedError):
-        await first_report(MacIdleProbe(idle_after_s=300))
+        await first_report(MacIdleProbe(idle_after_s=300, timeout_s=0.05))
 
 
 @pytest.mark.parametrize(("is_plugged", "seen"), [(True, []), (False, [Reason.BATTERY])])

@@ -1,20 +1,20 @@
 """Programs and what the probes take them for: on a made /proc for odd cases, and on the real one."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from helpers.made_processes import OWN_PID, Clock, MadeProcesses
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.presence.full_screen import cpu_seconds_of_tree
-from potluck_daemon.presence.gamescope import GamescopeProbe
-from potluck_daemon.presence.listed import ListedProgramsProbe
+from potluck_daemon.presence.full_screen import covers_screen, cpu_seconds_of_tree
 from potluck_daemon.presence.probe import Sighting, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.presence.steam import SteamProbe
-from potluck_daemon.presence.wine import WineProbe
+from potluck_daemon.presence.program_probes import Judge, gamescope_game, listed_program, steam_game, windows_game
 
 STEAM = "/home/me/.local/share/Steam"
 REAPER = (f"{STEAM}/ubuntu12_32/reaper", "SteamLaunch", "AppId=1145360", "--")
@@ -35,14 +35,14 @@ class Looker:
         self.found: frozenset[int] = frozenset()
 
     def listed(self, *names: str) -> list[str]:
-        probe = ListedProgramsProbe(self.table, names)
+        judge = listed_program(names)
         self.clock.now += 0.1
-        judged = {pid: probe.judge(program) for pid, program in self.table.look(self.found).items()}
+        judged = {pid: judge(program, self.table) for pid, program in self.table.look(self.found).items()}
         self.found = frozenset(pid for pid, sighting in judged.items() if sighting)
         return [sighting.who for sighting in judged.values() if sighting]
 
-    def all_of(self, probe: SteamProbe | WineProbe | GamescopeProbe) -> list[Sighting]:
-        judged = (probe.judge(program) for program in self.table.look().values())
+    def all_of(self, judge: Judge) -> list[Sighting]:
+        judged = (judge(program, self.table) for program in self.table.look().values())
         return [sighting for sighting in judged if sighting]
 
 
@@ -186,7 +186,7 @@ def test_a_program_has_the_name_by_which_one_would_list_it(
 def test_steam_tells_its_games_by_the_reaper(made: MadeProcesses, rest: tuple[str, ...], who: str) -> None:
     made.add(500, "reaper", *REAPER, *rest)
     looker = Looker(made)
-    (seen,) = looker.all_of(SteamProbe(looker.table))
+    (seen,) = looker.all_of(steam_game)
     assert seen == Sighting(Reason.GAME, who, Certainty.CERTAIN, "steam:1145360")
 
 
@@ -204,8 +204,8 @@ def test_steam_tells_its_games_by_the_reaper(made: MadeProcesses, rest: tuple[st
 def test_steam_itself_and_what_it_compiles_is_no_game(made: MadeProcesses, comm: str, arguments: list[str]) -> None:
     made.add(500, comm, *arguments)
     looker = Looker(made)
-    assert looker.all_of(SteamProbe(looker.table)) == []
-    assert looker.all_of(WineProbe(looker.table)) == []
+    assert looker.all_of(steam_game) == []
+    assert looker.all_of(windows_game) == []
 
 
 def test_a_windows_program_below_a_game_launcher_is_likely_a_game(made: MadeProcesses) -> None:
@@ -214,34 +214,58 @@ def test_a_windows_program_below_a_game_launcher_is_likely_a_game(made: MadeProc
     made.add(402, "services.exe", "C:\\windows\\system32\\services.exe", parent=401)
     made.add(403, "Celeste.exe", "Z:\\games\\Celeste.exe", parent=401)
     looker = Looker(made)
-    seen = looker.all_of(WineProbe(looker.table))
+    seen = looker.all_of(windows_game)
     assert seen == [Sighting(Reason.GAME, "Celeste", Certainty.LIKELY, "celeste.exe")]
 
 
 def test_a_windows_program_under_plain_wine_is_a_weak_sign(made: MadeProcesses) -> None:
     made.add(403, "winword.exe", "C:\\Program Files\\Office\\WINWORD.EXE")
     looker = Looker(made)
-    (seen,) = looker.all_of(WineProbe(looker.table))
+    (seen,) = looker.all_of(windows_game)
     assert seen.certainty is Certainty.WEAK
 
 
 def test_a_program_of_linux_that_is_given_a_windows_file_is_none(made: MadeProcesses) -> None:
     made.add(403, "7z", "7z", "x", "/home/me/Game.exe")
     looker = Looker(made)
-    assert looker.all_of(WineProbe(looker.table)) == []
+    assert looker.all_of(windows_game) == []
 
 
 def test_gamescope_tells_the_game_within_once(made: MadeProcesses) -> None:
     made.add(400, "gamescope-wl", "gamescope", "-W", "1920", "-f", "--", "/usr/games/supertux2", "--fullscreen")
     made.add(401, "gamescopereaper", "gamescopereaper", "--", "/usr/games/supertux2", parent=400)
     looker = Looker(made)
-    assert looker.all_of(GamescopeProbe(looker.table)) == [Sighting(Reason.GAME, "supertux2", app="supertux2")]
+    assert looker.all_of(gamescope_game) == [Sighting(Reason.GAME, "supertux2", app="supertux2")]
 
 
 def test_a_console_whose_whole_session_is_gamescope_is_not_always_playing(made: MadeProcesses) -> None:
     made.add(400, "gamescope-wl", "gamescope", "-e", "--xwayland-count", "2", "--", "steam", "-gamepadui")
     looker = Looker(made)
-    assert looker.all_of(GamescopeProbe(looker.table)) == []
+    assert looker.all_of(gamescope_game) == []
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A window with its upper left corner on the screen; X tells where a point of one window lies in another."""
+
+    x: int
+    y: int
+    width: int = 1920
+    height: int = 1080
+
+    def get_geometry(self) -> Placed:
+        return self
+
+    def translate_coords(self, source: Placed, x: int, y: int) -> Placed:
+        return Placed(source.x + x - self.x, source.y + y - self.y)
+
+
+@pytest.mark.parametrize(("x", "width", "covers"), [(0, 3840, True), (1920, 1920, True), (640, 1920, False)])
+def test_a_window_covers_the_screen_if_it_has_the_place_of_all_of_it_or_of_a_monitor(
+    x: int, width: int, covers: bool
+) -> None:
+    monitors = [(0, 0, 3840, 1080), (1920, 0, 1920, 1080)]
+    assert covers_screen(Placed(0, 0), Placed(x, 0, width), monitors) is covers
 
 
 def test_cpu_time_includes_the_processes_below(made: MadeProcesses) -> None:

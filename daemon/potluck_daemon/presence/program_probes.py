@@ -1,0 +1,144 @@
+"""Games and listed programs, recognised by their processes: Steam, Proton and Wine, gamescope, the user's own list.
+
+A judge says what one program is; a probe asks its judge about every program that runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable
+
+from potluck_control.states import Certainty, Reason
+
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation
+from potluck_daemon.presence.processes import ProcessTable, Program, base_name
+
+RELAXED_INTERVAL_S = 0.5
+
+_APP_ID = re.compile(r"AppId=(\d+)")
+_STEAM_FOLDER = re.compile(r"steamapps/common/([^/]+)/")
+_STEAM_TOOLS = re.compile(r"Proton|SteamLinuxRuntime|Steamworks")
+
+_WRAPPERS = """
+    gogdl heroic-run legendary lutris-wrapper nile pressure-vessel-adverb proton pv-adverb pv-bwrap umu-launcher
+    umu-run umu_run.py
+"""
+_SERVICES = """
+    wineboot winedevice winemenubuilder winecfg winedbg wineconsole services explorer plugplay svchost rpcss
+    tabtip conhost start steam iexplore rundll32 regedit regsvr32 cmd reg notepad xalia
+"""
+_INSTALLERS = """
+    msiexec setup vcredist_x64 vcredist_x86 vc_redist.x64 vc_redist.x86 dxsetup iscriptevaluator dotnetfx ngen
+    mscorsvw unins000 crashpad_handler unitycrashhandler64 unitycrashhandler32 crashreportclient
+"""
+_LAUNCHERS = """
+    epicgameslauncher epicwebhelper battle.net agent upc uplaywebcore ubisoftconnect eadesktop
+    eabackgroundservice origin galaxyclient rockstarservice launcher steamwebhelper socialclubhelper
+"""
+_WRAPPER_NAMES = frozenset(_WRAPPERS.split())
+_NO_GAMES = frozenset(f"{name}.exe" for name in (_SERVICES + _INSTALLERS + _LAUNCHERS).split())
+
+_GAMESCOPE_SESSION_OPTIONS = frozenset(("-e", "--steam", "--xwayland-count"))
+
+Judge = Callable[[Program, ProcessTable], Sighting | None]
+
+
+class ProgramProbe:
+    """Reports what `judge` says of the programs that run; each program is judged once."""
+
+    def __init__(self, name: str, table: ProcessTable, judge: Judge, *, interval_s: float) -> None:
+        self.name = name
+        self._table = table
+        self._judge = judge
+        self._interval_s = interval_s
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        version, found, seen = -1, frozenset[int](), tuple[Sighting, ...]()
+        judged: dict[int, tuple[Program, Sighting | None]] = {}
+        while True:
+            try:
+                programs = self._table.look(found)
+            except OSError as error:
+                raise ProbeUnavailableError(f"the list of processes cannot be read ({error.strerror})") from error
+            if self._table.version != version:
+                version = self._table.version
+                before, judged = judged, {}
+                for pid, program in programs.items():
+                    known = before.get(pid)
+                    is_same = known is not None and known[0] is program
+                    judged[pid] = known if known and is_same else (program, self._judge(program, self._table))
+                found = frozenset(pid for pid, (_, sighting) in judged.items() if sighting is not None)
+                seen = tuple(dict.fromkeys(sighting for _, sighting in judged.values() if sighting is not None))
+            report(seen)
+            await asyncio.sleep(RELAXED_INTERVAL_S if situation.is_relaxed else self._interval_s)
+
+
+def listed_program(names: Iterable[str]) -> Judge:
+    """Return a judge with certain evidence for every program that goes by one of the user's `names`."""
+    listed = {name.lower(): name for name in names}
+
+    def judge(program: Program, _: ProcessTable) -> Sighting | None:
+        name = next((listed[name] for name in program.names if name in listed), None)
+        return Sighting(Reason.EXCLUSIVE_APP, name, app=name.lower()) if name is not None else None
+
+    return judge
+
+
+def steam_game(program: Program, _: ProcessTable) -> Sighting | None:
+    """Recognise a game of Steam by the `reaper SteamLaunch AppId=N` above it; the evidence is certain.
+
+    Native games and those under Proton have it, what Steam does for itself (compiling shaders) has not. Flatpak's Steam
+    nests the reaper in a sandbox, whose processes are visible from outside. (The registry's RunningAppID has been dead
+    on Linux since June 2023: steam-for-linux#9672.)
+    """
+    arguments = program.arguments
+    if "SteamLaunch" not in arguments[1:3] or "reaper" not in (program.comm, base_name(arguments[0])):
+        return None
+    app_id = next(filter(None, map(_APP_ID.fullmatch, arguments)), None)
+    if app_id is None:
+        return None
+    return Sighting(Reason.GAME, _steam_title(arguments) or f"Steam game {app_id[1]}", app=f"steam:{app_id[1]}")
+
+
+def _steam_title(arguments: tuple[str, ...]) -> str:
+    """Return the game's folder: that of the last path that is not a tool's."""
+    paths = (argument.replace("\\", "/") for argument in reversed(arguments))
+    folders = (match[1] for path in paths for match in _STEAM_FOLDER.finditer(path))
+    return next((folder for folder in folders if not _STEAM_TOOLS.match(folder)), "")
+
+
+def windows_game(program: Program, table: ProcessTable) -> Sighting | None:
+    """Recognise a Windows program: likely a game below a game launcher (umu, Lutris, Heroic), a weak sign elsewhere.
+
+    Wine's services, installers and the launchers' own windows are no games.
+    """
+    first = program.arguments[0] if program.arguments else ""
+    is_windows = first.lower().endswith(".exe") or program.comm.startswith("wine")
+    if not is_windows or not program.app.endswith(".exe") or program.app in _NO_GAMES:
+        return None
+    is_launched = any(_is_wrapper(item) for item in table.ancestors(program))
+    certainty = Certainty.LIKELY if is_launched else Certainty.WEAK
+    path = next(item for item in reversed(program.arguments) if item.lower().endswith(".exe"))
+    title = path.replace("\\", "/").rsplit("/", 1)[-1][:-4]  # with its capitals
+    return Sighting(Reason.GAME, title, certainty, program.app)
+
+
+def _is_wrapper(program: Program) -> bool:
+    return not _WRAPPER_NAMES.isdisjoint((program.comm, *map(base_name, program.arguments[:2])))
+
+
+def gamescope_game(program: Program, table: ProcessTable) -> Sighting | None:
+    """Recognise the program inside Valve's gamescope, a compositor around one game; the evidence is certain.
+
+    On a Steam Deck and other consoles the whole session runs in gamescope, so there Steam's reaper has to tell.
+    """
+    if not program.comm.startswith("gamescope") or "--" not in program.arguments:
+        return None
+    if any(item.comm.startswith("gamescope") for item in table.ancestors(program)):
+        return None  # its own helpers: gamescope-wl, gamescopereaper
+    end = program.arguments.index("--")
+    inner = program.arguments[end + 1 : end + 2]
+    if not inner or not _GAMESCOPE_SESSION_OPTIONS.isdisjoint(program.arguments[:end]):
+        return None
+    return Sighting(Reason.GAME, base_name(inner[0]), app=base_name(inner[0]))
