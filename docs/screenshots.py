@@ -29,7 +29,7 @@ from helpers.desktop import Desktop, desktop, ended
 from helpers.games import steam_game
 from helpers.tray_host import TrayHost, TrayItem
 from potluck_app.pages.catalogue import SIDEBAR
-from potluck_app.shell import theme
+from potluck_app.widgets import theme
 from potluck_control import schema
 from potluck_control.methods import earnings, gateway, machine, setup
 from potluck_control.methods.gateway import GatewayState

@@ -24,15 +24,17 @@ from potluck_control.states import State
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
-from potluck_app.shell import icons, language, renewal, theme
+from potluck_app.shell import renewal
 from potluck_app.shell.instance import SingleInstance
 from potluck_app.shell.link import DaemonLink
-from potluck_app.shell.notifier import Message, Notifier
-from potluck_app.shell.pauses import donating
+from potluck_app.shell.notifier import Notification, Notifier
 from potluck_app.shell.preferences import Preferences
 from potluck_app.shell.renewal import Renewal
 from potluck_app.shell.starting import CommandStarter, Starter
 from potluck_app.shell.tray import Tray
+from potluck_app.widgets import icons, theme
+from potluck_app.words import language
+from potluck_app.words.pauses import donating
 
 if TYPE_CHECKING:
     from potluck_app.shell.window import MainWindow
@@ -181,7 +183,7 @@ class App(QObject):
                 earnings.SUMMARY, None, done=lambda sums: self._tell(self._notifier.earned(sums.total.earned))
             )
 
-    def _tell(self, message: Message | None) -> None:
+    def _tell(self, message: Notification | None) -> None:
         if message is not None and self._preferences.notifications:
             self.tray.say(message)
 

@@ -1631,57 +1631,6 @@
     </message>
 </context>
 <context>
-    <name>Computing</name>
-    <message>
-        <source>Looking at this computer…</source>
-        <translation>Dieser Computer wird angesehen…</translation>
-    </message>
-    <message>
-        <source>Progress of the installation</source>
-        <translation>Fortschritt der Installation</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
-    </message>
-    <message>
-        <source>Renew it</source>
-        <translation>Erneuern</translation>
-    </message>
-    <message>
-        <source>Use the one before again</source>
-        <translation>Zurück zur vorigen</translation>
-    </message>
-    <message>
-        <source>Another build or folder…</source>
-        <translation>Andere Ausgabe…</translation>
-    </message>
-    <message>
-        <source>It computes in a Python that you look after yourself.</source>
-        <translation>Es rechnet in einem Python, um das du dich selbst kümmerst.</translation>
-    </message>
-    <message>
-        <source>Ready. It computes on: {devices}.</source>
-        <translation>Bereit. Es rechnet auf: {devices}.</translation>
-    </message>
-    <message>
-        <source>Build of torch: {variant}</source>
-        <translation>Ausgabe von torch: {variant}</translation>
-    </message>
-    <message>
-        <source>Folder: {folder}</source>
-        <translation>Ordner: {folder}</translation>
-    </message>
-    <message>
-        <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
-        <translation>Diese Version von Potluck bringt neuere Pakete mit; erneuere sie, wann es dir passt.</translation>
-    </message>
-    <message>
-        <source>Try again</source>
-        <translation>Noch einmal</translation>
-    </message>
-</context>
-<context>
     <name>CreditCard</name>
     <message>
         <source>Credit earned in the last 24 hours</source>
@@ -1981,6 +1930,57 @@
     </message>
 </context>
 <context>
+    <name>EnginePanel</name>
+    <message>
+        <source>Looking at this computer…</source>
+        <translation>Dieser Computer wird angesehen…</translation>
+    </message>
+    <message>
+        <source>Progress of the installation</source>
+        <translation>Fortschritt der Installation</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Renew it</source>
+        <translation>Erneuern</translation>
+    </message>
+    <message>
+        <source>Use the one before again</source>
+        <translation>Zurück zur vorigen</translation>
+    </message>
+    <message>
+        <source>Another build or folder…</source>
+        <translation>Andere Ausgabe…</translation>
+    </message>
+    <message>
+        <source>It computes in a Python that you look after yourself.</source>
+        <translation>Es rechnet in einem Python, um das du dich selbst kümmerst.</translation>
+    </message>
+    <message>
+        <source>Ready. It computes on: {devices}.</source>
+        <translation>Bereit. Es rechnet auf: {devices}.</translation>
+    </message>
+    <message>
+        <source>Build of torch: {variant}</source>
+        <translation>Ausgabe von torch: {variant}</translation>
+    </message>
+    <message>
+        <source>Folder: {folder}</source>
+        <translation>Ordner: {folder}</translation>
+    </message>
+    <message>
+        <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
+        <translation>Diese Version von Potluck bringt neuere Pakete mit; erneuere sie, wann es dir passt.</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal</translation>
+    </message>
+</context>
+<context>
     <name>Export</name>
     <message>
         <source>Table (CSV)</source>
@@ -2131,49 +2131,6 @@
     </message>
 </context>
 <context>
-    <name>Giving</name>
-    <message>
-        <source>What fits</source>
-        <translation>Was passt</translation>
-    </message>
-    <message>
-        <source>Half of it</source>
-        <translation>Die Hälfte</translation>
-    </message>
-    <message>
-        <source>A quarter</source>
-        <translation>Ein Viertel</translation>
-    </message>
-    <message>
-        <source>At full speed</source>
-        <translation>Mit voller Kraft</translation>
-    </message>
-    <message>
-        <source>At half speed</source>
-        <translation>Mit halber Kraft</translation>
-    </message>
-    <message>
-        <source>Not at all</source>
-        <translation>Gar nicht</translation>
-    </message>
-    <message>
-        <source>Memory to give</source>
-        <translation>Speicher, den du gibst</translation>
-    </message>
-    <message>
-        <source>Donate while I use the computer</source>
-        <translation>Spenden, während ich den Computer benutze</translation>
-    </message>
-    <message>
-        <source>Games come first in any case.</source>
-        <translation>Spiele gehen auf jeden Fall vor.</translation>
-    </message>
-    <message>
-        <source>{device} has {size}. What other programs need stays free.</source>
-        <translation>{device} hat {size}. Was andere Programme brauchen, bleibt frei.</translation>
-    </message>
-</context>
-<context>
     <name>HomePage</name>
     <message>
         <source>Home</source>
@@ -2240,7 +2197,7 @@
     </message>
 </context>
 <context>
-    <name>Joining</name>
+    <name>JoinForm</name>
     <message>
         <source>Join this swarm</source>
         <translation>Diesem Schwarm beitreten</translation>
@@ -2776,6 +2733,49 @@
     </message>
 </context>
 <context>
+    <name>SharePanel</name>
+    <message>
+        <source>What fits</source>
+        <translation>Was passt</translation>
+    </message>
+    <message>
+        <source>Half of it</source>
+        <translation>Die Hälfte</translation>
+    </message>
+    <message>
+        <source>A quarter</source>
+        <translation>Ein Viertel</translation>
+    </message>
+    <message>
+        <source>At full speed</source>
+        <translation>Mit voller Kraft</translation>
+    </message>
+    <message>
+        <source>At half speed</source>
+        <translation>Mit halber Kraft</translation>
+    </message>
+    <message>
+        <source>Not at all</source>
+        <translation>Gar nicht</translation>
+    </message>
+    <message>
+        <source>Memory to give</source>
+        <translation>Speicher, den du gibst</translation>
+    </message>
+    <message>
+        <source>Donate while I use the computer</source>
+        <translation>Spenden, während ich den Computer benutze</translation>
+    </message>
+    <message>
+        <source>Games come first in any case.</source>
+        <translation>Spiele gehen auf jeden Fall vor.</translation>
+    </message>
+    <message>
+        <source>{device} has {size}. What other programs need stays free.</source>
+        <translation>{device} hat {size}. Was andere Programme brauchen, bleibt frei.</translation>
+    </message>
+</context>
+<context>
     <name>Sidebar</name>
     <message>
         <source>Pages</source>
@@ -2783,7 +2783,7 @@
     </message>
 </context>
 <context>
-    <name>Swarms</name>
+    <name>SwarmsCard</name>
     <message>
         <source>Join or start another swarm</source>
         <translation>Anderem Schwarm beitreten oder einen gründen</translation>

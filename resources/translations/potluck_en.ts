@@ -128,7 +128,7 @@
     </message>
 </context>
 <context>
-    <name>Swarms</name>
+    <name>SwarmsCard</name>
     <message numerus="yes">
         <source>%n block(s)</source>
         <translation>

@@ -1631,57 +1631,6 @@
     </message>
 </context>
 <context>
-    <name>Computing</name>
-    <message>
-        <source>Looking at this computer…</source>
-        <translation>Examinando este equipo…</translation>
-    </message>
-    <message>
-        <source>Progress of the installation</source>
-        <translation>Progreso de la instalación</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Cancelar</translation>
-    </message>
-    <message>
-        <source>Renew it</source>
-        <translation>Renovar</translation>
-    </message>
-    <message>
-        <source>Use the one before again</source>
-        <translation>Volver a la anterior</translation>
-    </message>
-    <message>
-        <source>Another build or folder…</source>
-        <translation>Otra versión…</translation>
-    </message>
-    <message>
-        <source>It computes in a Python that you look after yourself.</source>
-        <translation>Calcula en un Python que mantienes tú.</translation>
-    </message>
-    <message>
-        <source>Ready. It computes on: {devices}.</source>
-        <translation>Listo. Calcula en: {devices}.</translation>
-    </message>
-    <message>
-        <source>Build of torch: {variant}</source>
-        <translation>Versión de torch: {variant}</translation>
-    </message>
-    <message>
-        <source>Folder: {folder}</source>
-        <translation>Carpeta: {folder}</translation>
-    </message>
-    <message>
-        <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
-        <translation>Esta versión de Potluck trae paquetes más nuevos; renuévalos cuando te venga bien.</translation>
-    </message>
-    <message>
-        <source>Try again</source>
-        <translation>Reintentar</translation>
-    </message>
-</context>
-<context>
     <name>CreditCard</name>
     <message>
         <source>Credit earned in the last 24 hours</source>
@@ -1981,6 +1930,57 @@
     </message>
 </context>
 <context>
+    <name>EnginePanel</name>
+    <message>
+        <source>Looking at this computer…</source>
+        <translation>Examinando este equipo…</translation>
+    </message>
+    <message>
+        <source>Progress of the installation</source>
+        <translation>Progreso de la instalación</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Cancelar</translation>
+    </message>
+    <message>
+        <source>Renew it</source>
+        <translation>Renovar</translation>
+    </message>
+    <message>
+        <source>Use the one before again</source>
+        <translation>Volver a la anterior</translation>
+    </message>
+    <message>
+        <source>Another build or folder…</source>
+        <translation>Otra versión…</translation>
+    </message>
+    <message>
+        <source>It computes in a Python that you look after yourself.</source>
+        <translation>Calcula en un Python que mantienes tú.</translation>
+    </message>
+    <message>
+        <source>Ready. It computes on: {devices}.</source>
+        <translation>Listo. Calcula en: {devices}.</translation>
+    </message>
+    <message>
+        <source>Build of torch: {variant}</source>
+        <translation>Versión de torch: {variant}</translation>
+    </message>
+    <message>
+        <source>Folder: {folder}</source>
+        <translation>Carpeta: {folder}</translation>
+    </message>
+    <message>
+        <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
+        <translation>Esta versión de Potluck trae paquetes más nuevos; renuévalos cuando te venga bien.</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Reintentar</translation>
+    </message>
+</context>
+<context>
     <name>Export</name>
     <message>
         <source>Table (CSV)</source>
@@ -2131,49 +2131,6 @@
     </message>
 </context>
 <context>
-    <name>Giving</name>
-    <message>
-        <source>What fits</source>
-        <translation>Lo que quepa</translation>
-    </message>
-    <message>
-        <source>Half of it</source>
-        <translation>La mitad</translation>
-    </message>
-    <message>
-        <source>A quarter</source>
-        <translation>Un cuarto</translation>
-    </message>
-    <message>
-        <source>At full speed</source>
-        <translation>A toda velocidad</translation>
-    </message>
-    <message>
-        <source>At half speed</source>
-        <translation>A media velocidad</translation>
-    </message>
-    <message>
-        <source>Not at all</source>
-        <translation>Nada</translation>
-    </message>
-    <message>
-        <source>Memory to give</source>
-        <translation>Memoria que das</translation>
-    </message>
-    <message>
-        <source>Donate while I use the computer</source>
-        <translation>Donar mientras uso el ordenador</translation>
-    </message>
-    <message>
-        <source>Games come first in any case.</source>
-        <translation>Los juegos van primero en todo caso.</translation>
-    </message>
-    <message>
-        <source>{device} has {size}. What other programs need stays free.</source>
-        <translation>{device} tiene {size}. Lo que necesiten otros programas queda libre.</translation>
-    </message>
-</context>
-<context>
     <name>HomePage</name>
     <message>
         <source>Home</source>
@@ -2240,7 +2197,7 @@
     </message>
 </context>
 <context>
-    <name>Joining</name>
+    <name>JoinForm</name>
     <message>
         <source>Join this swarm</source>
         <translation>Unirse a este enjambre</translation>
@@ -2776,6 +2733,49 @@
     </message>
 </context>
 <context>
+    <name>SharePanel</name>
+    <message>
+        <source>What fits</source>
+        <translation>Lo que quepa</translation>
+    </message>
+    <message>
+        <source>Half of it</source>
+        <translation>La mitad</translation>
+    </message>
+    <message>
+        <source>A quarter</source>
+        <translation>Un cuarto</translation>
+    </message>
+    <message>
+        <source>At full speed</source>
+        <translation>A toda velocidad</translation>
+    </message>
+    <message>
+        <source>At half speed</source>
+        <translation>A media velocidad</translation>
+    </message>
+    <message>
+        <source>Not at all</source>
+        <translation>Nada</translation>
+    </message>
+    <message>
+        <source>Memory to give</source>
+        <translation>Memoria que das</translation>
+    </message>
+    <message>
+        <source>Donate while I use the computer</source>
+        <translation>Donar mientras uso el ordenador</translation>
+    </message>
+    <message>
+        <source>Games come first in any case.</source>
+        <translation>Los juegos van primero en todo caso.</translation>
+    </message>
+    <message>
+        <source>{device} has {size}. What other programs need stays free.</source>
+        <translation>{device} tiene {size}. Lo que necesiten otros programas queda libre.</translation>
+    </message>
+</context>
+<context>
     <name>Sidebar</name>
     <message>
         <source>Pages</source>
@@ -2783,7 +2783,7 @@
     </message>
 </context>
 <context>
-    <name>Swarms</name>
+    <name>SwarmsCard</name>
     <message>
         <source>Join or start another swarm</source>
         <translation>Unirse a otro enjambre o crear uno</translation>

@@ -18,7 +18,7 @@ from potluck_app.pages.page import Page
 from potluck_app.pages.when import WhenPage
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
-from potluck_app.words import words
+from potluck_app.words import numbers
 from potluck_control import schema
 from potluck_control.methods import earnings
 from potluck_control.states import State
@@ -79,7 +79,7 @@ def test_earnings_rise_as_a_client_signs_for_work_and_are_those_of_the_daemon(
     def is_shown() -> bool:
         page.refresh()
         qtbot.wait(100)
-        return words.credits(daemon.client.call(earnings.SUMMARY).week.earned) in shown(page)
+        return numbers.credits(daemon.client.call(earnings.SUMMARY).week.earned) in shown(page)
 
     wait(is_shown)
 

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 
 import pytest
-from potluck_app.shell import language, theme
+from potluck_app.widgets import theme
+from potluck_app.words import language
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot

@@ -14,16 +14,16 @@ from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from potluck_app.pages.page import Link, Page
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Pot, card, line, text
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.segments import Segments
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import dates, sentences, states
 from potluck_app.words.daemon_texts import translated
 
 _FEW, _MANY = 40, 400
@@ -57,7 +57,7 @@ def _is_on_the_way(first: Transition, second: Transition) -> bool:
 class ActivityPage(Page):
     """Asked for anew when the state changes."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Activity"))
         choices = (
             (Filter.ALL, self.tr("Everything")),
@@ -98,7 +98,7 @@ class ActivityPage(Page):
         column.setSpacing(theme.SPACE_L)
         newest_first = reversed(told(history.transitions))
         offered = set(self._ignored)
-        for day, transitions in groupby(newest_first, lambda transition: words.day(transition.at)):
+        for day, transitions in groupby(newest_first, lambda transition: dates.day(transition.at)):
             column.addWidget(self._day(day, list(transitions), offered))
         self._days = _replace(self.column, self._days, days)
         nothing = self.tr("Nothing of this kind has happened yet.")
@@ -117,11 +117,11 @@ class ActivityPage(Page):
         return frame
 
     def _line(self, transition: Transition, *, can_ignore: bool) -> QHBoxLayout:
-        pot, at = Pot(_POT, transition.state), text("muted", said=words.time_of_day(transition.at))
+        pot, at = Pot(_POT, transition.state), text("muted", said=dates.time_of_day(transition.at))
         at.setFixedWidth(_TIME_WIDTH)
         texts = QVBoxLayout()
         texts.setSpacing(2)
-        state = words.state(transition.state, transition.reason)
+        state = states.state(transition.state, transition.reason)
         texts.addWidget(text(kind=Type.STRONG, said=state))
         said = translated(transition.text)
         if said != state:
@@ -137,7 +137,7 @@ class ActivityPage(Page):
         return row
 
     def _never_button(self, transition: Transition) -> Button:
-        name = words.short(transition.app_title or transition.app)
+        name = sentences.short(transition.app_title or transition.app)
         button = Button(self.tr("Never for this app"), "off")
         button.setToolTip(self.tr("Go on serving whenever {program} runs").format(program=name))
         button.setAccessibleName(self.tr("Never step aside for {program}").format(program=name))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
-from potluck_app.pages.page import Link, Page
-from potluck_app.shell.language import QT_TRANSLATE_NOOP, tr
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PageEntry:
     """`source`: module:class of this package; the class is a `Page` that takes the link."""
 
     key: str
@@ -22,7 +22,7 @@ class Entry:
     def title(self) -> str:
         return tr(self.label)
 
-    def make(self, link: Link) -> Page:
+    def make(self, link: DaemonCaller) -> Page:
         module, _, name = self.source.partition(":")
         page = getattr(import_module(f"potluck_app.pages.{module}"), name)(link)
         assert isinstance(page, Page)
@@ -30,15 +30,15 @@ class Entry:
 
 
 SIDEBAR = (
-    Entry("home", QT_TRANSLATE_NOOP("", "Home"), "home", "home:HomePage"),
-    Entry("earnings", QT_TRANSLATE_NOOP("", "Earnings"), "earnings", "earnings:EarningsPage"),
-    Entry("when", QT_TRANSLATE_NOOP("", "When to donate"), "when", "when:WhenPage"),
-    Entry("limits", QT_TRANSLATE_NOOP("", "Limits"), "limits", "limits:LimitsPage"),
-    Entry("models", QT_TRANSLATE_NOOP("", "Models"), "models", "models:ModelsPage"),
-    Entry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
-    Entry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
-    Entry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
-    Entry("installation", QT_TRANSLATE_NOOP("", "Installation"), "save", "installation:InstallationPage"),
+    PageEntry("home", QT_TRANSLATE_NOOP("", "Home"), "home", "home:HomePage"),
+    PageEntry("earnings", QT_TRANSLATE_NOOP("", "Earnings"), "earnings", "earnings:EarningsPage"),
+    PageEntry("when", QT_TRANSLATE_NOOP("", "When to donate"), "when", "when:WhenPage"),
+    PageEntry("limits", QT_TRANSLATE_NOOP("", "Limits"), "limits", "limits:LimitsPage"),
+    PageEntry("models", QT_TRANSLATE_NOOP("", "Models"), "models", "models:ModelsPage"),
+    PageEntry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
+    PageEntry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
+    PageEntry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
+    PageEntry("installation", QT_TRANSLATE_NOOP("", "Installation"), "save", "installation:InstallationPage"),
 )
-WATCHING = Entry("watching", QT_TRANSLATE_NOOP("", "What Potluck watches"), "info", "watching:WatchingPage")
-FIRST_RUN = Entry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run:FirstRunPage")
+WATCHING = PageEntry("watching", QT_TRANSLATE_NOOP("", "What Potluck watches"), "info", "watching:WatchingPage")
+FIRST_RUN = PageEntry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run:FirstRunPage")

@@ -13,16 +13,16 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout
 
-from potluck_app.pages.page import Link, Page
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
-from potluck_app.widgets.answer import Answer, Said
+from potluck_app.pages.answer import Answer, Said
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.widgets import theme
 from potluck_app.widgets.bubble import Bubble
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import text
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.placeholder import Placeholder
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import layers, numbers, sentences
 from potluck_app.words.daemon_texts import translated
 
 P = TypeVar("P")
@@ -35,7 +35,7 @@ _WIDEST = 860  # as the page
 class ChatPage(Page):
     """`conversation`: what was said, without answers that failed. It is written nowhere and ends with the window."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Chat"))
         self._network = QNetworkAccessManager(self)
         self._network.setProxy(QNetworkProxy(QNetworkProxy.ProxyType.NoProxy))
@@ -81,7 +81,7 @@ class ChatPage(Page):
         self._problem.say("")
         self._turn += 1
         self._is_busy = True
-        self._add(Bubble(words.model(self._swarm.model if self._swarm else ""), is_question=False))
+        self._add(Bubble(layers.model(self._swarm.model if self._swarm else ""), is_question=False))
         self._bubbles[-1].show_note(self.tr("Asking…"))
         self._show_state()
         self._ask_gateway(gateway.START, StartParams())
@@ -92,7 +92,7 @@ class ChatPage(Page):
             method,
             params,
             done=lambda status: self._hear(status) if turn == self._turn else None,
-            failed=lambda error: self._fail(words.failure(error)) if turn == self._turn else None,
+            failed=lambda error: self._fail(sentences.failure(error)) if turn == self._turn else None,
         )
 
     def _hear(self, status: GatewayStatus) -> None:
@@ -139,7 +139,7 @@ class ChatPage(Page):
         self._turn += 1
         self._answer, self._is_busy = None, False
         self._remove(self._bubbles.pop())
-        self._problem.say(words.sentence(translated(problem)), self.tr("Ask again"))
+        self._problem.say(sentences.sentence(translated(problem)), self.tr("Ask again"))
         self._show_state()
         self._scroll_down()
 
@@ -177,7 +177,7 @@ class ChatPage(Page):
                 "Each answer is computed by the members who serve its blocks. They can read what you write, so never "
                 "send what they must not know. Your questions spend the credit that this computer earned."
             )
-            model = words.model(self._swarm.model)
+            model = layers.model(self._swarm.model)
             self._empty.say("chat", self.tr("Talk to {model}").format(model=model), said)
         self._empty.setVisible(not self._bubbles)
         self._new.setEnabled(bool(self._bubbles))
@@ -188,7 +188,7 @@ class ChatPage(Page):
 
     def _show_credit(self, sums: Earnings) -> None:
         said = self.tr("Servers can read along. Your credit: {credit}")
-        self._credit.setText(said.format(credit=words.credits(sums.balance)))
+        self._credit.setText(said.format(credit=numbers.credits(sums.balance)))
 
     def _add(self, bubble: Bubble) -> None:
         self._bubbles.append(bubble)

@@ -9,13 +9,13 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.page import Link
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.pages.page import DaemonCaller
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, headline, text
 from potluck_app.widgets.chart import Sparkline
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import numbers, sentences
 
 _HOURS = 24
 
@@ -25,7 +25,7 @@ class CreditCard(QWidget):
 
     pressed = Signal()
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__()
         self._link = link
         self._amount, self._note = text(kind=Type.FIGURE, said="–"), text("muted", kind=Type.CAPTION)
@@ -39,17 +39,17 @@ class CreditCard(QWidget):
         self._link.call(earnings.SERIES, SeriesParams(Period.HOUR, _HOURS), done=self._show_series, failed=self._fail)
 
     def _show_summary(self, summary: Earnings) -> None:
-        self._amount.setText(words.credits(summary.today.earned))
+        self._amount.setText(numbers.credits(summary.today.earned))
         people = self.tr("from %n people", "", summary.today.people)
         self._note.setText(people if summary.today.people else self.tr("nothing signed for yet"))
 
     def _show_series(self, series: EarningsSeries) -> None:
         values = [period.earned for period in series.periods]
-        said = self.tr("{amount} credits in the last 24 hours").format(amount=words.credits(sum(values)))
+        said = self.tr("{amount} credits in the last 24 hours").format(amount=numbers.credits(sum(values)))
         self._spark.show_values(values, said)
 
     def _fail(self, error: PotluckError) -> None:
-        self._note.setText(words.failure(error))
+        self._note.setText(sentences.failure(error))
 
     def _build(self) -> QFrame:
         frame, column = card()

@@ -11,14 +11,14 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from potluck_app.pages.page import Page
-from potluck_app.shell import theme
-from potluck_app.shell.language import tr
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button, Switch
 from potluck_app.widgets.card import Sign, line, text
 from potluck_app.widgets.row import Row
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import numbers, sentences
 from potluck_app.words.daemon_texts import translated
+from potluck_app.words.language import tr
 
 CPU = "cpu"
 _LOOK_MS, _STEPS, _SIGN = 700, 1000, 24
@@ -76,7 +76,7 @@ class Devices(QWidget):
         self._bar.setValue(round(_STEPS * (found.progress or 0.0)))
         self._step.setVisible(is_running)
         self._step.setText(self.tr("Measuring: {step}").format(step=translated(found.step or "Starting")))
-        self._problem.setText(words.sentence(found.problem) if found.problem else "")
+        self._problem.setText(sentences.sentence(found.problem) if found.problem else "")
         self._problem.setVisible(bool(found.problem) and found.has_engine)
         self._setup.setVisible(not found.has_engine)
         self._measure.setVisible(found.has_engine and not is_running)
@@ -121,7 +121,7 @@ class Devices(QWidget):
             control.setEnabled(not self._is_fixed and not device.problem)
             control.toggled.connect(self._toggler(device.name, best))
         row = Row(device.title, described(device, is_taken=not self._chosen and device.name == best), control)
-        row.show_problem(words.sentence(device.problem) if device.problem else "")
+        row.show_problem(sentences.sentence(device.problem) if device.problem else "")
         return row
 
     def _toggler(self, name: str, best: str) -> Callable[[bool], None]:
@@ -164,13 +164,15 @@ class Devices(QWidget):
 
 def described(device: Device, *, is_taken: bool) -> str:
     """Memory, speed if it was measured, and whether the engine takes it by itself."""
-    said = tr("{free} of {all} free").format(free=words.size(device.free_bytes), all=words.size(device.memory_bytes))
+    said = tr("{free} of {all} free").format(
+        free=numbers.size(device.free_bytes), all=numbers.size(device.memory_bytes)
+    )
     parts = [said]
     if device.memory_gb_s:
-        parts.append(tr("{number} GB/s").format(number=words.number(device.memory_gb_s)))
+        parts.append(tr("{number} GB/s").format(number=numbers.number(device.memory_gb_s)))
     if device.compute_tflops:
         digits = 0 if device.compute_tflops >= 10 else 1 if device.compute_tflops >= 1 else 2
-        number = words.number(device.compute_tflops, digits)
+        number = numbers.number(device.compute_tflops, digits)
         parts.append(tr("{number} TFLOPS in {dtype}").format(number=number, dtype=device.dtype))
     if is_taken:
         parts.append(tr("chosen by itself"))

@@ -13,14 +13,14 @@ from PySide6.QtCore import QStandardPaths, QTimer
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QPlainTextEdit, QProgressBar, QVBoxLayout, QWidget
 
-from potluck_app.pages.page import Link, Page
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, line, text
 from potluck_app.widgets.findings import finding_line
 from potluck_app.widgets.placeholder import Placeholder
-from potluck_app.words import system_info, words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import dates, numbers, sentences, system_info
 from potluck_app.words.daemon_texts import translated
 
 _LOOK_MS = 700  # while a check-up runs
@@ -30,7 +30,7 @@ _LINES, _LOG_HEIGHT = 200, 220
 class DiagnosticsPage(Page):
     """Looks at the last check-up; a new one runs when the user wants it."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Diagnostics"))
         self._status: Status | None = None
         self._shown: tuple[Finding, ...] | None = None
@@ -62,7 +62,7 @@ class DiagnosticsPage(Page):
         if examination.is_running:
             said = self.tr("Checked {done} of {all}…").format(done=examination.num_done, all=examination.num_checks)
         else:
-            said = self.tr("Checked at {time}.").format(time=words.clock(examination.at)) if examination.at else ""
+            said = self.tr("Checked at {time}.").format(time=dates.clock(examination.at)) if examination.at else ""
         self._when.setText(said)
         self._when.setVisible(bool(said))
         self._show_findings(examination.findings)
@@ -82,7 +82,9 @@ class DiagnosticsPage(Page):
                 if finding.severity is severity:
                     column.addLayout(
                         finding_line(
-                            severity, words.capital(translated(finding.text)), words.advice(translated(finding.advice))
+                            severity,
+                            sentences.capital(translated(finding.text)),
+                            sentences.advice(translated(finding.advice)),
                         )
                     )
                     column.addWidget(line())
@@ -115,7 +117,7 @@ class DiagnosticsPage(Page):
 
     def _tell_bundle(self, bundle: Bundle) -> None:
         said = self.tr("Saved {file} ({size}): {parts}.")
-        self.tell(said.format(file=bundle.file, size=words.size(bundle.bytes), parts=", ".join(bundle.parts)))
+        self.tell(said.format(file=bundle.file, size=numbers.size(bundle.bytes), parts=", ".join(bundle.parts)))
 
     def _copy(self) -> None:
         if self._status is not None:

@@ -20,17 +20,17 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget
 
 from potluck_app.pages.energy import EnergyCard
 from potluck_app.pages.export import Export
-from potluck_app.pages.page import Link, Page
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, headline, text
-from potluck_app.widgets.chart import Bar, BarChart
+from potluck_app.widgets.chart import BarChart, ChartBar
 from potluck_app.widgets.figure import Figure, in_a_row
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.segments import Segments
-from potluck_app.widgets.table import Table
-from potluck_app.words import words
+from potluck_app.widgets.table import DataTable
+from potluck_app.widgets.theme import Type
+from potluck_app.words import numbers
 from potluck_app.words.stretch import HOURS, Stretch
 
 P = TypeVar("P")
@@ -43,7 +43,7 @@ class EarningsPage(Page):
 
     AGAIN_MS = 10_000
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Earnings"))
         choices = ((Stretch.DAY, self.tr("Day")), (Stretch.WEEK, self.tr("Week")), (Stretch.MONTH, self.tr("Month")))
         self._stretches: Segments[Stretch] = Segments(self.tr("Stretch of time"), choices)
@@ -52,9 +52,9 @@ class EarningsPage(Page):
         self._balance = text("muted")
         columns = (self.tr("People"), self.tr("Tokens"), self.tr("Spent"), self.tr("Earned"))
         self._chart = BarChart(self.tr("Credits earned"))
-        self._table = Table(self.tr("Credits by time"), (self.tr("When"), *columns))
+        self._table = DataTable(self.tr("Credits by time"), (self.tr("When"), *columns))
         self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table")
-        self._models = Table(self.tr("Credits by model"), (self.tr("Model"), *columns))
+        self._models = DataTable(self.tr("Credits by model"), (self.tr("Model"), *columns))
         self._no_models = text("muted", said=self.tr("No model has earned anything in this time."))
         self._energy = EnergyCard()
         self._export = Export(link, self)
@@ -87,13 +87,13 @@ class EarningsPage(Page):
         for frame in self._cards:
             frame.show()
         shown, total = stretch.sums(sums), sums.total
-        self._earned.say(words.credits(shown.earned))
-        self._spent.say(words.credits(shown.spent))
-        self._tokens.say(words.number(shown.tokens))
-        self._people.say(words.number(shown.people), self.tr("person(s) helped", "", shown.people))
+        self._earned.say(numbers.credits(shown.earned))
+        self._spent.say(numbers.credits(shown.spent))
+        self._tokens.say(numbers.number(shown.tokens))
+        self._people.say(numbers.number(shown.people), self.tr("person(s) helped", "", shown.people))
         said = self.tr("Balance: {balance} credits. Since the beginning {earned} earned and {spent} spent.")
         amounts = {"balance": sums.balance, "earned": total.earned, "spent": total.spent}
-        self._balance.setText(said.format(**{name: words.credits(amount) for name, amount in amounts.items()}))
+        self._balance.setText(said.format(**{name: numbers.credits(amount) for name, amount in amounts.items()}))
 
     def _show_series(self, stretch: Stretch, series: EarningsSeries) -> None:
         unit = self.tr("{amount} credits")
@@ -103,7 +103,7 @@ class EarningsPage(Page):
             starts = (periods[-1].start + hour * _HOUR_S for hour in range(1, HOURS - len(periods) + 1))
             bars.extend(_bar(stretch, start, 0, unit) for start in starts)
         total = sum(period.earned for period in periods)
-        self._chart.show_bars(bars, unit.format(amount=words.credits(total)))
+        self._chart.show_bars(bars, unit.format(amount=numbers.credits(total)))
         self._table.show_rows([(stretch.full(period.start), *_cells(period)) for period in reversed(periods)])
 
     def _show_models(self, _: Stretch, found: EarningsGroups) -> None:
@@ -163,12 +163,12 @@ class EarningsPage(Page):
         return frame
 
 
-def _bar(stretch: Stretch, start: float, microcredits: int, unit: str) -> Bar:
-    said = unit.format(amount=words.credits(microcredits))
-    return Bar(stretch.label(start), stretch.full(start), microcredits / MICROCREDITS, said)
+def _bar(stretch: Stretch, start: float, microcredits: int, unit: str) -> ChartBar:
+    said = unit.format(amount=numbers.credits(microcredits))
+    return ChartBar(stretch.label(start), stretch.full(start), microcredits / MICROCREDITS, said)
 
 
 def _cells(sums: Earned) -> tuple[str, str, str, str]:
     """Of a table, as its columns are called."""
-    amounts = (words.credits(sums.spent), words.credits(sums.earned))
-    return words.number(sums.people), words.number(sums.tokens), *amounts
+    amounts = (numbers.credits(sums.spent), numbers.credits(sums.earned))
+    return numbers.number(sums.people), numbers.number(sums.tokens), *amounts

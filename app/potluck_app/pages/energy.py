@@ -5,11 +5,11 @@ from __future__ import annotations
 from potluck_control.methods.contribution import ContributionNow, ContributionSeries, EnergySource
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from potluck_app.shell.language import tr
-from potluck_app.shell.theme import Type
 from potluck_app.widgets.card import card, text
 from potluck_app.widgets.figure import Figure, in_a_row
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import numbers, sentences
+from potluck_app.words.language import tr
 
 
 class EnergyCard(QWidget):
@@ -28,16 +28,16 @@ class EnergyCard(QWidget):
         around.addWidget(frame)
 
     def show_series(self, series: ContributionSeries) -> None:
-        self._energy.say(words.energy(sum(period.energy_wh for period in series.periods)))
-        self._served.say(words.duration(sum(period.served_s for period in series.periods)))
+        self._energy.say(numbers.energy(sum(period.energy_wh for period in series.periods)))
+        self._served.say(numbers.duration(sum(period.served_s for period in series.periods)))
         costs = [period.cost for period in series.periods if period.cost is not None]
         if costs:
-            self._cost.say(words.cost(sum(costs)), self.tr("cost at your price"))
+            self._cost.say(numbers.cost(sum(costs)), self.tr("cost at your price"))
         else:
             self._cost.say("–", self.tr("cost, no price is set"))
 
     def show_now(self, now: ContributionNow) -> None:
-        self._streak.say(words.number(now.streak_days), self.tr("day(s) in a row", "", now.streak_days))
+        self._streak.say(numbers.number(now.streak_days), self.tr("day(s) in a row", "", now.streak_days))
         self._sources.setText(" ".join(sources(now.sources)))
 
 
@@ -47,10 +47,10 @@ def sources(known: tuple[EnergySource, ...]) -> list[str]:
     for source in known:
         if source.is_used:
             said.append(
-                _USED.get(source.kind, _USED["nvml"])().format(name=source.name, watts=words.number(source.watts))
+                _USED.get(source.kind, _USED["nvml"])().format(name=source.name, watts=numbers.number(source.watts))
             )
         elif source.problem:
-            said.append(words.sentence(f"{source.name}: {source.problem}"))
+            said.append(sentences.sentence(f"{source.name}: {source.problem}"))
     return said
 
 

@@ -13,9 +13,9 @@ from PySide6.QtCore import QObject, QStandardPaths, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.page import Link
-from potluck_app.shell.language import tr
-from potluck_app.words import words
+from potluck_app.pages.page import DaemonCaller
+from potluck_app.words import sentences
+from potluck_app.words.language import tr
 
 _PAGE = 1000
 
@@ -26,7 +26,7 @@ class Export(QObject):
     finished = Signal(str)
     failed = Signal(str)
 
-    def __init__(self, link: Link, parent: QWidget) -> None:
+    def __init__(self, link: DaemonCaller, parent: QWidget) -> None:
         super().__init__(parent)
         self._link, self._window = link, parent
         self._path: Path | None = None
@@ -62,13 +62,13 @@ class Export(QObject):
         try:
             _write(path, self._entries)
         except OSError as error:
-            self.failed.emit(words.sentence(f"{path}: {error.strerror or error}"))
+            self.failed.emit(sentences.sentence(f"{path}: {error.strerror or error}"))
         else:
             self.finished.emit(_done(path, len(self._entries)))
 
     def _fail(self, error: PotluckError) -> None:
         self._path = None
-        self.failed.emit(words.failure(error))
+        self.failed.emit(sentences.failure(error))
 
 
 def _done(path: Path, number: int) -> str:

@@ -11,17 +11,17 @@ from potluck_control.states import State
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
-from potluck_app.pages.computing import Computing
 from potluck_app.pages.devices import Devices
-from potluck_app.pages.giving import Giving
-from potluck_app.pages.joining import Joining
+from potluck_app.pages.engine import EnginePanel
+from potluck_app.pages.join_form import JoinForm
 from potluck_app.pages.login import Login
-from potluck_app.pages.page import Link, Page
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.share import SharePanel
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Pot, Sign, card, text
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import layers
 
 _POT, _SIGN = 56, 24
 _WELCOME, _COMPUTE, _SWARM, _DEVICE, _GIVE, _START = range(6)
@@ -35,7 +35,7 @@ class FirstRunPage(Page):
 
     finished = Signal()
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, "")
         self.is_open = False
         self._status: Status | None = None
@@ -44,9 +44,9 @@ class FirstRunPage(Page):
         self._title, self._lead = text(kind=Type.TITLE), text("muted")
         self._where = text("muted", kind=Type.CAPTION)
         self._bar = QProgressBar()
-        self._computing = Computing(self)
-        self._joining, self._devices = Joining(link), Devices(self, has_switches=False)
-        self._giving, self._login = Giving(self), Login(self)
+        self._computing = EnginePanel(self)
+        self._joining, self._devices = JoinForm(link), Devices(self, has_switches=False)
+        self._giving, self._login = SharePanel(self), Login(self)
         self._joined = self._build_joined()
         self._back = Button(self.tr("Back"), "back", "quiet")
         self._next, self._later = Button(self.tr("Continue"), "", "primary"), Button(self.tr("Later"), "", "quiet")
@@ -138,7 +138,7 @@ class FirstRunPage(Page):
         swarm = self._status.swarm if self._status is not None else None
         if swarm is not None:
             member = self.tr("You are in the swarm “{swarm}”, which runs {model}.")
-            self._member.setText(member.format(swarm=swarm.name, model=words.model(swarm.model)))
+            self._member.setText(member.format(swarm=swarm.name, model=layers.model(swarm.model)))
 
     def _continue(self) -> None:
         if self._step == _START:

@@ -15,18 +15,18 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QVBoxLayout
 
 from potluck_app.pages.credit import CreditCard
+from potluck_app.pages.load import MachineCard, NowCard
 from potluck_app.pages.never import NeverYield
-from potluck_app.pages.page import Link, Page
-from potluck_app.shell import theme
-from potluck_app.shell.pauses import Pause, donating, is_stopped, offered
-from potluck_app.shell.theme import Type
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Pot, card, text
 from potluck_app.widgets.notice import Notice
-from potluck_app.widgets.numbers import MachineCard, NowCard
 from potluck_app.widgets.strip import BlockStrip
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import detectors, engine, layers, states
 from potluck_app.words.daemon_texts import translated
+from potluck_app.words.pauses import PauseChoice, donating, is_stopped, offered
 
 _CONFIRM_MS = 2000
 _POT = 56
@@ -39,7 +39,7 @@ class HomePage(Page):
     watching_wanted = Signal()
     earnings_wanted = Signal()
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, "")
         self.setAccessibleName(self.tr("Home"))
         self._pot, self._title = Pot(_POT), text(kind=Type.TITLE)
@@ -61,7 +61,7 @@ class HomePage(Page):
     def show_status(self, status: Status) -> None:
         self._status = status
         self._pot.show_state(status.state)
-        self._title.setText(words.title(status))
+        self._title.setText(states.title(status))
         self._reason.setText(translated(status.text))
         self._show_ending(status)
         self._show_buttons(status)
@@ -72,7 +72,7 @@ class HomePage(Page):
         self._show_swarm(status)
         self._now.show_status(status)
         self._machine.show_status(status)
-        self._watching.setText(words.watching(status.probes))
+        self._watching.setText(detectors.watching(status.probes))
         self._watching.setVisible(bool(status.probes))
         self._notices.setText("\n".join(map(translated, status.notices)))
         self._notices.setVisible(bool(status.notices))
@@ -93,7 +93,7 @@ class HomePage(Page):
 
     def _show_ending(self, status: Status) -> None:
         setup = self._setup if status.reason is Reason.NO_ENGINE else None
-        said = words.progress(setup) if setup is not None else words.ending(status)
+        said = engine.progress(setup) if setup is not None else states.ending(status)
         self._ending.setText(said)
         self._ending.setVisible(bool(said))
 
@@ -103,12 +103,12 @@ class HomePage(Page):
         self._offer.say(said, self.tr("See what changes"))
 
     def _show_buttons(self, status: Status) -> None:
-        resume, pauses = words.resume(status), offered(status)
+        resume, pauses = states.resume(status), offered(status)
         self._can_resume, self._is_stopped = bool(resume), is_stopped(status)
         self._lacks_engine = status.reason is Reason.NO_ENGINE
         setting_up = self.tr("Set up what computes") if self._setup is None else self.tr("See how far it is")
         said, glyph = (setting_up, "save") if self._lacks_engine else ("", "")
-        self._button.setText(said or resume or Pause.HOUR.said())
+        self._button.setText(said or resume or PauseChoice.HOUR.said())
         self._button.show_glyph(glyph or ("play" if resume else "pause"))
         self._button.setEnabled(self._lacks_engine or self._can_resume or bool(pauses))
         self._longer.setVisible(bool(pauses))
@@ -117,14 +117,14 @@ class HomePage(Page):
 
     def _show_swarm(self, status: Status) -> None:
         swarm = status.swarm
-        described = "" if swarm is None else words.blocks(swarm, is_live=status.engine.pid is not None)
+        described = "" if swarm is None else layers.blocks(swarm, is_live=status.engine.pid is not None)
         self._strip.show_swarm(swarm, described)
         if swarm is None:
             self._model.setText(self.tr("No swarm joined"))
         else:
             said = self.tr("{model}, swarm “{swarm}”")
             self._model.setText(said.format(model=swarm.model, swarm=swarm.name))
-        self._blocks.setText("\n".join(filter(None, (described, "" if swarm is None else words.outlook(swarm)))))
+        self._blocks.setText("\n".join(filter(None, (described, "" if swarm is None else layers.outlook(swarm)))))
         self._invite.setVisible(swarm is not None)
 
     def _build(self) -> None:
@@ -168,7 +168,7 @@ class HomePage(Page):
     def _build_buttons(self) -> QHBoxLayout:
         self._button.setMinimumWidth(260)
         self._button.clicked.connect(self._press)
-        for pause in Pause:
+        for pause in PauseChoice:
             action = self._pauses.addAction(pause.said())
             action.setData(pause)
             action.triggered.connect(lambda _checked=False, chosen=pause: self._pause(chosen))
@@ -200,9 +200,9 @@ class HomePage(Page):
         elif self._can_resume:
             self.ask(schema.RESUME, None, self.show_status)
         else:
-            self._pause(Pause.HOUR)
+            self._pause(PauseChoice.HOUR)
 
-    def _pause(self, pause: Pause) -> None:
+    def _pause(self, pause: PauseChoice) -> None:
         self.ask(schema.PAUSE, pause.params(datetime.datetime.now()), self.show_status)
 
     def _never_yield(self, app: str) -> None:

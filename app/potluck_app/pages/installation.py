@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from potluck_app.pages.computing import Computing
-from potluck_app.pages.page import Link, Page
+from potluck_app.pages.engine import EnginePanel
+from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.pages.updates import Updates
 from potluck_app.widgets.card import card
 
@@ -13,9 +13,9 @@ from potluck_app.widgets.card import card
 class InstallationPage(Page):
     """Two cards, each of which asks for itself."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Installation"))
-        self._computing, self._updates = Computing(self), Updates(self)
+        self._computing, self._updates = EnginePanel(self), Updates(self)
         for heading, part in ((self.tr("What computes"), self._computing), (self.tr("Updates"), self._updates)):
             self.column.addWidget(_in_card(heading, part))
 

@@ -7,10 +7,10 @@ from PySide6.QtWidgets import QFrame
 
 from potluck_app.pages import devices
 from potluck_app.pages.devices import Devices
-from potluck_app.pages.page import Link
+from potluck_app.pages.page import DaemonCaller
 from potluck_app.pages.settings_page import SettingsForm, rows
-from potluck_app.shell.theme import Type
 from potluck_app.widgets.card import card, text
+from potluck_app.widgets.theme import Type
 
 _MIB = 1024  # in a GiB
 _AUTO = "auto"
@@ -19,7 +19,7 @@ _AUTO = "auto"
 class LimitsPage(SettingsForm):
     """All rows change at once; some restart the engine, which the swarm notices for seconds."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Limits"))
         self._devices = Devices(self, has_switches=True)
         self._devices.chosen.connect(lambda chosen: self.change(*devices.choice(chosen)))

@@ -11,13 +11,13 @@ from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from potluck_app.pages.page import Page
-from potluck_app.shell import theme
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.card import line
 from potluck_app.widgets.row import Row
 from potluck_app.windows.autostart import Autostart
 from potluck_app.windows.places import LAUNCHER
-from potluck_app.words import words
+from potluck_app.words import sentences
 
 
 class Login(QWidget):
@@ -62,7 +62,7 @@ class Login(QWidget):
             fixed = self.tr("It is arranged for everybody here.") if is_on else ""
             refused = fixed or self.tr("This computer does not offer it.")
             self._rows[switch].show_problem(refused if problem else "")
-            self._rows[switch].setToolTip(words.sentence(problem) if problem else "")
+            self._rows[switch].setToolTip(sentences.sentence(problem) if problem else "")
 
     def _change(self, params: LoginParams) -> None:
         if self._windows is not None and params.app is not None:

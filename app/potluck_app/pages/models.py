@@ -17,18 +17,18 @@ from potluck_control.methods.models import (
 from potluck_control.schema import Status
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
-from potluck_app.pages.page import Link, Page
-from potluck_app.pages.swarms import Swarms
-from potluck_app.shell import theme
-from potluck_app.shell.language import tr
-from potluck_app.shell.theme import Type
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.swarms import SwarmsCard
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, line, text
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.strip import BlockStrip
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import layers, numbers, sentences
+from potluck_app.words.language import tr
 
 _STEPS = 1000
 _FEW = 4  # of what the swarm needs most
@@ -39,7 +39,7 @@ class ModelsPage(Page):
 
     AGAIN_MS = 2000
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Models"))
         self._shown: tuple[object, ...] = ()
         self._looking = Placeholder("models", self.tr("Looking…"))
@@ -58,7 +58,7 @@ class ModelsPage(Page):
         for widget in (self._strip, self._seen, self._needs):
             swarm_column.addWidget(widget)
         disk_column.addWidget(self._stored)
-        self._swarms = Swarms(self)
+        self._swarms = SwarmsCard(self)
         for frame in (self._served, self._swarm, self._swarms, self._disk):
             frame.hide()
             self.column.addWidget(frame)
@@ -71,9 +71,9 @@ class ModelsPage(Page):
     def show_status(self, status: Status) -> None:
         swarm = status.swarm
         if swarm is not None:
-            said = words.blocks(swarm)
+            said = layers.blocks(swarm)
             self._strip.show_swarm(swarm, said)
-            self._seen.setText("\n".join(filter(None, (said, words.outlook(swarm)))))
+            self._seen.setText("\n".join(filter(None, (said, layers.outlook(swarm)))))
 
     def refresh(self) -> None:
         self.ask(models.LIST, None, self._show)
@@ -99,7 +99,7 @@ class ModelsPage(Page):
             said = self.tr("Join a swarm, and this computer takes the blocks that it lacks most.")
             return Placeholder("models", self.tr("Nothing is served"), said)
         around, column = _column(theme.SPACE_XS)
-        column.addWidget(text(kind=Type.FIGURE, said=words.model(served.model)))
+        column.addWidget(text(kind=Type.FIGURE, said=layers.model(served.model)))
         for said in _described(served):
             column.addWidget(text("muted", said=said))
         return around
@@ -119,7 +119,7 @@ class ModelsPage(Page):
         """Nothing where all blocks are served alike."""
         around, column = _column(theme.SPACE_S)
         for need in needs[:_FEW]:
-            blocks = self.tr("Blocks {blocks}").format(blocks=words.span(need.start, need.end))
+            blocks = self.tr("Blocks {blocks}").format(blocks=layers.span(need.start, need.end))
             servers = self.tr("%n server(s)", "", need.replicas) if need.replicas else self.tr("nobody")
             row = QHBoxLayout()
             row.addWidget(text(said=blocks), 1)
@@ -135,7 +135,7 @@ class ModelsPage(Page):
             moving = self.tr("Moving to {folder}: {progress}").format(
                 folder=found.move.target, progress=_how_far(progress)
             )
-            problem = words.sentence(found.move.problem) if found.move.problem else ""
+            problem = sentences.sentence(found.move.problem) if found.move.problem else ""
             column.addWidget(text("error" if problem else "muted", said=problem or moving))
         for model in found.stored:
             column.addWidget(line())
@@ -143,15 +143,15 @@ class ModelsPage(Page):
         if found.folder.prepared_bytes:
             delete = Button(self.tr("Delete"), "trash", "quiet")
             delete.clicked.connect(lambda: self._delete(""))
-            said = self.tr("{size}, made again when needed").format(size=words.size(found.folder.prepared_bytes))
+            said = self.tr("{size}, made again when needed").format(size=numbers.size(found.folder.prepared_bytes))
             column.addWidget(line())
             column.addWidget(Row(self.tr("Blocks prepared for this computer"), said, delete))
             delete.setAccessibleName(self.tr("Delete prepared blocks"))
         return around
 
     def _folder_row(self, folder: ModelsFolder) -> Row:
-        used = words.size(folder.models_bytes + folder.prepared_bytes)
-        said = self.tr("{used} used, {free} free on this disk").format(used=used, free=words.size(folder.free_bytes))
+        used = numbers.size(folder.models_bytes + folder.prepared_bytes)
+        said = self.tr("{used} used, {free} free on this disk").format(used=used, free=numbers.size(folder.free_bytes))
         choose = Button(self.tr("Move…"), "folder")
         choose.clicked.connect(self._choose_folder)
         row = Row(folder.path, said, choose)
@@ -159,7 +159,7 @@ class ModelsPage(Page):
         return row
 
     def _stored_row(self, model: StoredModel) -> Row:
-        parts = [words.size(model.bytes)]
+        parts = [numbers.size(model.bytes)]
         if model.is_served:
             parts.append(self.tr("served now"))
         elif model.swarms:
@@ -177,7 +177,7 @@ class ModelsPage(Page):
         """Asked back once: fetching it again may take hours."""
         said = self.tr("{size} become free. If the model is needed again, it is downloaded again.")
         question = Question(self, self.tr("Delete {model}?").format(model=model.name), self.tr("Delete"))
-        question.setInformativeText(said.format(size=words.size(model.bytes)))
+        question.setInformativeText(said.format(size=numbers.size(model.bytes)))
         question.confirmed.connect(lambda: self._delete(model.name, force=bool(model.swarms)))
         question.open()
 
@@ -185,7 +185,7 @@ class ModelsPage(Page):
         self.ask(models.DELETE, DeleteParams(name, force), self._deleted)
 
     def _deleted(self, deleted: Deleted) -> None:
-        self.tell(self.tr("{size} are free again.").format(size=words.size(deleted.freed_bytes)))
+        self.tell(self.tr("{size} are free again.").format(size=numbers.size(deleted.freed_bytes)))
         self.refresh()
 
     def _choose_folder(self) -> None:
@@ -200,23 +200,23 @@ def _described(served: Served) -> list[str]:
     if served.span is not None:
         start, end = served.span
         here = tr("%n of them here: {blocks}", "", end - start)
-        lines.append(here.format(blocks=words.span(start, end)))
+        lines.append(here.format(blocks=layers.span(start, end)))
     if served.dtype:
         how = tr("Computed on {device} in {dtype}").format(device=served.device, dtype=served.dtype)
         held = tr("weights held in {format}").format(format=served.quantization)
         lines.append(how if served.quantization in ("", "none") else f"{how}, {held}")
     if served.device_bytes:
-        stay = tr("{size} of weights stay in its memory").format(size=words.size(served.device_bytes))
-        flow = tr("{size} pass through it each time").format(size=words.size(served.streamed_bytes))
+        stay = tr("{size} of weights stay in its memory").format(size=numbers.size(served.device_bytes))
+        flow = tr("{size} pass through it each time").format(size=numbers.size(served.streamed_bytes))
         lines.append(f"{stay}, {flow}" if served.streamed_blocks else stay)
     return lines
 
 
 def _how_far(progress: Progress) -> str:
-    done, total = words.size(progress.done_bytes), words.size(progress.total_bytes)
+    done, total = numbers.size(progress.done_bytes), numbers.size(progress.total_bytes)
     said = tr("{done} of {all}").format(done=done, all=total) if progress.total_bytes else done
     if progress.bytes_per_s:
-        said += ", " + tr("{size} in a second").format(size=words.size(round(progress.bytes_per_s)))
+        said += ", " + tr("{size} in a second").format(size=numbers.size(round(progress.bytes_per_s)))
     return said
 
 

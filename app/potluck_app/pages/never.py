@@ -7,10 +7,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from potluck_app.shell import theme
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, text
-from potluck_app.words import words
+from potluck_app.words import sentences, states
 
 
 class NeverYield(QWidget):
@@ -38,8 +38,8 @@ class NeverYield(QWidget):
         if status.app == self._app:
             return
         self._app = status.app
-        self._offer.setText(words.menu_text(words.never(status)))
-        self._question.setText(words.never_question(status))
+        self._offer.setText(sentences.menu_text(states.never(status)))
+        self._question.setText(states.never_question(status))
         self._yes.setAccessibleDescription(self._question.text())
         self._turn(is_asking=False)
         self.setVisible(bool(self._app))

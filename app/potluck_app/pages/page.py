@@ -15,11 +15,11 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.card import text
 from potluck_app.widgets.notice import Notice
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import sentences
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -29,7 +29,7 @@ _TAB = Qt.FocusPolicy.TabFocus
 _ELSEWHERE = ""  # stands for the method of a command that was given in the menu
 
 
-class Link(Protocol):
+class DaemonCaller(Protocol):
     """The way to the daemon. Returns at once; one of the two is called later, in Qt's thread."""
 
     def call(
@@ -52,7 +52,7 @@ class Page(QScrollArea):
     installation_wanted = Signal()
     AGAIN_MS = 0  # how often to refresh while somebody looks; 0: not by itself
 
-    def __init__(self, link: Link, title: str) -> None:
+    def __init__(self, link: DaemonCaller, title: str) -> None:
         super().__init__()
         self.link = link
         self.head, self.column = QHBoxLayout(), QVBoxLayout()
@@ -118,7 +118,7 @@ class Page(QScrollArea):
             self.order_tabs()  # it may have drawn anew what the keyboard reaches
 
         def failed(error: PotluckError) -> None:
-            self._problems[method.name] = words.failure(error)
+            self._problems[method.name] = sentences.failure(error)
             self._show_problems()
 
         self.link.call(method, params, done=answered, failed=failed)
@@ -140,7 +140,7 @@ class Page(QScrollArea):
 
     def complain(self, error: PotluckError) -> None:
         """Of a command that was not given on this page: said until something works again."""
-        self._problems[_ELSEWHERE] = words.failure(error)
+        self._problems[_ELSEWHERE] = sentences.failure(error)
         self._show_problems()
 
     def tell(self, message: str) -> None:

@@ -8,11 +8,11 @@ from potluck_control.methods.programs import Place, PlaceParams, Programs
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, line, text
 from potluck_app.widgets.row import Row
+from potluck_app.widgets.theme import Type
 
 
 class ProgramList(QWidget):

@@ -7,13 +7,13 @@ from potluck_control.methods.setup import BeginParams, SetupState
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import line, text
 from potluck_app.widgets.findings import finding_line
 from potluck_app.widgets.row import Row
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import engine
 
 _OF_ROOM = "disk"
 _OF_PLACE = ("folder", _OF_ROOM)  # checks that say nothing about a folder chosen after them
@@ -53,7 +53,7 @@ class SetUpPlan(QWidget):
         if [action.data() for action in self._variants.actions()] != offered:
             self._variants.clear()
             for name in offered:
-                action = self._variants.addAction(words.variant(name))
+                action = self._variants.addAction(engine.variant(name))
                 action.setData(name)
                 action.triggered.connect(lambda _checked=False, name=name: self._take(name))
         if self._variant not in offered:
@@ -73,20 +73,20 @@ class SetUpPlan(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.SPACE_M)
         severity = Severity.WARNING if plan.advice else Severity.OK
-        column.addLayout(finding_line(severity, words.setting_up(plan.why), words.setting_up(plan.advice)))
+        column.addLayout(finding_line(severity, engine.setting_up(plan.why), engine.setting_up(plan.advice)))
         for item in self._told():
-            column.addLayout(finding_line(item.severity, words.setting_up(item.text), self._advice(item)))
+            column.addLayout(finding_line(item.severity, engine.setting_up(item.text), self._advice(item)))
         if plan.variant not in self._state.variants:
             said = self.tr("This version of Potluck comes without the packages of the best build ({variant}).")
-            column.addLayout(finding_line(Severity.WARNING, said.format(variant=words.variant(plan.variant))))
+            column.addLayout(finding_line(Severity.WARNING, said.format(variant=engine.variant(plan.variant))))
         elif not other and not plan.is_verified:
             said = self.tr("Nobody of Potluck's has tried this build yet. It is used only if it passes its trial here.")
             column.addLayout(finding_line(Severity.NOTE, said))
-        self._build_row.show_help(words.variant(self._variant))
+        self._build_row.show_help(engine.variant(self._variant))
         self._column.replaceWidget(self._found, shown)
         self._found.setParent(None)
         self._found = shown
-        self._sizes.setText("" if other else words.sizes(plan.download_bytes, plan.disk_bytes))
+        self._sizes.setText("" if other else engine.sizes(plan.download_bytes, plan.disk_bytes))
 
     def _told(self) -> list[Finding]:
         """What is in the way, and how much room there is."""
@@ -99,7 +99,7 @@ class SetUpPlan(QWidget):
         """What the daemon says is for those who type; about the place there is a button."""
         if of.check in _OF_PLACE and of.severity is not Severity.OK:
             return self.tr("Make room, or choose another folder below.")
-        return words.setting_up(of.advice)
+        return engine.setting_up(of.advice)
 
     def _other_variant(self) -> str:
         """The one that is taken instead of the one that fits best; empty: that one."""

@@ -21,13 +21,13 @@ from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.page import Link, Page
+from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.card import line
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.number_box import NumberBox
 from potluck_app.widgets.row import Row
-from potluck_app.words import words
+from potluck_app.words import sentences
 
 _HIGHEST = 1e9  # where the daemon names no bound
 
@@ -44,7 +44,7 @@ class Field:
 class SettingsForm(Page):
     """Subclasses add rows with `flag` and `number`, and override `show_settings` for what has no such row."""
 
-    def __init__(self, link: Link, title: str) -> None:
+    def __init__(self, link: DaemonCaller, title: str) -> None:
         super().__init__(link, title)
         self._fields: dict[str, Field] = {}
         self._undo, self._back = Notice("good", "serving"), tuple[Change, ...]()
@@ -69,7 +69,7 @@ class SettingsForm(Page):
             if field is None:
                 self.complain(error)
             else:
-                field.row.show_problem(words.failure(error))
+                field.row.show_problem(sentences.failure(error))
 
         self.link.call(settings.SET, SetParams(changes), done=self._changed, failed=failed)
 

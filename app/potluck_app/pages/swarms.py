@@ -7,24 +7,24 @@ from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.swarms import JoinedSwarm, LeaveParams
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from potluck_app.pages.joining import Joining
+from potluck_app.pages.join_form import JoinForm
 from potluck_app.pages.page import Page
-from potluck_app.shell import theme
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, line
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
-from potluck_app.words import words
+from potluck_app.words import layers
 
 
-class Swarms(QWidget):
+class SwarmsCard(QWidget):
     """Asks by way of its page."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
         self._page = page
         self._shown: swarms.Swarms | None = None
-        self._list, self._joining = QWidget(), Joining(page.link)
+        self._list, self._joining = QWidget(), JoinForm(page.link)
         self._more = Button(self.tr("Join or start another swarm"), "down", "link", is_trailing=True)
         self._more.setCheckable(True)
         self._more.toggled.connect(self._joining.setVisible)
@@ -66,7 +66,7 @@ class Swarms(QWidget):
         self._list = shown
 
     def _row(self, swarm: JoinedSwarm) -> Row:
-        parts = [words.model(swarm.model), self.tr("%n block(s)", "", swarm.num_blocks)]
+        parts = [layers.model(swarm.model), self.tr("%n block(s)", "", swarm.num_blocks)]
         if swarm.is_open:
             parts.append(self.tr("open to everybody"))
         if swarm.is_served:

@@ -12,14 +12,14 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages.page import Page
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button, Switch
 from potluck_app.widgets.card import line, text
 from potluck_app.widgets.fetching import FetchBar
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.row import Row
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import dates, sentences
 from potluck_app.words.daemon_texts import translated
 
 _LOOK_MS = 700  # while one is fetched
@@ -54,7 +54,7 @@ class Updates(QWidget):
         self._state = state
         is_running = state.progress is not None
         looked = self.tr("{version}. Looked at {time}.") if state.checked_at is not None else "{version}"
-        at = words.clock(state.checked_at) if state.checked_at is not None else ""
+        at = dates.clock(state.checked_at) if state.checked_at is not None else ""
         self._running.show_help(looked.format(version=state.running, time=at))
         self._check.setEnabled(state.is_configured and not is_running)
         with QSignalBlocker(self._allowed):
@@ -64,7 +64,9 @@ class Updates(QWidget):
         self._show_offer(state.offered, can_install=state.can_install, is_running=is_running)
         self._bar.setVisible(is_running)
         if state.progress is not None:
-            self._bar.say(words.sentence(translated(state.progress.text)), state.progress.done, state.progress.total)
+            self._bar.say(
+                sentences.sentence(translated(state.progress.text)), state.progress.done, state.progress.total
+            )
         self._show_error(state.error if not is_running else None)
         if is_running and self.isVisible():
             self._again.start(_LOOK_MS)
@@ -79,7 +81,7 @@ class Updates(QWidget):
         if offered is None:
             return
         said = self.tr("Version {version} of {day}")
-        self._heading.setText(said.format(version=offered.version, day=words.day(offered.issued_at)))
+        self._heading.setText(said.format(version=offered.version, day=dates.day(offered.issued_at)))
         self._changes.setText("\n".join(f"• {change}" for change in offered.changes))
         self._changes.setVisible(bool(offered.changes))
         self._install.setText(self.tr("Install version {version}").format(version=offered.version))
@@ -94,7 +96,7 @@ class Updates(QWidget):
         self._meaning.setText(said)
 
     def _show_error(self, error: Problem | None) -> None:
-        self._error.say(words.problem(error), self.tr("Look again") if error else "")
+        self._error.say(sentences.problem(error), self.tr("Look again") if error else "")
 
     def _call_check(self) -> None:
         self._check.setEnabled(False)
@@ -119,7 +121,7 @@ class Updates(QWidget):
         self._page.link.call(settings.SET, wanted, done=lambda _: self.refresh(), failed=self._refuse)
 
     def _refuse(self, error: PotluckError) -> None:
-        self._row.show_problem(words.failure(error))
+        self._row.show_problem(sentences.failure(error))
         self.refresh()
 
     def _build(self) -> None:

@@ -7,11 +7,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
 
-from potluck_app.pages.page import Link, Page
-from potluck_app.shell import theme
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, text
-from potluck_app.words import words
+from potluck_app.words import detectors
 
 
 class WatchingPage(Page):
@@ -19,7 +19,7 @@ class WatchingPage(Page):
 
     back_wanted = Signal()
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("What Potluck watches"))
         self._probes: tuple[ProbeStatus, ...] = ()
         self._list = QWidget()
@@ -39,7 +39,7 @@ class WatchingPage(Page):
         column = QVBoxLayout(shown)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.SPACE_M)
-        for group in words.probe_groups(status.probes):
+        for group in detectors.probe_groups(status.probes):
             column.addWidget(_group(group))
         self.column.replaceWidget(self._list, shown)
         self._list.setParent(None)
@@ -53,7 +53,7 @@ class WatchingPage(Page):
             super().keyPressEvent(event)
 
 
-def _group(group: words.ProbeGroup) -> QFrame:
+def _group(group: detectors.ProbeGroup) -> QFrame:
     frame, column = card(group.heading)
     if not any(detail for _, detail in group.probes):
         column.addWidget(text("muted", said=", ".join(name for name, _ in group.probes)))

@@ -8,14 +8,13 @@ from potluck_control.methods.settings import Change, Setting
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from potluck_app.pages.login import Login
-from potluck_app.pages.page import Link
+from potluck_app.pages.page import DaemonCaller
 from potluck_app.pages.program_lists import ProgramList
 from potluck_app.pages.settings_page import SettingsForm, rows
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
-from potluck_app.widgets import week_grid
+from potluck_app.widgets import theme, week_grid
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, line, text
+from potluck_app.widgets.theme import Type
 from potluck_app.widgets.week_grid import WeekGrid
 
 _HOURS = "when.hours"
@@ -27,7 +26,7 @@ class WhenPage(SettingsForm):
 
     AGAIN_MS = 5000
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("When to donate"))
         self._grid = WeekGrid(self.tr("Hours of the week in which to donate"))
         self._hours_note = text("muted", kind=Type.CAPTION)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Pot, text
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import states
 
 _POT = 64
 _PATIENCE_MS = 120_000  # longer than an update takes between one daemon and the next
@@ -50,7 +50,7 @@ class AwayPage(QWidget):
             self._title.setText(self.tr("Potluck is being updated"))
             self._reason.setText(self.tr("The new version starts in a moment; if it does not, this one does."))
         else:
-            self._title.setText(self.tr("Potluck was updated") if is_running else words.away())
+            self._title.setText(self.tr("Potluck was updated") if is_running else states.away())
             self._reason.setText(reason)
         if not is_updating:
             self._patience.stop()

@@ -23,7 +23,7 @@ from potluck_control.schema import Method, Status, Transition
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from potluck.errors import PotluckError
-from potluck_app.words import words
+from potluck_app.words import sentences, states
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -96,9 +96,9 @@ class DaemonLink(QObject):
                 gone, reason = self.went_away, self._follow()
             except DaemonAwayError as error:
                 is_absent = isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError)
-                gone, reason = self.went_away, words.absent() if is_absent else words.failure(error)
+                gone, reason = self.went_away, states.absent() if is_absent else sentences.failure(error)
             except PotluckError as error:
-                gone, reason = self.went_away, words.failure(error)
+                gone, reason = self.went_away, sentences.failure(error)
             except _DisagreementError as error:
                 gone, reason = self.disagreed, str(error)
             self._tell(gone, reason)
@@ -110,13 +110,13 @@ class DaemonLink(QObject):
         hello = client.call(schema.HELLO, schema.HelloParams(CLIENT_NAME, version=ours))
         agreement: Agreement = agree(hello, ours)
         if not agreement.is_usable:
-            raise _DisagreementError(words.difference(agreement))
+            raise _DisagreementError(sentences.difference(agreement))
         self._tell(self.agreed, agreement)
         for event in client.events(self._is_wanted):
             if self._stopped.is_set():
                 break
             self._emit(event)
-        return words.closed()
+        return states.closed()
 
     def _is_wanted(self, told: object) -> bool:
         """While nobody looks, numbers are news only now and then; everything else is at once."""

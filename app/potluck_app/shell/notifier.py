@@ -13,9 +13,9 @@ from potluck_control.methods.earnings import MICROCREDITS
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 
-from potluck_app.shell.language import tr
-from potluck_app.words import words
+from potluck_app.words import dates, sentences
 from potluck_app.words.daemon_texts import translated
+from potluck_app.words.language import tr
 
 ERRORS_APART_S = 3600.0  # an engine that fails again and again is one piece of news
 FORGOTTEN_S = 3 * 3600.0  # after which a pause without an end is mentioned, once
@@ -23,7 +23,7 @@ _MILESTONES = tuple(10**power * MICROCREDITS for power in range(10))  # 1, 10, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Notification:
     heading: str
     text: str
 
@@ -38,7 +38,7 @@ class Notifier:
         self._earned: int | None = None
         self._difference = Difference.NONE
 
-    def status(self, status: Status, now: float) -> Message | None:
+    def status(self, status: Status, now: float) -> Notification | None:
         """`now`: Unix seconds."""
         if status.state is State.ERROR:
             return self._error(status, now)
@@ -46,7 +46,7 @@ class Notifier:
             return self._paused(status, now)
         return None
 
-    def agreement(self, agreement: Agreement) -> Message | None:
+    def agreement(self, agreement: Agreement) -> Notification | None:
         """Said once for each kind of difference."""
         is_new = agreement.difference not in (self._difference, Difference.NONE)
         self._difference = agreement.difference
@@ -54,7 +54,7 @@ class Notifier:
             return None
         return _updated(agreement)
 
-    def earned(self, microcredits: int) -> Message | None:
+    def earned(self, microcredits: int) -> Notification | None:
         """All that was ever earned. The first number that is told is no news."""
         before, self._earned = self._earned, microcredits
         if before is None:
@@ -64,7 +64,7 @@ class Notifier:
             return None
         return _milestone(passed[-1] // MICROCREDITS)
 
-    def _error(self, status: Status, now: float) -> Message | None:
+    def _error(self, status: Status, now: float) -> Notification | None:
         is_known = status.since == self._error_since
         is_soon = self._error_at is not None and now - self._error_at < ERRORS_APART_S
         self._error_since = status.since
@@ -73,25 +73,25 @@ class Notifier:
         self._error_at = now
         return _failed(status)
 
-    def _paused(self, status: Status, now: float) -> Message | None:
+    def _paused(self, status: Status, now: float) -> Notification | None:
         if status.since == self._pause or now - status.since < FORGOTTEN_S:
             return None
         self._pause = status.since
         return _still_paused(status)
 
 
-def _failed(status: Status) -> Message:
-    return Message(tr("Potluck needs attention"), translated(status.text))
+def _failed(status: Status) -> Notification:
+    return Notification(tr("Potluck needs attention"), translated(status.text))
 
 
-def _updated(agreement: Agreement) -> Message:
-    return Message(tr("Potluck was updated"), words.difference(agreement))
+def _updated(agreement: Agreement) -> Notification:
+    return Notification(tr("Potluck was updated"), sentences.difference(agreement))
 
 
-def _milestone(amount: int) -> Message:
-    return Message(tr("A milestone"), tr("Others have signed for %n credit(s) of work. Thank you!", "", amount))
+def _milestone(amount: int) -> Notification:
+    return Notification(tr("A milestone"), tr("Others have signed for %n credit(s) of work. Thank you!", "", amount))
 
 
-def _still_paused(status: Status) -> Message:
+def _still_paused(status: Status) -> Notification:
     said = tr("Paused since {time}. Resume from the menu when you like.")
-    return Message(tr("Still paused"), said.format(time=words.clock(status.since)))
+    return Notification(tr("Still paused"), said.format(time=dates.clock(status.since)))

@@ -9,11 +9,11 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout
 
-from potluck_app.pages.catalogue import Entry
-from potluck_app.shell import icons, theme
-from potluck_app.shell.theme import Type
+from potluck_app.pages.catalogue import PageEntry
+from potluck_app.widgets import icons, theme
 from potluck_app.widgets.card import Pot, text
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import numbers, states
 
 _WIDTH, _ITEM_HEIGHT, _POT = 200, 38, 28
 
@@ -21,7 +21,7 @@ _WIDTH, _ITEM_HEIGHT, _POT = 200, 38, 28
 class NavigationItem(QAbstractButton):
     """One page: its glyph and its name."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: PageEntry) -> None:
         super().__init__()
         self._glyph = entry.glyph
         self.setText(entry.title)
@@ -56,7 +56,7 @@ class Sidebar(QFrame):
 
     chosen = Signal(str)
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[PageEntry]) -> None:
         super().__init__()
         self.setObjectName("sidebar")
         self.setFixedWidth(_WIDTH)
@@ -77,9 +77,9 @@ class Sidebar(QFrame):
 
     def show_status(self, status: Status) -> None:
         self._pot.show_state(status.state)
-        self._state.setText(words.title(status))
-        speed = words.speed_tps(status)
-        self._speed.setText(words.rate(speed) if speed >= 0.05 else "")
+        self._state.setText(states.title(status))
+        speed = states.speed_tps(status)
+        self._speed.setText(numbers.rate(speed) if speed >= 0.05 else "")
         self._speed.setVisible(bool(self._speed.text()))
 
     def show_page(self, key: str) -> None:

@@ -10,10 +10,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
-from potluck_app.shell import icons, theme
-from potluck_app.shell.notifier import Message
-from potluck_app.shell.pauses import Pause, can_free, can_stop, is_stopped, offered
-from potluck_app.words import words
+from potluck_app.shell.notifier import Notification
+from potluck_app.widgets import icons, theme
+from potluck_app.words import sentences, states
+from potluck_app.words.pauses import PauseChoice, can_free, can_stop, is_stopped, offered
 
 _LOOK_MS = 1000
 """How often to look for a tray host in the first minute after the start or after it has gone. Qt chooses between its
@@ -46,10 +46,10 @@ class Tray(QObject):
         self._shown: tuple[object, ...] = ()
         self._looks = 0
         self.menu = QMenu()
-        self._state_line = self._add(words.away(), lambda: None)
+        self._state_line = self._add(states.away(), lambda: None)
         self._state_line.setEnabled(False)
         self.menu.addSeparator()
-        self._pauses = {pause: self._add_pause(pause) for pause in Pause}
+        self._pauses = {pause: self._add_pause(pause) for pause in PauseChoice}
         self._resume = self._add(self.tr("Resume"), self.resume_wanted.emit)
         self._free = self._add(self.tr("Free my memory now"), self.free_wanted.emit)
         self._never = self._add("", self.never_asked.emit)
@@ -89,7 +89,7 @@ class Tray(QObject):
         """Whether notifications are switched on."""
         self._messages.setChecked(is_on)
 
-    def say(self, message: Message) -> None:
+    def say(self, message: Notification) -> None:
         """A notification, if anything can show one."""
         if self._icon is not None and self._icon.supportsMessages():
             self._icon.showMessage(message.heading, message.text, self._icon.icon())
@@ -121,18 +121,18 @@ class Tray(QObject):
         """Panels hear of a change only if there is one: each costs them and us some messages on the bus."""
         status = self._status
         pauses = offered(status)
-        never = words.menu_text(words.never(status)) if status is not None and status.app else ""
-        resume = status is not None and bool(words.resume(status))
+        never = sentences.menu_text(states.never(status)) if status is not None and status.app else ""
+        resume = status is not None and bool(states.resume(status))
         stop = self.tr("Start donating again") if is_stopped(status) else self.tr("Stop donating")
         can = (can_free(status), can_stop(status) or is_stopped(status))
-        shown = (words.title(status), words.tooltip(status), pauses, never, resume, stop, can)
+        shown = (states.title(status), states.tooltip(status), pauses, never, resume, stop, can)
         if shown == self._shown:
             return
         self._shown = shown
-        self._state_line.setText(words.title(status))
+        self._state_line.setText(states.title(status))
         for pause, action in self._pauses.items():
             action.setEnabled(pause in pauses)
-        self._pauses[Pause.GAME].setVisible(Pause.GAME in pauses)
+        self._pauses[PauseChoice.GAME].setVisible(PauseChoice.GAME in pauses)
         self._resume.setEnabled(resume)
         for action, is_possible in zip((self._free, self._stop), can, strict=True):
             action.setEnabled(is_possible)
@@ -141,13 +141,13 @@ class Tray(QObject):
         self._never.setText(never)
         if self._icon is not None:
             self._icon.setIcon(icons.icon(None if status is None else status.state, theme.colours()))
-            self._icon.setToolTip(words.tooltip(status))
+            self._icon.setToolTip(states.tooltip(status))
 
     def _activate(self, how: QSystemTrayIcon.ActivationReason) -> None:
         if how in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):
             self.open_wanted.emit()
 
-    def _add_pause(self, pause: Pause) -> QAction:
+    def _add_pause(self, pause: PauseChoice) -> QAction:
         return self._add(pause.said(), lambda: self.pause_wanted.emit(pause.params(datetime.datetime.now())))
 
     def _add(self, said: str, act: Callable[[], object]) -> QAction:

@@ -13,16 +13,16 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QStackedWidget, QVBoxLa
 
 from potluck.errors import PotluckError
 from potluck_app.pages import catalogue as pages
-from potluck_app.pages.catalogue import Entry
+from potluck_app.pages.catalogue import PageEntry
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
-from potluck_app.pages.page import Link, Page
+from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.pages.watching import WatchingPage
-from potluck_app.shell import style, theme
 from potluck_app.shell.away import AwayPage
 from potluck_app.shell.sidebar import Sidebar
+from potluck_app.widgets import style, theme
 from potluck_app.widgets.notice import Notice
-from potluck_app.words import words
+from potluck_app.words import sentences
 
 _INSTALLATION = "installation"
 _SIZE, _SMALLEST = (960, 720), (680, 480)
@@ -38,7 +38,7 @@ class MainWindow(QStackedWidget):
     restart_wanted = Signal()
     seen_changed = Signal(bool)
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__()
         self._link = link
         self._made: dict[str, Page] = {}
@@ -87,7 +87,7 @@ class MainWindow(QStackedWidget):
 
     def show_agreement(self, agreement: Agreement) -> None:
         """A daemon of another version is told of above every page."""
-        self._agreement = words.difference(agreement)
+        self._agreement = sentences.difference(agreement)
         self._notice.say(self._agreement)
 
     def show_renewal(self, running: str, installed: str) -> None:
@@ -202,7 +202,7 @@ class MainWindow(QStackedWidget):
         if isinstance(page, Page):
             page.refresh()
 
-    def _page(self, entry: Entry) -> Page:
+    def _page(self, entry: PageEntry) -> Page:
         """Made when it is first needed."""
         if entry.key not in self._made:
             page = self._made[entry.key] = entry.make(self._link)
@@ -236,7 +236,7 @@ class MainWindow(QStackedWidget):
         QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self).activated.connect(self.close)
 
     @staticmethod
-    def _entry(key: str) -> Entry:
+    def _entry(key: str) -> PageEntry:
         return next((entry for entry in pages.SIDEBAR if entry.key == key), pages.WATCHING)
 
     def _build_frame(self) -> QWidget:

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QCheckBox, QPushButton, QSizePolicy
 
-from potluck_app.shell import icons, theme
+from potluck_app.widgets import icons, theme
 
 _TRACK_W, _TRACK_H, _KNOB = 38, 22, 16
 

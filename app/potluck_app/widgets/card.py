@@ -7,8 +7,8 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from potluck_app.shell import icons, theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import icons, theme
+from potluck_app.widgets.theme import Type
 
 
 def card(heading: str = "") -> tuple[QFrame, QVBoxLayout]:

@@ -20,9 +20,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
-from potluck_app.words import words
+from potluck_app.widgets import theme
+from potluck_app.widgets.theme import Type
+from potluck_app.words import numbers
 
 _CHART_HEIGHT, _SPARK_HEIGHT = 220, 56
 _TICKS = 4  # lines of the grid, about
@@ -31,7 +31,7 @@ _EMPTY_BAR = 2.0  # height of a bar that stands for nothing: it was looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ChartBar:
     label: str  # under it, short: "14"
     name: str  # of the time it stands for, in full: "Saturday 14 November"
     value: float
@@ -49,7 +49,7 @@ def nice_step(highest: float, ticks: int = _TICKS) -> float:
 
 def _axis(value: float, step: float) -> str:
     """A number beside the grid, with the digits that tell it from the next one."""
-    return words.number(value, max(math.ceil(-math.log10(step) - 1e-9), 0) if value else 0)
+    return numbers.number(value, max(math.ceil(-math.log10(step) - 1e-9), 0) if value else 0)
 
 
 class BarChart(QWidget):
@@ -57,7 +57,7 @@ class BarChart(QWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._bars: tuple[Bar, ...] = ()
+        self._bars: tuple[ChartBar, ...] = ()
         self._marked = -1
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -65,7 +65,7 @@ class BarChart(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFont(theme.font(Type.CAPTION))
 
-    def show_bars(self, bars: Sequence[Bar], summary: str) -> None:
+    def show_bars(self, bars: Sequence[ChartBar], summary: str) -> None:
         """`summary` says the same in a sentence."""
         self._bars, self._marked = tuple(bars), -1
         self.setAccessibleDescription(summary)

@@ -6,11 +6,11 @@ import time
 
 from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.card import text
-from potluck_app.words import words
-from potluck_app.words.pace import Pace
+from potluck_app.widgets.fetch_rate import FetchRate
+from potluck_app.widgets.theme import Type
+from potluck_app.words import engine
 
 _PARTS = 1000
 
@@ -21,7 +21,7 @@ class FetchBar(QWidget):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._bar, self._text, self._bytes = QProgressBar(), text(), text("muted", kind=Type.CAPTION)
-        self._pace = Pace()
+        self._pace = FetchRate()
         self._bar.setTextVisible(False)
         self._bar.setAccessibleName(name)
         column = QVBoxLayout(self)
@@ -36,7 +36,7 @@ class FetchBar(QWidget):
         self._pace.tell(done, time.monotonic())
         self._bar.setRange(0, _PARTS if total else 0)
         self._bar.setValue(round(_PARTS * done / total) if total else 0)
-        far = words.fetched(done, total, self._pace.bytes_per_s, self._pace.left_s(total)) if total else ""
+        far = engine.fetched(done, total, self._pace.bytes_per_s, self._pace.left_s(total)) if total else ""
         self._bytes.setText(far)
         self._bytes.setVisible(bool(far))
         self._bar.setAccessibleDescription(" ".join((said, far)))

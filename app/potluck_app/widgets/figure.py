@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.card import text
+from potluck_app.widgets.theme import Type
 
 
 class Figure(QWidget):

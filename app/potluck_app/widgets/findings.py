@@ -6,10 +6,10 @@ from potluck_control.methods.health import Severity
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
 
-from potluck_app.shell import theme
-from potluck_app.shell.language import QT_TRANSLATE_NOOP, tr
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.card import Sign, text
+from potluck_app.widgets.theme import Type
+from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 _GLYPHS = {
     Severity.ERROR: ("problem", "error", QT_TRANSLATE_NOOP("", "Problem")),

@@ -6,8 +6,8 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDoubleSpinBox
 
-from potluck_app.shell import theme
-from potluck_app.words import words
+from potluck_app.widgets import theme
+from potluck_app.words import numbers
 
 _WIDTH, _DECIMALS = 150, 2
 
@@ -50,7 +50,7 @@ class NumberBox(QDoubleSpinBox):
         decimals = next(
             digits for digits in range(_DECIMALS + 1) if digits == _DECIMALS or round(value, digits) == value
         )
-        return words.number(value, decimals)
+        return numbers.number(value, decimals)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
         """A page up or down scrolls the page, as everywhere else on it."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Sign, text
+from potluck_app.widgets.theme import Type
 
 _SIDE = 32
 

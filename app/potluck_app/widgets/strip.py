@@ -7,7 +7,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from potluck_app.shell import theme
+from potluck_app.widgets import theme
 
 _HEIGHT, _GAP, _RADIUS = 34, 2.0, 3.0
 _FULL_AT = 3  # replicas from which a block is drawn in full colour

@@ -8,13 +8,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
 
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
+from potluck_app.widgets.theme import Type
 
 _ROW_HEIGHT = 34
 
 
-class Table(QTableWidget):
+class DataTable(QTableWidget):
     """Read only, whole rows; the first column takes the room that is left, numbers stand on the right."""
 
     def __init__(self, name: str, columns: Sequence[str], *, max_rows: int = 12) -> None:

@@ -9,8 +9,8 @@ from PySide6.QtCore import QLocale, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
+from potluck_app.widgets.theme import Type
 
 NUM_HOURS = 7 * 24
 _ROW, _LABEL, _HEAD, _GAP, _MARGIN = 26, 56, 20, 2, 8  # the margin is for the last hour's label

@@ -20,7 +20,7 @@ from potluck_control.states import Reason
 
 from potluck.errors import PotluckError
 from potluck_app.windows.judging import LIFETIME_S, Wishes, judge
-from potluck_app.windows.signals import Seen
+from potluck_app.windows.signals import UserSession
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,9 @@ WISHES_S = 30.0  # how soon a change of the settings is heard of
 class PresenceAgent:
     """`look`: one look at the user's session."""
 
-    def __init__(self, client: ControlClient, look: Callable[[], Seen], clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self, client: ControlClient, look: Callable[[], UserSession], clock: Callable[[], float] = time.monotonic
+    ):
         self._client = client
         self._look = look
         self._clock = clock

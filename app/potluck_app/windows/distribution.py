@@ -58,7 +58,7 @@ class Found:
     is_running: bool = False  # the daemon's service
 
 
-class Step(Enum):
+class LinuxStep(Enum):
     """With what people read while it lasts."""
 
     INSTALL = "Fetching Debian from Microsoft"
@@ -101,17 +101,17 @@ def look(wsl: Wsl) -> Found:
     )
 
 
-def next_step(found: Found, version: str) -> Step | None:
+def next_step(found: Found, version: str) -> LinuxStep | None:
     """None: all is as it should be. `version`: of the package that should be installed."""
     if found.wsl_version == 0:
-        return Step.INSTALL
+        return LinuxStep.INSTALL
     if not found.is_configured:
-        return Step.CONFIGURE
+        return LinuxStep.CONFIGURE
     if found.init != "systemd":
-        return Step.RESTART
+        return LinuxStep.RESTART
     if found.package != version:
-        return Step.PACKAGE
-    return None if found.is_running else Step.START
+        return LinuxStep.PACKAGE
+    return None if found.is_running else LinuxStep.START
 
 
 def set_up(wsl: Wsl, package: Path, version: str, folder: Path, tell: Callable[[str], None]) -> None:
@@ -126,7 +126,7 @@ def set_up(wsl: Wsl, package: Path, version: str, folder: Path, tell: Callable[[
         WslError: a step failed, or has no effect.
     """
     check(wsl)
-    before: Step | None = None
+    before: LinuxStep | None = None
     while (step := next_step(look(wsl), version)) is not None:
         if step is before:
             raise WslError(f"this had no effect: {step.value.lower()}", hint="wsl --update, then try again")
@@ -135,23 +135,23 @@ def set_up(wsl: Wsl, package: Path, version: str, folder: Path, tell: Callable[[
         before = step
 
 
-def _take(wsl: Wsl, step: Step, package: Path, folder: Path) -> None:
+def _take(wsl: Wsl, step: LinuxStep, package: Path, folder: Path) -> None:
     match step:
-        case Step.INSTALL:
+        case LinuxStep.INSTALL:
             folder.mkdir(parents=True, exist_ok=True)
             wsl.ask(
                 *("--install", BASE, "--name", DISTRIBUTION, "--location", str(folder)),
                 *("--version", "2", "--no-launch", "--web-download"),
                 limit_s=INSTALL_LIMIT_S,
             )
-        case Step.CONFIGURE:
+        case LinuxStep.CONFIGURE:
             wsl.inside("/bin/sh", "-c", _CONFIGURE, stdin=_CONFIGURATION.encode())
             wsl.ask("--terminate", DISTRIBUTION)
-        case Step.RESTART:
+        case LinuxStep.RESTART:
             wsl.ask("--terminate", DISTRIBUTION)
-        case Step.PACKAGE:
+        case LinuxStep.PACKAGE:
             wsl.inside("/bin/sh", "-c", _ADD_PACKAGE, stdin=package, limit_s=INSTALL_LIMIT_S)
-        case Step.START:
+        case LinuxStep.START:
             wsl.inside("systemctl", "enable", "--now", "potluckd.service", limit_s=INSTALL_LIMIT_S)
 
 

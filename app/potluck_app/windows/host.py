@@ -16,10 +16,10 @@ from potluck_app.shell.starting import Starter
 from potluck_app.windows import signals
 from potluck_app.windows.agent import PresenceAgent
 from potluck_app.windows.distribution import set_up
-from potluck_app.windows.leaving import Leaving
 from potluck_app.windows.places import PACKAGE, disk_folder
+from potluck_app.windows.quitting import QuitSequence
 from potluck_app.windows.wsl import Wsl, WslError
-from potluck_app.words import words
+from potluck_app.words import sentences
 
 
 class WslStarter(Starter):
@@ -29,14 +29,14 @@ class WslStarter(Starter):
         super().__init__()
         self._wsl = wsl
         self._package = package
-        self._leaving: Leaving | None = None
+        self._leaving: QuitSequence | None = None
 
     def start(self) -> None:
         threading.Thread(target=self._work, name="set-up", daemon=True).start()
 
     def leave(self, link: DaemonLink, done: Callable[[], None]) -> None:
         if self._leaving is None:
-            self._leaving = Leaving(link, self._wsl, done)
+            self._leaving = QuitSequence(link, self._wsl, done)
         self._leaving.press()
 
     def _work(self) -> None:
@@ -46,7 +46,7 @@ class WslStarter(Starter):
             set_up(self._wsl, self._package, version("potluck"), disk_folder(), self.progressed.emit)
             failure = ""
         except PotluckError as error:
-            failure = words.failure(error)
+            failure = sentences.failure(error)
         with suppress(RuntimeError):  # the app may end first
             self.ended.emit(failure)
 

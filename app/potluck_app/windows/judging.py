@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from potluck_control.schema import PresenceParams
 from potluck_control.states import Certainty, Reason
 
-from potluck_app.windows.signals import Attention, Seen
+from potluck_app.windows.signals import Attention, UserSession
 
 SOURCE = "Windows"
 LIFETIME_S = 15.0  # an app that died does not stop the daemon for longer
@@ -36,7 +36,7 @@ class Wishes:
     idle_after_s: float = 300.0
 
 
-def judge(seen: Seen, wishes: Wishes) -> tuple[PresenceParams, ...]:
+def judge(seen: UserSession, wishes: Wishes) -> tuple[PresenceParams, ...]:
     """What holds now, at most one report of a reason."""
     found = [_use(seen, wishes.idle_after_s)]
     if seen.is_on_battery:
@@ -54,7 +54,7 @@ def judge(seen: Seen, wishes: Wishes) -> tuple[PresenceParams, ...]:
     return tuple(found)
 
 
-def _use(seen: Seen, idle_after_s: float) -> PresenceParams:
+def _use(seen: UserSession, idle_after_s: float) -> PresenceParams:
     if seen.attention is Attention.NOT_PRESENT:
         return _report(Reason.AWAY, "the screen is locked")
     if seen.idle_s >= idle_after_s:

@@ -28,7 +28,7 @@ class Attention(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class UserSession:
     """One look."""
 
     idle_s: float
@@ -45,11 +45,11 @@ class LastInput(ctypes.Structure):
     _fields_ = (("cbSize", ctypes.c_uint32), ("dwTime", ctypes.c_uint32))
 
 
-def look() -> Seen:
+def look() -> UserSession:
     """Costs some ten milliseconds, nearly all of them for the list of programs."""
     names = {item.pid: _file_name(item.info["name"]) for item in psutil.process_iter(["name"])}
     battery = psutil.sensors_battery()
-    return Seen(
+    return UserSession(
         idle_seconds(_last_input_tick(), _tick()),
         _attention(),
         names.get(_foreground_pid(), ""),

@@ -5,7 +5,7 @@ Templates for `daemon_texts`, of which the first that fits is taken.
 
 from __future__ import annotations
 
-from potluck_app.shell.language import QT_TRANSLATE_NOOP
+from potluck_app.words.language import QT_TRANSLATE_NOOP
 
 FAILURES = (
     QT_TRANSLATE_NOOP("", "the daemon is not running"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import re
 
-from potluck_app.shell.language import QT_TRANSLATE_NOOP, tr
 from potluck_app.words.daemon_failures import FAILURES
+from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 _STATES = (
     QT_TRANSLATE_NOOP("", "Shutting down"),

@@ -10,7 +10,7 @@ from potluck_control.schema import Status
 from PySide6.QtCore import QSysInfo, qVersion
 from PySide6.QtGui import QGuiApplication
 
-from potluck_app.words import words
+from potluck_app.words import states
 
 
 def describe(status: Status) -> str:
@@ -24,7 +24,7 @@ def describe(status: Status) -> str:
         "Engine": f"{'running' if status.engine.pid else 'ended'}, restarts {status.engine.restarts}",
         "Last failure": status.engine.last_failure or "none",
         "Model": "none" if swarm is None else f"{swarm.model}, blocks {swarm.span} of {swarm.num_blocks}",
-        "Memory": words.memory(status),
+        "Memory": states.memory(status),
         "Watching": "; ".join(f"{probe.name}: {probe.state}" for probe in status.probes) or "not told",
         "Notices": "; ".join(status.notices) or "none",
     }

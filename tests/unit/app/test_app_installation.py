@@ -14,8 +14,8 @@ from potluck_app.pages.set_up_plan import SetUpPlan
 from potluck_app.shell.away import AwayPage
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
-from potluck_app.words import words
-from potluck_app.words.pace import Pace
+from potluck_app.widgets.fetch_rate import FetchRate
+from potluck_app.words import engine
 from potluck_control.methods.health import Finding, Severity
 from potluck_control.methods.machine import Device, Machine
 from potluck_control.methods.settings import Change, SetParams
@@ -100,7 +100,7 @@ def test_progress_is_told_with_bytes_and_can_be_cancelled() -> None:
 @pytest.mark.parametrize("step", [step for step in Step if step is not Step.FETCH])
 def test_a_step_without_bytes_has_its_own_words(step: Step) -> None:
     page, _ = installation(replace(MISSING, progress=Progress(step, "whatever the daemon says")))
-    assert words.progress(Progress(step, "")) in shown(page)
+    assert engine.progress(Progress(step, "")) in shown(page)
 
 
 def test_a_failure_is_one_sentence_with_advice_and_can_be_tried_again() -> None:
@@ -133,7 +133,7 @@ def test_one_that_is_there_can_be_renewed_or_exchanged_for_the_one_before() -> N
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
-    pace = Pace()
+    pace = FetchRate()
     pace.tell(0, 0.0)
     assert pace.left_s(100) is None
     for second in range(1, 61):

@@ -17,7 +17,7 @@ from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.export import Export
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.segments import Segments
-from potluck_app.widgets.table import Table
+from potluck_app.widgets.table import DataTable
 from potluck_app.words.stretch import Stretch
 from potluck_app.words.system_info import describe
 from potluck_control.agreement import Agreement, Difference
@@ -119,7 +119,7 @@ def test_every_number_of_the_chart_is_in_the_table() -> None:
     page = EarningsPage(FakeLink(ANSWERS))
     page.refresh()
     press(page, "Show as table")
-    by_time, by_model = page.findChildren(Table)
+    by_time, by_model = page.findChildren(DataTable)
     assert [row[-1] for row in cells(by_time)] == [f"0.00000{day}" for day in range(6, 0, -1)] + ["0"]
     assert cells(by_model) == [["demo", "3", "1,234", "0.5000", "2.50"]]
 

@@ -6,21 +6,21 @@ import datetime
 
 import pytest
 from potluck_app.pages.catalogue import SIDEBAR
-from potluck_app.shell import theme
-from potluck_app.shell.icons import glyph
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
-from potluck_app.widgets.chart import Bar, BarChart, Sparkline, nice_step
+from potluck_app.widgets.chart import BarChart, ChartBar, Sparkline, nice_step
+from potluck_app.widgets.icons import glyph
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.segments import Segments
-from potluck_app.widgets.table import Table
-from potluck_app.words import words
+from potluck_app.widgets.table import DataTable
+from potluck_app.words import numbers
 from potluck_app.words.stretch import Stretch
 from potluck_control.methods.periods import Period, SeriesParams
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QKeySequence
 from pytestqt.qtbot import QtBot
 
-BARS = tuple(Bar(f"{day}", f"day {day}", float(day), f"{day} credits") for day in range(1, 8))
+BARS = tuple(ChartBar(f"{day}", f"day {day}", float(day), f"{day} credits") for day in range(1, 8))
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_the_bars_are_told_one_after_the_other_with_the_arrow_keys(qtbot: QtBot)
     assert chart.accessibleDescription() == "day 7: 7 credits"
 
 
-@pytest.mark.parametrize("bars", [(), BARS, tuple(Bar("0", "x", 0.0, "nothing") for _ in range(24))])
-def test_a_chart_draws_any_number_of_bars(bars: tuple[Bar, ...]) -> None:
+@pytest.mark.parametrize("bars", [(), BARS, tuple(ChartBar("0", "x", 0.0, "nothing") for _ in range(24))])
+def test_a_chart_draws_any_number_of_bars(bars: tuple[ChartBar, ...]) -> None:
     chart = BarChart("Credits")
     chart.resize(400, 200)
     chart.show_bars(bars, "")
@@ -63,7 +63,7 @@ def test_the_small_chart_says_what_it_draws() -> None:
 
 
 def test_a_table_is_copied_as_lines(qtbot: QtBot) -> None:
-    table = Table("Credits", ("When", "Earned"))
+    table = DataTable("Credits", ("When", "Earned"))
     table.show_rows([("Monday", "1"), ("Tuesday", "2")])
     table.selectAll()
     qtbot.keySequence(table, QKeySequence(QKeySequence.StandardKey.Copy))
@@ -119,11 +119,11 @@ def test_stretches_end_now() -> None:
     ],
 )
 def test_credits_have_as_many_digits_as_say_something(microcredits: int, said: str) -> None:
-    assert words.credits(microcredits) == said
+    assert numbers.credits(microcredits) == said
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(0, "0 s"), (59, "59 s"), (61, "1 min"), (7500, "2 h 5 min"), (90_000, "1 d 1 h")]
 )
 def test_durations_have_the_units_that_matter(seconds: float, said: str) -> None:
-    assert words.duration(seconds) == said
+    assert numbers.duration(seconds) == said

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from potluck_app.windows.agent import REPEAT_S, WISHES_S, PresenceAgent, wishes_of
 from potluck_app.windows.judging import LIFETIME_S, Wishes, judge
-from potluck_app.windows.signals import Attention, LastInput, Seen, idle_seconds
+from potluck_app.windows.signals import Attention, LastInput, UserSession, idle_seconds
 from potluck_control import schema
 from potluck_control.client import DaemonAwayError
 from potluck_control.methods import settings
@@ -17,11 +17,11 @@ from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.agents import REPORTABLE
 from potluck_daemon.settings.schema import entries
 
-AT_WORK = Seen(1.0, Attention.ACCEPTS, "explorer.exe", frozenset({"explorer.exe"}), False, "")
+AT_WORK = UserSession(1.0, Attention.ACCEPTS, "explorer.exe", frozenset({"explorer.exe"}), False, "")
 NO_WISHES = Wishes()
 
 
-def reported(seen: Seen, wishes: Wishes = NO_WISHES) -> dict[Reason, PresenceParams]:
+def reported(seen: UserSession, wishes: Wishes = NO_WISHES) -> dict[Reason, PresenceParams]:
     return {item.reason: item for item in judge(seen, wishes)}
 
 
@@ -65,7 +65,7 @@ def test_the_battery_is_told() -> None:
 
 
 def test_all_reports_are_such_as_the_daemon_takes() -> None:
-    everything = Seen(0.0, Attention.BUSY, "x" * 300 + ".exe", frozenset({"blender.exe"}), True, "G" * 500)
+    everything = UserSession(0.0, Attention.BUSY, "x" * 300 + ".exe", frozenset({"blender.exe"}), True, "G" * 500)
     for seen in (everything, replace(everything, steam_game="", foreground="game.exe")):
         assert {item.reason for item in judge(seen, Wishes(always=frozenset({"blender.exe"})))} <= REPORTABLE
 

@@ -9,11 +9,11 @@ import pytest
 from helpers.fake_link import FakeLink
 from helpers.screen import control, press, shown
 from potluck_app.pages.devices import Devices, choice, toggled
-from potluck_app.pages.giving import Company, Giving, Share
 from potluck_app.pages.limits import LimitsPage
 from potluck_app.pages.login import Login
 from potluck_app.pages.models import ModelsPage
 from potluck_app.pages.page import Page
+from potluck_app.pages.share import Company, Share, SharePanel
 from potluck_app.pages.when import WhenPage
 from potluck_app.widgets import week_grid
 from potluck_app.widgets.number_box import NumberBox
@@ -269,7 +269,7 @@ def test_a_share_is_recognised_by_its_limit(share: Share) -> None:
 
 def test_what_is_given_follows_the_choice() -> None:
     link = FakeLink(ANSWERS)
-    giving = Giving(Page(link, ""))
+    giving = SharePanel(Page(link, ""))
     giving.refresh()
     assert giving._company.value is Company.HALF
     assert link.named("settings.set") == []

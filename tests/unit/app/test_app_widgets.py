@@ -11,11 +11,11 @@ from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.never import NeverYield
 from potluck_app.pages.watching import WatchingPage
-from potluck_app.shell.icons import icon, name_of
-from potluck_app.shell.theme import DARK, LIGHT, Colours
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
+from potluck_app.widgets.icons import icon, name_of
 from potluck_app.widgets.strip import BlockStrip
+from potluck_app.widgets.theme import DARK, LIGHT, Colours
 from potluck_control.codec import from_json
 from potluck_control.schema import (
     EngineStatus,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_app.words import daemon_texts, words
+from potluck_app.words import daemon_texts, detectors, layers, numbers, sentences, states
 from potluck_app.words.daemon_failures import FAILURES
 from potluck_app.words.daemon_texts import translated
 from potluck_control.schema import LoadStatus, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
@@ -36,7 +36,7 @@ def in_german() -> Iterator[None]:
 
 
 def test_every_state_has_a_title() -> None:
-    assert set(words.TITLES) == set(State)
+    assert set(states.TITLES) == set(State)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_every_state_has_a_title() -> None:
 )
 def test_a_state_is_named_with_what_would_end_it(given: dict[str, object], title: str, ending: str) -> None:
     status = replace(_status(State.IDLE, "x"), **given)  # type: ignore[arg-type]
-    assert words.title(status) == title
-    assert words.ending(status).startswith(ending)
-    assert bool(words.ending(status)) is bool(ending)
+    assert states.title(status) == title
+    assert states.ending(status).startswith(ending)
+    assert bool(states.ending(status)) is bool(ending)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_a_state_is_named_with_what_would_end_it(given: dict[str, object], title
     ],
 )
 def test_resume_is_offered_where_it_does_something(given: dict[str, object], text: str) -> None:
-    assert words.resume(replace(_status(State.IDLE, "x"), **given)) == text  # type: ignore[arg-type]
+    assert states.resume(replace(_status(State.IDLE, "x"), **given)) == text  # type: ignore[arg-type]
 
 
 def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_file() -> None:
     game = _status(State.YIELDED, "x", app="hades2")
-    assert words.never(game) == "Never step aside for hades2…"
-    assert len(words.never(replace(game, app_title="x" * 200))) < 70
+    assert states.never(game) == "Never step aside for hades2…"
+    assert len(states.never(replace(game, app_title="x" * 200))) < 70
 
 
 @pytest.mark.parametrize(
@@ -103,25 +103,25 @@ def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_fil
     ],
 )
 def test_what_is_watched_fits_in_a_line(states: list[ProbeState], text: str) -> None:
-    assert words.watching([ProbeStatus("x", state) for state in states]) == text
+    assert detectors.watching([ProbeStatus("x", state) for state in states]) == text
 
 
 def test_every_probe_is_in_a_group_whatever_its_state() -> None:
-    groups = words.probe_groups([ProbeStatus(state.name, state, "why") for state in ProbeState])
+    groups = detectors.probe_groups([ProbeStatus(state.name, state, "why") for state in ProbeState])
     assert {name for group in groups for name, _ in group.probes} == set(ProbeState.__members__)
     assert [group.heading for group in groups if group.is_problem] == ["Does not work"]
 
 
 def test_use_of_the_day_names_its_cost_if_a_price_is_set() -> None:
-    assert words.use(UseStatus()) == ""
-    assert words.use(UseStatus(energy_wh=120.0, cost=0.04)).endswith("120 Wh for 0.04 of electricity")
+    assert states.use(UseStatus()) == ""
+    assert states.use(UseStatus(energy_wh=120.0, cost=0.04)).endswith("120 Wh for 0.04 of electricity")
 
 
 def test_tooltip_shows_speed_while_serving_and_always_the_reason() -> None:
     serving = _status(State.SERVING, "Serving blocks 0 to 3", tokens_per_s=41.26)
-    assert words.tooltip(serving) == "Potluck: serving, 41.3 tokens/s\nServing blocks 0 to 3"
-    assert words.tooltip(_status(State.YIELDED, "Hades II runs")) == "Potluck: stepped aside\nHades II runs"
-    assert words.away() in words.tooltip(None)
+    assert states.tooltip(serving) == "Potluck: serving, 41.3 tokens/s\nServing blocks 0 to 3"
+    assert states.tooltip(_status(State.YIELDED, "Hades II runs")) == "Potluck: stepped aside\nHades II runs"
+    assert states.away() in states.tooltip(None)
 
 
 @pytest.mark.parametrize(
@@ -133,27 +133,27 @@ def test_tooltip_shows_speed_while_serving_and_always_the_reason() -> None:
     ],
 )
 def test_coverage_names_the_gaps(counts: tuple[int, ...], text: str) -> None:
-    assert words.coverage(counts) == text
+    assert layers.coverage(counts) == text
 
 
 def test_blocks_line_says_what_is_ours() -> None:
     swarm = SwarmStatus("friday", "demo", 12, span=(4, 8), coverage=(1,) * 12)
-    assert words.blocks(swarm) == "12 blocks; yours: 4:8; each served at least once"
+    assert layers.blocks(swarm) == "12 blocks; yours: 4:8; each served at least once"
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (2048, "2 KiB"), (5 << 20, "5 MiB"), (3 << 29, "1.5 GiB")])
 def test_sizes_are_in_binary_units(count: int, text: str) -> None:
-    assert words.size(count) == text
+    assert numbers.size(count) == text
 
 
 def test_memory_is_shown_against_the_limit_if_there_is_one() -> None:
     load = LoadStatus(memory_used_bytes=1 << 30, memory_limit_bytes=4 << 30, memory_total_bytes=8 << 30)
-    assert words.memory(_status(State.SERVING, "", load=load)) == "1.0 GiB of 4.0 GiB"
+    assert states.memory(_status(State.SERVING, "", load=load)) == "1.0 GiB of 4.0 GiB"
 
 
 def test_failures_read_as_sentences_with_the_hint() -> None:
     error = PotluckError("the daemon is not running", hint="start it with: potluck start")
-    assert words.failure(error) == "The daemon is not running. Start it with: potluck start."
+    assert sentences.failure(error) == "The daemon is not running. Start it with: potluck start."
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_what_the_daemon_says_is_translated_if_it_follows_a_pattern(said: str, g
 def test_what_failed_is_translated_with_its_hint() -> None:
     error = PotluckError("another update runs already", hint="try again later")
     with in_german():
-        assert words.failure(error) == "Eine andere Aktualisierung läuft schon. Versuche es später noch einmal."
+        assert sentences.failure(error) == "Eine andere Aktualisierung läuft schon. Versuche es später noch einmal."
 
 
 def test_every_reason_of_the_policy_follows_a_pattern() -> None:

@@ -16,7 +16,7 @@ from potluck_app.pages import login
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.starting import Starter
 from potluck_app.windows import distribution
-from potluck_app.windows.distribution import Found, Step, check, look, next_step, set_up
+from potluck_app.windows.distribution import Found, LinuxStep, check, look, next_step, set_up
 from potluck_app.windows.host import WslStarter
 from potluck_app.windows.places import disk_folder
 from potluck_app.windows.wsl import Wsl, WslError, decode, explain
@@ -69,7 +69,9 @@ class World:
 def test_a_computer_with_wsl_gets_a_linux_of_its_own_and_a_running_daemon(tmp_path: Path) -> None:
     world = World(tmp_path, distributions={"Ubuntu": {"version": 2, "init": "systemd"}})
     world.set_up()
-    assert world.told == [step.value for step in (Step.INSTALL, Step.CONFIGURE, Step.PACKAGE, Step.START)]
+    assert world.told == [
+        step.value for step in (LinuxStep.INSTALL, LinuxStep.CONFIGURE, LinuxStep.PACKAGE, LinuxStep.START)
+    ]
     assert look(world.wsl) == READY
     assert "systemd=true" in world.linux["conf"]
     assert world.linux["place"] == str(tmp_path / "linux")
@@ -84,8 +86,8 @@ def test_a_set_up_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> N
     world = World(tmp_path)
     world.set_up()
     for lost, steps in (
-        ({"package": "1.2.2", "service": "active"}, [Step.PACKAGE]),
-        ({"configured": ""}, [Step.CONFIGURE, Step.START]),
+        ({"package": "1.2.2", "service": "active"}, [LinuxStep.PACKAGE]),
+        ({"configured": ""}, [LinuxStep.CONFIGURE, LinuxStep.START]),
     ):
         world.change(distributions={"Potluck": world.linux | lost})
         world.told.clear()
@@ -150,7 +152,7 @@ def test_the_button_sets_it_up_and_says_what_it_does_or_what_is_in_the_way(
     assert pressed(qtbot, WslStarter(world.wsl, world.package))[0].startswith("Windows cannot start a virtual machine")
     world.change(wsl="ok")
     failure, *told = pressed(qtbot, WslStarter(world.wsl, world.package))
-    assert (failure, told[0]) == ("", Step.INSTALL.value)
+    assert (failure, told[0]) == ("", LinuxStep.INSTALL.value)
     assert world.linux["place"] == str(disk_folder())
     assert "is missing" in pressed(qtbot, WslStarter(world.wsl, tmp_path / "nothing.deb"))[0]
 
@@ -280,11 +282,11 @@ def test_the_page_for_users_names_commands_that_there_are() -> None:
 
 
 def test_every_state_leads_to_its_step() -> None:
-    assert next_step(Found(), "1") is Step.INSTALL
-    assert next_step(Found(2, False, "init"), "1") is Step.CONFIGURE
-    assert next_step(Found(2, True, "init"), "1") is Step.RESTART
-    assert next_step(Found(2, True, "systemd", "0"), "1") is Step.PACKAGE
-    assert next_step(Found(2, True, "systemd", "1"), "1") is Step.START
+    assert next_step(Found(), "1") is LinuxStep.INSTALL
+    assert next_step(Found(2, False, "init"), "1") is LinuxStep.CONFIGURE
+    assert next_step(Found(2, True, "init"), "1") is LinuxStep.RESTART
+    assert next_step(Found(2, True, "systemd", "0"), "1") is LinuxStep.PACKAGE
+    assert next_step(Found(2, True, "systemd", "1"), "1") is LinuxStep.START
     assert next_step(Found(2, True, "systemd", "1", True), "1") is None
 
 

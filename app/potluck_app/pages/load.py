@@ -6,10 +6,10 @@ from potluck_control.schema import LoadStatus, Status
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
-from potluck_app.shell.theme import Type
 from potluck_app.widgets.card import card, text
 from potluck_app.widgets.figure import Figure, in_a_row
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import numbers, states
 
 
 class NowCard(QWidget):
@@ -27,9 +27,9 @@ class NowCard(QWidget):
         around.addWidget(frame)
 
     def show_status(self, status: Status) -> None:
-        self._speed.say(words.number(words.speed_tps(status), 1))
-        self._sessions.say(words.number(status.sessions), self.tr("open session(s)", "", status.sessions))
-        self._today.say(words.number(status.tokens_today))
+        self._speed.say(numbers.number(states.speed_tps(status), 1))
+        self._sessions.say(numbers.number(status.sessions), self.tr("open session(s)", "", status.sessions))
+        self._today.say(numbers.number(status.tokens_today))
 
 
 class MachineCard(QWidget):
@@ -50,14 +50,14 @@ class MachineCard(QWidget):
     def show_status(self, status: Status) -> None:
         load: LoadStatus = status.load
         said = self.tr("{all} %, of which Potluck {ours} %")
-        cpu = said.format(all=words.number(load.cpu_percent), ours=words.number(load.engine_cpu_percent))
+        cpu = said.format(all=numbers.number(load.cpu_percent), ours=numbers.number(load.engine_cpu_percent))
         self._cpu.show_share(load.cpu_percent, cpu)
         gpu = load.gpu_percent
         self._gpu.setVisible(gpu is not None)
-        self._gpu.show_share(gpu or 0.0, f"{words.number(gpu or 0.0)} %")
+        self._gpu.show_share(gpu or 0.0, f"{numbers.number(gpu or 0.0)} %")
         limit = load.memory_limit_bytes or load.memory_total_bytes
-        self._memory.show_share(100.0 * load.memory_used_bytes / limit if limit else 0.0, words.memory(status))
-        self._use.setText(words.use(status.use))
+        self._memory.show_share(100.0 * load.memory_used_bytes / limit if limit else 0.0, states.memory(status))
+        self._use.setText(states.use(status.use))
         self._use.setVisible(bool(self._use.text()))
 
 

@@ -10,7 +10,7 @@ from potluck_control.methods.gateway import GatewayStatus
 from PySide6.QtCore import QByteArray, QObject, QUrl, Signal
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkReply, QNetworkRequest
 
-from potluck_app.shell.language import tr
+from potluck_app.words.language import tr
 
 _TIMEOUT_MS = 300_000  # of silence: the first word needs the whole prompt
 _DATA, _DONE = b"data: ", b"[DONE]"

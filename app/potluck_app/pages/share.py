@@ -11,11 +11,11 @@ from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from potluck_app.pages.page import Page
-from potluck_app.shell import theme
+from potluck_app.widgets import theme
 from potluck_app.widgets.card import line
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.segments import Segments
-from potluck_app.words import words
+from potluck_app.words import numbers, sentences
 
 _LIMIT, _PERCENT, _IDLE = "serve.memory_limit_mb", "when.active_percent", "when.only_when_idle"
 
@@ -50,7 +50,7 @@ class Company(Enum):
         return cls.REST if only_when_idle else cls.FULL if percent > 75 else cls.HALF
 
 
-class Giving(QWidget):
+class SharePanel(QWidget):
     """Asks by way of its page, and changes the settings at once."""
 
     def __init__(self, page: Page) -> None:
@@ -89,7 +89,7 @@ class Giving(QWidget):
         self._total_bytes = best.memory_bytes if best is not None else 0
         if best is not None:
             said = self.tr("{device} has {size}. What other programs need stays free.")
-            self._share_row.show_help(said.format(device=best.title, size=words.size(best.memory_bytes)))
+            self._share_row.show_help(said.format(device=best.title, size=numbers.size(best.memory_bytes)))
         self._share.setEnabled(bool(self._total_bytes))
         self._page.ask(settings.GET, None, self._show_settings)
 
@@ -105,5 +105,5 @@ class Giving(QWidget):
         self._page.link.call(
             settings.SET,
             SetParams(changes),
-            failed=lambda error: row.show_problem(words.failure(error)),
+            failed=lambda error: row.show_problem(sentences.failure(error)),
         )

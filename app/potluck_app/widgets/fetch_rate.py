@@ -8,7 +8,7 @@ _WINDOW_S = 15.0  # what a home's line did lately says most about what it will d
 _LEAST_S = 2.0  # a shorter time says nothing
 
 
-class Pace:
+class FetchRate:
     """Of one fetch; bytes that become fewer begin another one."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ Widgets say what they are with their object name: "card", "primary", "quiet", "m
 
 from __future__ import annotations
 
-from potluck_app.shell.theme import (
+from potluck_app.widgets.theme import (
     CONTROL,
     LINK,
     RADIUS_L,

@@ -11,18 +11,18 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from potluck.errors import PotluckError
 from potluck_app.pages.page import Page
 from potluck_app.pages.set_up_plan import SetUpPlan
-from potluck_app.shell import theme
-from potluck_app.shell.theme import Type
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Sign, text
 from potluck_app.widgets.fetching import FetchBar
 from potluck_app.widgets.notice import Notice
-from potluck_app.words import words
+from potluck_app.widgets.theme import Type
+from potluck_app.words import engine, sentences
 
 _LOOK_MS = 700  # while one is made
 
 
-class Computing(QWidget):
+class EnginePanel(QWidget):
     """Asks by way of its page. Signal: `told(SetupState)`, each time the daemon says how it stands.
 
     Making an environment is the daemon's work: it goes on whatever page is open, and without the app.
@@ -65,7 +65,7 @@ class Computing(QWidget):
         self._plan.show_state(state)
         self._running.setVisible(is_running)
         if state.progress is not None:
-            self._bar.say(words.progress(state.progress), state.progress.done, state.progress.total)
+            self._bar.say(engine.progress(state.progress), state.progress.done, state.progress.total)
         self._show_error(state.error if not is_running else None, has_button=not is_planning)
         self._renew.setVisible(state.outdated)
         self._back.setVisible(state.can_roll_back)
@@ -84,10 +84,10 @@ class Computing(QWidget):
             self._ready.setText(self.tr("It computes in a Python that you look after yourself."))
             self._detail.setText("")
         else:
-            names = ", ".join(map(words.device, state.devices))
+            names = ", ".join(map(engine.device, state.devices))
             self._ready.setText(self.tr("Ready. It computes on: {devices}.").format(devices=names))
             said = [
-                self.tr("Build of torch: {variant}").format(variant=words.variant(state.variant)),
+                self.tr("Build of torch: {variant}").format(variant=engine.variant(state.variant)),
                 self.tr("Folder: {folder}").format(folder=state.folder),
             ]
             if state.outdated:
@@ -96,7 +96,7 @@ class Computing(QWidget):
         self._detail.setVisible(bool(self._detail.text()))
 
     def _show_error(self, error: Problem | None, *, has_button: bool) -> None:
-        self._error.say(words.problem(error), self.tr("Try again") if has_button else "")
+        self._error.say(sentences.problem(error), self.tr("Try again") if has_button else "")
 
     def _begin(self, params: BeginParams) -> None:
         """A refusal is said where its button is."""

@@ -14,7 +14,7 @@ from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-from potluck_app.shell import theme
+from potluck_app.widgets import theme
 
 _SIZES = (16, 22, 24, 32, 48, 64, 128)
 _GAP = 4  # between a sign and its text, beside what the style leaves

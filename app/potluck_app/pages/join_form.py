@@ -7,21 +7,21 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.page import Link
-from potluck_app.shell import theme
+from potluck_app.pages.page import DaemonCaller
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import card, text
-from potluck_app.words import words
+from potluck_app.words import sentences
 
 _INVITE_HEIGHT = 64
 
 
-class Joining(QWidget):
+class JoinForm(QWidget):
     """Signal: `joined()`, when the daemon is a member."""
 
     joined = Signal()
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DaemonCaller) -> None:
         super().__init__()
         self._link = link
         self._invite, self._model = QPlainTextEdit(), QLineEdit()
@@ -62,7 +62,7 @@ class Joining(QWidget):
         try:
             params = schema.JoinParams(self._text())
         except ValueError as error:
-            self._show_error(words.sentence(str(error)))
+            self._show_error(sentences.sentence(str(error)))
             return
         self._begin()
         self._link.call(schema.JOIN, params, done=self._clear, failed=self._fail)
@@ -77,7 +77,7 @@ class Joining(QWidget):
         self._set_busy(True)
 
     def _fail(self, error: PotluckError) -> None:
-        self._show_error(words.failure(error))
+        self._show_error(sentences.failure(error))
 
     def _show_error(self, message: str) -> None:
         """Say what went wrong and let the user try again."""

@@ -29,7 +29,7 @@ class _Step(Enum):
     ENDED = auto()
 
 
-class Leaving(QObject):
+class QuitSequence(QObject):
     """`done` is called when the app may end."""
 
     _linux_ended = Signal()

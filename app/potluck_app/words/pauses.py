@@ -9,7 +9,7 @@ from potluck_control.methods.settings import Change, SetParams
 from potluck_control.schema import PauseParams, Status
 from potluck_control.states import Reason, State
 
-from potluck_app.shell.language import QT_TRANSLATE_NOOP, tr
+from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 HOUR_S = 3600.0
 MORNING = datetime.time(8)
@@ -17,7 +17,7 @@ _AT_REST = (Reason.SHUTDOWN, Reason.SWITCHED_OFF, Reason.NO_ENGINE)
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY)
 
 
-class Pause(Enum):
+class PauseChoice(Enum):
     """The value is what is written on it, in English."""
 
     HOUR = QT_TRANSLATE_NOOP("", "Pause for an hour")
@@ -32,22 +32,22 @@ class Pause(Enum):
     def params(self, now: datetime.datetime) -> PauseParams:
         """As the daemon takes it. `now`: local time."""
         match self:
-            case Pause.HOUR:
+            case PauseChoice.HOUR:
                 return PauseParams(HOUR_S)
-            case Pause.MORNING:
+            case PauseChoice.MORNING:
                 return PauseParams(_seconds_to_morning(now))
-            case Pause.GAME:
+            case PauseChoice.GAME:
                 return PauseParams(until_game_ends=True)
-            case Pause.RESUMED:
+            case PauseChoice.RESUMED:
                 return PauseParams()
 
 
-def offered(status: Status | None) -> tuple[Pause, ...]:
+def offered(status: Status | None) -> tuple[PauseChoice, ...]:
     """Those that make sense now. A daemon that does not say what `ends` a state cannot wait for the end of a game."""
     if status is None or status.swarm is None or status.state is State.PAUSED or status.reason in _AT_REST:
         return ()
     has_game = status.reason in _GAMES and bool(status.ends)
-    return tuple(pause for pause in Pause if pause is not Pause.GAME or has_game)
+    return tuple(pause for pause in PauseChoice if pause is not PauseChoice.GAME or has_game)
 
 
 def _seconds_to_morning(now: datetime.datetime) -> float:

@@ -1,0 +1,30 @@
+"""Times of day and dates, as the user's language writes them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QDateTime, QLocale
+
+from potluck_app.words.language import tr
+
+
+def time_of_day(at: float) -> str:
+    return QLocale().toString(QDateTime.fromSecsSinceEpoch(int(at)), "HH:mm")
+
+
+def day(at: float) -> str:
+    """Today, yesterday, or the date in full."""
+    when, today = QDateTime.fromSecsSinceEpoch(int(at)).date(), QDateTime.currentDateTime().date()
+    match when.daysTo(today):
+        case 0:
+            return tr("Today")
+        case 1:
+            return tr("Yesterday")
+        case _:
+            return QLocale().toString(when, "dddd d MMMM yyyy")
+
+
+def clock(at: float) -> str:
+    """A time of day, with the day if it is not today."""
+    when = QDateTime.fromSecsSinceEpoch(int(at))
+    is_today = when.date() == QDateTime.currentDateTime().date()
+    return QLocale().toString(when, "HH:mm" if is_today else "ddd d MMM, HH:mm")
