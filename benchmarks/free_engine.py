@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from potluck_engine.config import EngineConfig, Limits
-from potluck_engine.events import EngineEvent
+from potluck_control.engine_messages import EngineEvent
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.main import run_engine
 
 from benchmarks.server import engine_modules
@@ -26,15 +26,14 @@ from potluck.protocol.invite import decode_invite
 
 def main(options: dict[str, Any]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    config = EngineConfig(
+    config = LaunchSpec(
         swarm=decode_invite(options["invite"]),
-        checkpoint=Path(options["checkpoint"]),
+        checkpoint=options["checkpoint"],
         runtime_dir=Path(options["runtime_dir"]),
         num_blocks=options["num_blocks"],
         link_mbps=options["link_mbps"],
         listen=("/ip4/127.0.0.1/tcp/0",),
-        parent_pid=os.getppid(),
-        limits=Limits(cache_tokens=4096),
+        limits=ServingLimits(cache_tokens=4096),
         grows_cache=False,
     )
     for name in engine_modules():

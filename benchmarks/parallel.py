@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 import torch
-from potluck_engine.config import EngineConfig
+from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import RankedSpan
 
@@ -42,7 +42,9 @@ async def _measure(rounds: int) -> Measured:
     swarm = Swarm(name="benchmark", model="benchmark", num_blocks=8, prefix="benchmark")
     one = load_span(open_checkpoint(str(folder)), SPAN)
     with tempfile.TemporaryDirectory() as scratch:
-        ranks = await RankProcesses.start(EngineConfig(swarm, folder, Path(scratch), SPAN, devices=("cpu", "cpu")))
+        ranks = await RankProcesses.start(
+            LaunchSpec(swarm, str(folder), Path(scratch), str(SPAN), devices=("cpu", "cpu"))
+        )
         try:
             own = await asyncio.to_thread(ranks.load, open_checkpoint(str(folder)), SPAN)
             work = {"one": _prefill(one), "two": _prefill(RankedSpan(own, ranks))}

@@ -9,9 +9,7 @@ import sys
 from pathlib import Path
 
 from potluck_control.codec import to_json
-from potluck_daemon.swarms.joined import JoinedSwarms
-from potluck_engine.config import EngineConfig, Limits
-from potluck_engine.events import (
+from potluck_control.engine_messages import (
     EngineEvent,
     Joining,
     Loading,
@@ -23,7 +21,9 @@ from potluck_engine.events import (
     Settled,
     Starting,
 )
-from potluck_engine.ranks.devices import check_devices, parse_max_memory, threads_each
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
+from potluck_daemon.swarms.joined import JoinedSwarms
+from potluck_engine.ranks.devices import check_devices, parse_max_memory
 
 from potluck.errors import UsageError
 from potluck.p2p.runtime_dir import default_parent
@@ -63,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: a new identity each time)")
     parser.add_argument(
         "--max-memory",
-        type=parse_max_memory,
-        default=(),
+        type=max_memory,
+        default="",
         metavar="DEVICE=SIZE,...",
         help="cuda:0=10GiB,cpu=20GiB: blocks beyond it are streamed, from RAM or from disk (default: what fits)",
     )
@@ -95,48 +95,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     log_to_stderr(args.verbose)
-    config = engine_config(args)
+    spec = launch_spec(args)
     from potluck_engine.main import run_engine
 
     report = _report_json if args.json else _Reporter(Terminal(sys.stdout)).report
-    run_engine(config, report)
+    run_engine(spec, report, parent_pid=args.parent_pid)
     return 0
 
 
-def engine_config(args: argparse.Namespace) -> EngineConfig:
-    """What the engine is told; raises UsageError for a swarm that is not known, or blocks that its model has not."""
+def launch_spec(args: argparse.Namespace) -> LaunchSpec:
+    """Describe the engine that the options ask for. Raises UsageError for an unknown swarm or a missing block."""
     swarm = JoinedSwarms().find(args.swarm)
     if args.blocks is not None and args.blocks.end > swarm.num_blocks:
         raise UsageError(
             f"blocks {args.blocks} do not exist: {swarm.model} has blocks 0:{swarm.num_blocks}",
             hint="leave --blocks out to serve what the swarm lacks most",
         )
-    return EngineConfig(
+    return LaunchSpec(
         swarm=swarm,
         checkpoint=model_of(args.model, swarm),
         runtime_dir=default_parent(),
-        span=args.blocks,
-        num_blocks=args.num_blocks,
+        blocks=str(args.blocks or ""),
+        num_blocks=args.num_blocks or 0,
         dtype=args.dtype or ("float32" if args.quantization == "none" else "bfloat16"),
         quantization=args.quantization,
         adapters=tuple(args.adapter),
-        device=args.devices[0] if args.devices else args.device,
+        device=args.device,
         devices=args.devices,
         max_memory=args.max_memory,
-        threads=threads_each(args.threads, args.devices),
+        threads=args.threads,
         listen=(listen_address(args.host, args.port),),
         announce=tuple(args.announce),
         identity_path=args.identity,
-        public_name=args.name,
-        parent_pid=args.parent_pid,
-        limits=Limits(cache_tokens=args.cache_tokens) if args.cache_tokens else Limits(),
+        public_name=args.name or "",
+        limits=ServingLimits(cache_tokens=args.cache_tokens) if args.cache_tokens else ServingLimits(),
         grows_cache=args.cache_tokens is None,
     )
 
 
 def device_list(text: str) -> tuple[str, ...]:
-    """The value of --devices; raises UsageError."""
+    """Return the value of --devices. Raises UsageError."""
     return check_devices([item.strip() for item in text.split(",") if item.strip()])
+
+
+def max_memory(text: str) -> str:
+    """Return the value of --max-memory as it is. Raises UsageError if the engine could not read it."""
+    parse_max_memory(text)
+    return text
 
 
 def event_to_json(event: EngineEvent) -> str:
@@ -163,7 +168,7 @@ class _Reporter:
                 terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
             case Loading(done, total) if total and terminal.is_interactive:
                 terminal.write(f"\r  {done / 2**20:,.0f} of {total / 2**20:,.0f} MiB" + ("\n" if done >= total else ""))
-            case Placed(_, streamed, _, _, summary) if streamed:
+            case Placed(streamed_blocks=streamed, summary=summary) if streamed:
                 terminal.line(summary[0].upper() + summary[1:])
             case Measured(inference_tps, forward_tps):
                 terminal.line(

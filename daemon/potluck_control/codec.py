@@ -2,12 +2,13 @@
 
 Shared by the control API and the engine's pipe. A message comes from another process, so decoding checks every type:
 fields that this version does not know are ignored (a newer peer sent them), fields of a wrong type are refused.
-Knows nothing of sockets. Supported: bool, int, finite float, str, StrEnum, dataclasses, `X | None`, `tuple[X, ...]`,
-`tuple[X, Y]`, and unions of plain types and tuples: the first that fits.
+Knows nothing of sockets. Supported: bool, int, finite float, str, bytes and Path (as text), StrEnum, dataclasses,
+`X | None`, `tuple[X, ...]`, `tuple[X, Y]`, and unions of plain types and tuples: the first that fits.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import json
@@ -16,6 +17,7 @@ import types
 import typing
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -35,7 +37,9 @@ def to_json(value: object) -> Any:
         return value.value
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
-    return value
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return str(value) if isinstance(value, Path) else value
 
 
 def from_json(kind: type[T], data: object, where: str = "message") -> T:
@@ -147,4 +151,11 @@ def _decode_plain(kind: Any, data: object, where: str) -> object:
         return float(data)
     if kind in (bool, int, str) and type(data) is kind:
         return data
+    if kind is Path and isinstance(data, str):
+        return Path(data)
+    if kind is bytes and isinstance(data, str):
+        try:
+            return base64.b64decode(data, validate=True)
+        except ValueError:
+            raise CodecError(f"{where}: not base64") from None
     raise CodecError(f"{where}: expected {getattr(kind, '__name__', kind)}")

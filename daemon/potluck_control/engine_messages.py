@@ -1,91 +1,69 @@
-"""What the daemon and its engine say to each other over their pipe: one JSON object a line.
+"""Defines the messages between the daemon and its engine: one JSON object a line over a pipe.
 
-The engine speaks first (`Hello`), the daemon answers with `Launch`; after that the daemon sends commands and the
-engine tells events and, every `REPORT_INTERVAL_S`, a `Report`, which is also its sign of life. The engine may run under
-another interpreter with another version of this file: a different `PIPE_VERSION` is refused at once, with a sentence.
+The engine speaks first (`Hello`), the daemon answers with a `LaunchSpec`. After that the daemon sends commands, and the
+engine sends events and, every `REPORT_INTERVAL_S`, an `EngineReport`, which is also its sign of life. The engine may
+run another version of this file: the daemon refuses a `Hello` with a different `PIPE_VERSION`, so `Hello` keeps its
+name and fields for ever.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import get_args
 
+from potluck.protocol.blocks import Span
 from potluck_control.codec import CodecError, from_json, loads, to_json
 from potluck_control.engine_metrics import EngineMetrics
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck_control.schema import SwarmOutlook
 
-PIPE_VERSION = 1
+PIPE_VERSION = 2
 REPORT_INTERVAL_S = 1.0
 MAX_LINE_BYTES = 256 * 1024
-MIN_DUTY = 0.1  # of `Throttle`: a step must not take for ever
-MAX_ACCOUNTS = 64  # whose credit is looked up: more than compete at a time
+MIN_DUTY = 0.1  # of `Throttle`, so that a step ends
+MAX_ACCOUNTS = 64  # in one report; more than compete at a time
 
 
 # --- daemon to engine ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
-    """What to serve. Empty and 0 mean: choose."""
-
-    invite: str = field(repr=False)  # holds the membership key; that is why it does not travel on the command line
-    checkpoint: str  # folder or hub name
-    runtime_dir: str
-    identity_path: str
-    blocks: str = ""  # START:END
-    num_blocks: int = 0
-    device: str = "auto"
-    devices: tuple[str, ...] = ()  # that hold the blocks together; empty: `device` alone
-    dtype: str = "auto"
-    quantization: str = "none"
-    adapters: tuple[str, ...] = ()
-    memory_limit_mb: int = 0
-    max_memory: str = ""
-    threads: int = 0
-    public_name: str = ""
-    listen: tuple[str, ...] = ()
-    link_mbps: float = 0.0
-    relay_for_others: bool = True
-    outbox: str = ""  # folder for receipts on their way to the ledger; empty: nothing is booked
-    disk_mb: int = 0  # that downloads may take, those of blocks that are not served yet included
-    models_folder: str = ""  # of downloads; the process is started with it in HF_HUB_CACHE
-
-
-@dataclass(frozen=True, slots=True)
 class Throttle:
-    """Compute in this share of the time and rest in between; 1: never rest."""
+    """Compute in this share of the time and rest in between; 1 means without rest."""
 
     duty: float
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What the network may be used for from now on."""
+    """Keep to these caps on the use of the network from now on."""
 
     caps: NetworkCaps
 
 
 @dataclass(frozen=True, slots=True)
 class Offload:
-    """Tell the swarm, end sessions so that they continue elsewhere, free the weights; stay ready to come back."""
+    """Tell the swarm, end sessions so that they continue elsewhere, and free the weights, but keep the process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """Tell the swarm, take no new sessions; those that are open go on until Stop."""
+    """Tell the swarm and take no new sessions; open ones go on until Stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """These receipts are on disk: the tab in hexadecimal, and the number of its receipt."""
+    """The ledger has these receipts on disk: pairs of a tab in hexadecimal and the number of its receipt."""
 
     tabs: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What the credit of those who are served is worth here: account (a peer id) and microcredits."""
+    """Credit of the donors who are being served: pairs of an account (a peer id) and microcredits."""
 
     accounts: tuple[tuple[str, int], ...]
 
@@ -105,21 +83,38 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
+    """The engine's process is ready for its launch specification."""
+
     pid: int
     version: int = PIPE_VERSION
 
 
 @dataclass(frozen=True, slots=True)
+class Starting:
+    """The engine begins to start."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
 class Joining:
-    """The swarm is reached; the blocks are being read."""
+    """The engine has reached the swarm, announced what it will serve, and loads it."""
 
     peer_id: str
-    span: tuple[int, int]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """Bytes of the span read so far; `total_bytes` is 0 while it is not known."""
+
+    done_bytes: int
+    total_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where the weights of the span are, and in which number format; sizes are bytes."""
+    """The weights are in place: their format, and how many blocks stay on the device or are streamed to it."""
 
     device: str
     dtype: str
@@ -128,55 +123,72 @@ class Placed:
     streamed_blocks: int
     device_bytes: int
     streamed_bytes: int  # in one pass through the span
+    summary: str  # for people
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Rates through one block: steps of one token a second, and tokens of a long prompt a second."""
+
+    inference_tps: float
+    forward_tps: float
 
 
 @dataclass(frozen=True, slots=True)
 class Online:
+    """The engine serves the span, `seconds` after it began to start or to come back."""
+
     peer_id: str
-    span: tuple[int, int]
     addresses: tuple[str, ...]
+    span: Span
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """The swarm needs other blocks, or more of them; `target` is going to be served. `why`, for people."""
+    """The engine begins to move from `span` to `target`; `why` is for people."""
 
-    span: tuple[int, int]
-    target: tuple[int, int]
+    span: Span
+    target: Span
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reshaped:
-    """Other blocks answer than before; `is_settled`: and that is where it wanted to be."""
+    """The engine now serves `span`, on its way to `target`."""
 
-    span: tuple[int, int]
-    is_settled: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """The swarm has been told that this server gives nothing more; sent when the announcement is out."""
+    span: Span
+    target: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Offloaded:
-    """The weights are freed."""
+class Settled:
+    """The engine has arrived at the blocks it was moving to."""
 
-    memory_used_bytes: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Offline:
+    """The swarm knows that this engine serves nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """The memory of the weights is given back; the engine stays in the network."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The engine cannot go on and exits."""
+    """The engine could not start or go on, and exits."""
 
     message: str
     hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
-    """A receipt that a client signed for work done here, and for whom it spends; hexadecimal. Told until Booked."""
+class SignedReceipt:
+    """A receipt that a client signed for work done here, and its delegation, both in hexadecimal."""
 
     receipt: str
     delegation: str = ""
@@ -184,21 +196,21 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """What clients show of what their donors did for others; hexadecimal."""
+    """Vouchers that a client showed for what its donor did for others, in hexadecimal."""
 
     vouchers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """How it goes, every `REPORT_INTERVAL_S`."""
+class EngineReport:
+    """State of the engine, sent every `REPORT_INTERVAL_S`."""
 
     sessions: int = 0
     total_tokens: int = 0  # tokens through the span since the process started
     memory_used_bytes: int = 0  # on the device that computes
     memory_limit_bytes: int = 0  # 0: not limited
     memory_total_bytes: int = 0
-    gpu_percent: float | None = None  # None: it computes elsewhere
+    gpu_percent: float | None = None  # None: the engine computes elsewhere, or the driver does not say
     coverage: tuple[int, ...] = ()  # live replicas of each block; empty: not known yet
     coverage_age_s: float = 0.0
     outlook: SwarmOutlook | None = None  # as old as the coverage
@@ -210,45 +222,24 @@ class Report:
     gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
 
 
-Command = Booked | Worth | Launch | Throttle | Network | Drain | Offload | Restore | Stop
-Event = Signed | Vouched | Hello | Joining | Placed | Online | Moving | Reshaped | Leaving | Offloaded | Failed | Report
-Message = Command | Event
-_KINDS: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        Booked,
-        Worth,
-        Signed,
-        Vouched,
-        Launch,
-        Throttle,
-        Network,
-        Drain,
-        Offload,
-        Restore,
-        Stop,
-        Hello,
-        Joining,
-        Placed,
-        Online,
-        Moving,
-        Reshaped,
-        Leaving,
-        Offloaded,
-        Failed,
-        Report,
-    )
-}
+EngineEvent = (
+    Starting | Joining | Loading | Placed | Measured | Online | Moving | Reshaped | Settled | Offline | Freed | Failed
+)
+OnEvent = Callable[[EngineEvent], None]
+
+Command = LaunchSpec | Booked | Worth | Throttle | Network | Drain | Offload | Restore | Stop
+Message = Command | EngineEvent | Hello | SignedReceipt | Vouched | EngineReport
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 
 
 def encode(message: Message) -> bytes:
-    """One line, its newline included."""
+    """Return the message as one line, with its newline."""
     text = json.dumps({"kind": type(message).__name__, **to_json(message)}, separators=(",", ":"), allow_nan=False)
     return text.encode() + b"\n"
 
 
 def decode(line: bytes) -> Message | None:
-    """The message in a line; None if a newer version sent a kind that is not known here.
+    """Return the message in a line, or None for a kind that this version does not know.
 
     Raises:
         CodecError: it is not a message.

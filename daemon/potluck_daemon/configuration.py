@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from potluck_control.engine_messages import Launch
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 
 from potluck.errors import UsageError
@@ -20,10 +20,10 @@ from potluck.protocol.swarm import Swarm
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
 from potluck_daemon.settings.accepted import AcceptedSettings, accepted_data
+from potluck_daemon.settings.desired_state import DesiredState, read_desired_state, stamps
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import Loaded, change
-from potluck_daemon.settings.wanted import Wanted, read_wanted, stamps
 from potluck_daemon.swarms.contact import free_port, peers_to_ask
 from potluck_daemon.swarms.joined import JoinedSwarms
 
@@ -45,7 +45,7 @@ class Configuration:
         self._accepted = AcceptedSettings(places.settings_file, places.accepted_settings_file, environment)
         self._memory = memory
         self._on_change = on_change
-        self._wanted = Wanted()
+        self._desired = DesiredState()
         self._stamps = stamps(places)
 
     def start(self) -> None:
@@ -60,8 +60,8 @@ class Configuration:
         """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
         self._stamps = stamps(self.places)
         self.loaded = self._accepted.read()
-        self._wanted = read_wanted(self.loaded, self.places, port=self._memory.state.port)
-        for notice in self._wanted.notices:
+        self._desired = read_desired_state(self.loaded, self.places, port=self._memory.state.port)
+        for notice in self._desired.notices:
             log.warning("%s", notice)
         self._on_change()
 
@@ -96,15 +96,15 @@ class Configuration:
     @property
     def swarm(self) -> Swarm | None:
         """The swarm that is served, or would be if nothing spoke against it."""
-        return self._wanted.swarm
+        return self._desired.swarm
 
     @property
-    def launch(self) -> Launch | None:
-        return self._wanted.launch
+    def launch(self) -> LaunchSpec | None:
+        return self._desired.launch
 
     @property
     def notices(self) -> tuple[str, ...]:
-        return self._wanted.notices
+        return self._desired.notices
 
     @property
     def engine_python(self) -> str:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from potluck_control.engine_messages import Signed, Vouched
+from potluck_control.engine_messages import SignedReceipt, Vouched
 from potluck_control.places import Places
 from potluck_control.schema import Transition
 
@@ -167,7 +167,7 @@ class Daemon:
         self._clerk.value(self._supervisor.facts.report.accounts)
         self.wake()
 
-    def _hear_of_receipts(self, message: Signed | Vouched | None) -> None:
+    def _hear_of_receipts(self, message: SignedReceipt | Vouched | None) -> None:
         if message is None:
             self._clerk.look_into_outbox()
         else:

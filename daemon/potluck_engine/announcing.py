@@ -9,12 +9,13 @@ import asyncio
 import time
 from importlib.metadata import version
 
+from potluck_control.launch_spec import LaunchSpec
+
 from potluck.checkpoint.fetching import FETCHING
 from potluck.directory import Announcer
 from potluck.errors import NetworkError
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
-from potluck_engine.config import EngineConfig
 from potluck_engine.measure import Speed, combine, is_news, refreshed
 from potluck_engine.node import Node
 from potluck_engine.serving import Serving
@@ -33,7 +34,7 @@ class Announcements:
         stored: blocks whose files are on its disk.
     """
 
-    def __init__(self, config: EngineConfig, node: Node) -> None:
+    def __init__(self, config: LaunchSpec, node: Node) -> None:
         self.target: Span | None = None
         self.window = 0
         self.stored: frozenset[int] = frozenset()
@@ -168,7 +169,7 @@ class Announcements:
             network_tps=rates.network_tps,
             throughput_tps=rates.throughput_tps,
             version=version("potluck"),
-            public_name=config.public_name,
+            public_name=config.public_name or None,
             adapters=adapters,
             using_relay=self.network.is_relayed,
             download_bps=8 * FETCHING.bytes_s,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import torch
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import memory_of
@@ -18,8 +20,7 @@ from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_engine.config import EngineConfig, Limits
-from potluck_engine.ranks.devices import num_memories, numbered
+from potluck_engine.ranks.devices import check_devices, num_memories, numbered, parse_max_memory, threads_each
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,14 @@ _DISK_SHARE = 0.5  # of what is free, for converted blocks
 _WORK_SHARE = 0.1  # of the limit, for activations
 _SESSIONS_SHARE = 0.8  # of what weights and activations leave
 _LEAST_CACHE_TOKENS = 256  # one short session
+
+
+def resolved(spec: LaunchSpec) -> LaunchSpec:
+    """Return `spec` with device, number format and threads chosen where it leaves them open. Raises UsageError."""
+    devices = check_devices(spec.devices)
+    device = devices[0] if devices else choose_device(spec.device)
+    dtype = choose_dtype(spec.dtype, device, spec.quantization)
+    return replace(spec, device=device, dtype=dtype, threads=threads_each(choose_threads(spec.threads), devices))
 
 
 def choose_device(wanted: str) -> str:
@@ -74,7 +83,7 @@ def memory_limit_bytes(device: str) -> int:
 
 
 def num_blocks_that_fit(
-    checkpoint: Checkpoint, dtype: str, limit_bytes: int, limits: Limits, *, quantization: str = "none"
+    checkpoint: Checkpoint, dtype: str, limit_bytes: int, limits: ServingLimits, *, quantization: str = "none"
 ) -> int:
     """Blocks with the cache of their sessions within the limit; at least one, at most all."""
     for_blocks = limit_bytes * (1.0 - _WORK_SHARE)
@@ -82,26 +91,36 @@ def num_blocks_that_fit(
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
 
 
-def window(checkpoint: Checkpoint, config: EngineConfig) -> int:
-    """How many blocks to serve: as many as the config says, else as many as fit into what the engine may use."""
-    if config.num_blocks is not None:
-        return min(config.num_blocks, checkpoint.num_blocks)
-    limit = dict(config.max_memory).get(numbered(config.device)) or memory_limit_bytes(config.device)
-    limit *= num_memories(config.devices)
-    return num_blocks_that_fit(checkpoint, config.dtype, limit, config.limits, quantization=config.quantization)
+def memory_limits(spec: LaunchSpec) -> dict[str, int]:
+    """Return bytes of each device, "cpu" or "disk" as the user limits them. Raises UsageError."""
+    limits = parse_max_memory(spec.max_memory)
+    if spec.memory_limit_mb:
+        limits.setdefault(numbered(spec.device), spec.memory_limit_mb << 20)
+    return limits
 
 
-def can_grow(checkpoint: Checkpoint, config: EngineConfig, window: int) -> bool:
-    """Whether blocks can come one by one: all fit into memory, on one device, and are of one kind.
+def total_limit_bytes(spec: LaunchSpec) -> int:
+    """Return what the engine may use of all its devices together. Raises UsageError."""
+    each = memory_limits(spec).get(numbered(spec.device)) or memory_limit_bytes(spec.device)
+    return each * num_memories(spec.devices)
 
-    If not, a span is loaded as a whole, and for other blocks it is loaded anew.
+
+def window(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
+    """Return how many blocks to serve: as many as `spec` says, else as many as fit into the engine's memory."""
+    if spec.num_blocks:
+        return min(spec.num_blocks, checkpoint.num_blocks)
+    return _num_blocks_on_devices(checkpoint, spec)
+
+
+def can_grow(checkpoint: Checkpoint, spec: LaunchSpec, window: int) -> bool:
+    """Return whether blocks can come one by one: all fit into memory, on one device, and are of one kind.
+
+    If not, a span is loaded as a whole, and loaded anew to serve other blocks.
     """
     kinds = set(getattr(checkpoint.text_config, "layer_types", None) or ())
-    if len(config.devices) > 1 or config.adapters or len(kinds) > 1:
+    if len(spec.devices) > 1 or spec.adapters or len(kinds) > 1:
         return False
-    limit = dict(config.max_memory).get(numbered(config.device)) or memory_limit_bytes(config.device)
-    fits = num_blocks_that_fit(checkpoint, config.dtype, limit, config.limits, quantization=config.quantization)
-    return window <= fits
+    return window <= _num_blocks_on_devices(checkpoint, spec)
 
 
 def block_stack(checkpoint: Checkpoint) -> str:
@@ -111,13 +130,12 @@ def block_stack(checkpoint: Checkpoint) -> str:
     return decoder_of(model, checkpoint.num_blocks)[1]
 
 
-def weight_room(checkpoint: Checkpoint, span: Span, config: EngineConfig, *, folder: Path) -> Room:
+def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder: Path) -> Room:
     """What weights may take: of the device, what sessions and activations leave; of RAM and disk, a polite share."""
-    limits = dict(config.max_memory)
-    device = numbered(config.device)
+    limits, device = memory_limits(spec), numbered(spec.device)
     wanted = limits.get(device)
     limit = wanted or memory_limit_bytes(device)
-    for_sessions = _cache_bytes(checkpoint, config.dtype) * config.limits.cache_tokens * len(span)
+    for_sessions = _cache_bytes(checkpoint, spec.dtype) * spec.limits.cache_tokens * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
     in_ram = int(psutil.virtual_memory().available * _CPU_SHARE)
     return Room(
@@ -129,7 +147,7 @@ def weight_room(checkpoint: Checkpoint, span: Span, config: EngineConfig, *, fol
     )
 
 
-def cache_tokens(blocks: BlockSpan, config: EngineConfig, *, max_blocks: int) -> int:
+def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int:
     """Room for sessions once the weights are loaded: from what is really free then, less a reserve for the desktop.
 
     Less than was planned if memory is short; more if it is plenty and nobody said how much. On a CPU it is only taken
@@ -138,13 +156,13 @@ def cache_tokens(blocks: BlockSpan, config: EngineConfig, *, max_blocks: int) ->
     Args:
         max_blocks: up to which the span will grow: weights and sessions of blocks that are to come count.
     """
-    limits, device = config.limits, numbered(config.device)
-    wanted = dict(config.max_memory).get(device)
+    limits, device = spec.limits, numbered(spec.device)
+    wanted = memory_limits(spec).get(device)
     now_bytes, num_now = blocks.weights.placement.device_bytes, len(blocks.span)
     left = memory_limit_bytes(device) if wanted is None else wanted - now_bytes
     left -= now_bytes // num_now * (max_blocks - num_now)
     fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // max(blocks.bytes_per_token * max_blocks // num_now, 1)
-    most = limits.max_sessions * limits.max_length if config.grows_cache else limits.cache_tokens
+    most = limits.max_sessions * limits.max_length if spec.grows_cache else limits.cache_tokens
     if fits < limits.cache_tokens:
         log.warning("memory is short: %d tokens for sessions instead of %d", fits, limits.cache_tokens)
     return max(min(fits, most), _LEAST_CACHE_TOKENS)
@@ -158,6 +176,11 @@ def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
         disk_bytes=room.disk_bytes // size,
         folder=room.folder / f"rank-{rank}-of-{size}",
     )
+
+
+def _num_blocks_on_devices(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
+    limit = total_limit_bytes(spec)
+    return num_blocks_that_fit(checkpoint, spec.dtype, limit, spec.limits, quantization=spec.quantization)
 
 
 def _free_disk_bytes(folder: Path) -> int:

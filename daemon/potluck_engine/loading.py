@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
 
 from potluck.blocks import BlockSpan, load_span
@@ -13,13 +14,12 @@ from potluck.checkpoint.adapter_files import open_adapter
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 from potluck_engine import fitting
-from potluck_engine.config import EngineConfig
 from potluck_engine.measure import Speed, measure_speed
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-def open_for_swarm(config: EngineConfig) -> Checkpoint:
+def open_for_swarm(config: LaunchSpec) -> Checkpoint:
     """Open the checkpoint and check that it is the swarm's model as far as that can be seen.
 
     Raises:
@@ -39,7 +39,7 @@ def open_for_swarm(config: EngineConfig) -> Checkpoint:
     return checkpoint
 
 
-def load(checkpoint: Checkpoint, span: Span, config: EngineConfig, ranks: Ranks | None = None) -> BlockSpan:
+def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | None = None) -> BlockSpan:
     """Load the span, or this rank's part. Raises CheckpointError, UsageError for a dtype or device that is missing."""
     dtype = _DTYPES.get(config.dtype)
     if dtype is None:

@@ -7,26 +7,31 @@ import contextlib
 import logging
 import signal
 
+from potluck_control.engine_messages import Failed, OnEvent
+from potluck_control.launch_spec import LaunchSpec
+
 from potluck.errors import PotluckError
 from potluck.processes import exit_with_parent
-from potluck_engine.config import EngineConfig
-from potluck_engine.events import Failed, OnEvent
+from potluck_engine.fitting import resolved
 from potluck_engine.server import Engine
 
 log = logging.getLogger(__name__)
 
 
-def run_engine(config: EngineConfig, on_event: OnEvent) -> None:
+def run_engine(spec: LaunchSpec, on_event: OnEvent, *, parent_pid: int | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
+
+    Args:
+        parent_pid: end when this process, which started the engine, dies.
 
     Raises:
         PotluckError: it could not start or go on; a Failed event was sent. So it was before any other exception.
     """
     try:
-        if config.parent_pid is not None:
-            exit_with_parent(config.parent_pid)
+        if parent_pid is not None:
+            exit_with_parent(parent_pid)
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_serve(config, on_event))
+            runner.run(_serve(resolved(spec), on_event))
     except PotluckError as error:
         on_event(Failed(error.message, error.hint))
         raise
@@ -43,10 +48,10 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def _serve(config: EngineConfig, on_event: OnEvent) -> None:
+async def _serve(spec: LaunchSpec, on_event: OnEvent) -> None:
     """Start, wait for a signal or for the end of the network, stop. Raises PotluckError."""
     wanted = asyncio.create_task(_until_signal())
-    engine = Engine(config, on_event)
+    engine = Engine(spec, on_event)
     starting = asyncio.create_task(engine.start())
     try:
         await asyncio.wait((starting, wanted), return_when=asyncio.FIRST_COMPLETED)

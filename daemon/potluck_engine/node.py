@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.network_report import NetworkCaps, NetworkReport
 
 from potluck.checkpoint.fetching import FETCHING
@@ -22,7 +23,6 @@ from potluck.p2p.network import Host
 from potluck.p2p.pacing import Pacer
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck_engine.config import EngineConfig
 from potluck_engine.network_speed import NetworkSpeed
 from potluck_engine.reachability import Finding, Reach, is_local, start_reachable
 
@@ -54,7 +54,7 @@ class Node:
     directory: Directory
     speed: NetworkSpeed
 
-    def __init__(self, config: EngineConfig, start_host: StartHost | None = None) -> None:
+    def __init__(self, config: LaunchSpec, start_host: StartHost | None = None) -> None:
         self.is_joined = False
         self._config = config
         self._start_host = start_host or self._start_libp2p

@@ -17,7 +17,6 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,20 +24,18 @@ from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
 from potluck_control.engine_messages import MIN_DUTY
 from potluck_control.engine_metrics import EngineMetrics
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck_control.outbox import Booking
 from potluck_control.schema import SwarmOutlook
 
 from potluck.blocks.accelerators import memory_of
 from potluck.checkpoint.fetching import FETCHING
-from potluck.errors import PotluckError, UsageError
-from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.invite import decode_invite
+from potluck.errors import PotluckError
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import ServerState
-from potluck_engine import events, fitting
-from potluck_engine.config import EngineConfig
+from potluck_engine import fitting
 from potluck_engine.placement.swarm_outlook import swarm_outlook
-from potluck_engine.ranks.devices import check_devices, num_memories, numbered, parse_max_memory, threads_each
 from potluck_engine.receipts import Tabs
 from potluck_engine.server import Engine
 
@@ -48,7 +45,6 @@ COVERAGE_INTERVAL_S = 10.0
 HANG_S = 45.0  # above the daemon's own patience: it explains better
 STOP_TIMEOUT_S = 7.0  # below the daemon's, so that a stubborn engine still ends with the right code
 LAUNCH_TIMEOUT_S = 30.0
-DEFAULT_LISTEN = ("/ip4/0.0.0.0/tcp/0",)
 
 
 async def serve_pipe(handle: int) -> int:
@@ -70,7 +66,7 @@ class _Child:
         self._writer = writer
         self._orders: asyncio.Queue[messages.Drain | messages.Offload | messages.Restore] = asyncio.Queue()
         self._engine: Engine | None = None
-        self._config: EngineConfig | None = None
+        self._spec: LaunchSpec | None = None
         self._limit_bytes = 0
         self._coverage: tuple[int, ...] = ()
         self._coverage_at = 0.0
@@ -102,13 +98,14 @@ class _Child:
         """Start the engine and carry out orders one after the other. Raises PotluckError; returns when told to end."""
         async with asyncio.timeout(LAUNCH_TIMEOUT_S):
             launch = await self._read()
-        if not isinstance(launch, messages.Launch):
+        if not isinstance(launch, LaunchSpec):
             return
         listening = asyncio.create_task(self._listen())
         try:
-            self._config = await asyncio.to_thread(self._configure, launch)
-            tabs = Tabs(Path(launch.outbox), self._tell_receipt, self._tell_vouchers) if launch.outbox else None
-            self._engine = Engine(self._config, self._tell, tabs=tabs)
+            self._spec = spec = await asyncio.to_thread(fitting.resolved, launch)
+            self._limit_bytes = await asyncio.to_thread(fitting.total_limit_bytes, spec)
+            tabs = Tabs(spec.outbox, self._tell_receipt, self._tell_vouchers) if spec.outbox else None
+            self._engine = Engine(spec, self._tell, tabs=tabs)
             self._engine.node.limit(self._caps)
             await self._engine.start()
             gc.collect()
@@ -164,7 +161,7 @@ class _Child:
 
     def _tell_receipt(self, booking: Booking) -> None:
         delegation = booking.delegation.hex() if booking.delegation is not None else ""
-        self._send(messages.Signed(booking.data.hex(), delegation))
+        self._send(messages.SignedReceipt(booking.data.hex(), delegation))
 
     def _tell_vouchers(self, vouchers: Sequence[bytes]) -> None:
         self._send(messages.Vouched(tuple(voucher.hex() for voucher in vouchers)))
@@ -181,58 +178,10 @@ class _Child:
             if message is not None or not line:
                 return message
 
-    def _configure(self, launch: messages.Launch) -> EngineConfig:
-        """Raises PotluckError."""
-        devices = check_devices(launch.devices)
-        device = devices[0] if devices else fitting.choose_device(launch.device)
-        dtype = fitting.choose_dtype(launch.dtype, device, launch.quantization)
-        max_memory = dict(parse_max_memory(launch.max_memory))
-        if launch.memory_limit_mb:
-            max_memory.setdefault(numbered(device), launch.memory_limit_mb << 20)
-        limit_bytes = max_memory.get(numbered(device)) or fitting.memory_limit_bytes(device)
-        self._limit_bytes = limit_bytes * num_memories(devices)
-        return EngineConfig(
-            swarm=decode_invite(launch.invite),
-            checkpoint=launch.checkpoint,
-            runtime_dir=Path(launch.runtime_dir),
-            span=_span(launch.blocks),
-            num_blocks=launch.num_blocks or None,
-            dtype=dtype,
-            quantization=launch.quantization,
-            adapters=launch.adapters,
-            device=device,
-            devices=devices,
-            max_memory=tuple(max_memory.items()),
-            threads=threads_each(fitting.choose_threads(launch.threads), devices),
-            listen=launch.listen or DEFAULT_LISTEN,
-            disk_bytes=launch.disk_mb << 20,
-            link_mbps=launch.link_mbps,
-            relay_for_others=launch.relay_for_others,
-            identity_path=Path(launch.identity_path),
-            public_name=launch.public_name or None,
-        )
-
-    def _tell(self, event: events.EngineEvent) -> None:
-        match event:
-            case events.Joining(peer_id, span):
-                self._send(messages.Joining(peer_id, (span.start, span.end)))
-            case events.Placed(resident, streamed, device_bytes, streamed_bytes, _) if self._config is not None:
-                config = self._config
-                kind = (config.device, config.dtype, config.quantization)
-                self._send(messages.Placed(*kind, resident, streamed, device_bytes, streamed_bytes))
-            case events.Online(peer_id, addresses, span, _):
-                self._look_now.set()
-                self._send(messages.Online(peer_id, (span.start, span.end), addresses))
-            case events.Moving(span, target, why):
-                self._send(messages.Moving((span.start, span.end), (target.start, target.end), why))
-            case events.Reshaped(span, _) | events.Settled(span):
-                self._look_now.set()
-                self._send(messages.Reshaped((span.start, span.end), is_settled=isinstance(event, events.Settled)))
-            case events.Offline():
-                self._look_now.set()
-                self._send(messages.Leaving())
-            case events.Freed():
-                self._send(messages.Offloaded(self._memory_used_bytes()))
+    def _tell(self, event: messages.EngineEvent) -> None:
+        if isinstance(event, messages.Online | messages.Reshaped | messages.Settled | messages.Offline):
+            self._look_now.set()
+        self._send(event)
 
     async def _report(self) -> None:
         while True:
@@ -240,14 +189,14 @@ class _Child:
             self._send(self._how_it_goes())
             await asyncio.sleep(messages.REPORT_INTERVAL_S)
 
-    def _how_it_goes(self) -> messages.Report:
+    def _how_it_goes(self) -> messages.EngineReport:
         tabs = self._engine.tabs if self._engine is not None else None
         if tabs is not None:
             tabs.refresh()
         serving = self._engine.serving if self._engine is not None else None
-        device = self._config.device if self._config is not None else "cpu"
+        device = self._spec.device if self._spec is not None else "cpu"
         fetched, fetch_total = FETCHING.progress() or (0, 0)
-        return messages.Report(
+        return messages.EngineReport(
             sessions=len(serving.sessions) if serving is not None else 0,
             total_tokens=self._engine.done_tokens if self._engine is not None else 0,
             memory_used_bytes=self._memory_used_bytes(),
@@ -262,7 +211,7 @@ class _Child:
             network=self._engine.node.report() if self._engine is not None else NetworkReport(),
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
             accounts=tabs.accounts()[: messages.MAX_ACCOUNTS] if tabs is not None else (),
-            gpu=_gpu_address(device) if self._config is not None and len(self._config.devices) < 2 else "",
+            gpu=_gpu_address(device) if self._spec is not None and len(self._spec.devices) < 2 else "",
         )
 
     async def _look_around(self) -> None:
@@ -272,8 +221,8 @@ class _Child:
                 with contextlib.suppress(PotluckError):
                     view = await self._engine.node.directory.fetch()
                     online = [item.span for item in view.servers if item.heartbeat.state is ServerState.ONLINE]
-                    assert self._config is not None
-                    num_blocks = self._config.swarm.num_blocks
+                    assert self._spec is not None
+                    num_blocks = self._spec.swarm.num_blocks
                     self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
                     self._coverage_at = time.monotonic()
                     self._outlook = swarm_outlook(view.servers, num_blocks)
@@ -284,11 +233,11 @@ class _Child:
 
     def _memory_used_bytes(self) -> int:
         """Of the devices that compute: the whole process on a CPU, torch's share on a GPU; ranks are alike."""
-        devices = self._config.devices if self._config is not None else ()
-        device = torch.device(self._config.device if self._config is not None else "cpu")
+        devices = self._spec.devices if self._spec is not None else ()
+        device = torch.device(self._spec.device if self._spec is not None else "cpu")
         return memory_of(device).used * max(len(devices), 1)
 
-    def _send(self, message: messages.Event) -> None:
+    def _send(self, message: messages.Message) -> None:
         if not self._writer.is_closing():
             self._writer.write(messages.encode(message))
 
@@ -298,15 +247,6 @@ def end_by_force_after(timeout_s: float) -> None:
     timer = threading.Timer(timeout_s, os._exit, args=(1,))
     timer.daemon = True
     timer.start()
-
-
-def _span(text: str) -> Span | None:
-    if not text:
-        return None
-    try:
-        return Span.parse(text)
-    except ValueError as error:
-        raise UsageError(f"serve.blocks: {error}") from None
 
 
 def _gpu_percent(device: str) -> float | None:

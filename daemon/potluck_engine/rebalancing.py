@@ -18,6 +18,7 @@ from functools import partial
 
 import numpy as np
 import torch
+from potluck_control.engine_messages import Moving, OnEvent, Settled
 
 from potluck.blocks.reshaping import NotReshapableError
 from potluck.checkpoint.block_files import BlockFiles
@@ -25,7 +26,6 @@ from potluck.errors import PotluckError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
 from potluck_engine.announcing import Announcements
-from potluck_engine.events import Moving, OnEvent, Settled
 from potluck_engine.in_thread import in_thread
 from potluck_engine.live_span import HAND_OVER_S, HURRIED_S, LiveSpan
 from potluck_engine.neighbours import Neighbours

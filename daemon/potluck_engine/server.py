@@ -22,19 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from potluck_control.engine_metrics import EngineMetrics
-from potluck_control.places import user_places
-
-from potluck.blocks import BlockSpan
-from potluck.checkpoint import Checkpoint
-from potluck.checkpoint.block_files import BlockFiles
-from potluck.errors import PotluckError
-from potluck.protocol.blocks import Span
-from potluck.protocol.records import LiveServer
-from potluck_engine.announcing import Announcements
-from potluck_engine.blocks import trim_memory
-from potluck_engine.config import EngineConfig
-from potluck_engine.events import (
+from potluck_control.engine_messages import (
     Freed,
     Joining,
     Loading,
@@ -46,6 +34,18 @@ from potluck_engine.events import (
     Reshaped,
     Starting,
 )
+from potluck_control.engine_metrics import EngineMetrics
+from potluck_control.launch_spec import LaunchSpec
+from potluck_control.places import user_places
+
+from potluck.blocks import BlockSpan
+from potluck.checkpoint import Checkpoint
+from potluck.checkpoint.block_files import BlockFiles
+from potluck.errors import PotluckError
+from potluck.protocol.blocks import Span
+from potluck.protocol.records import LiveServer
+from potluck_engine.announcing import Announcements
+from potluck_engine.blocks import trim_memory
 from potluck_engine.fitting import block_stack, can_grow, window
 from potluck_engine.in_thread import in_thread
 from potluck_engine.live_span import LiveSpan
@@ -75,7 +75,7 @@ class Engine:
 
     def __init__(
         self,
-        config: EngineConfig,
+        config: LaunchSpec,
         on_event: OnEvent,
         *,
         start_host: StartHost | None = None,
@@ -302,7 +302,7 @@ class Engine:
             looking,
             announcements,
             files,
-            Prefetching(announcements, files, config.disk_bytes),
+            Prefetching(announcements, files, config.disk_mb << 20),
             self._reload,
             self._on_event,
             rng,
@@ -413,8 +413,9 @@ class Engine:
         log.info("weights: %s", placement)
         streamed = placement.num_streamed
         resident = len(placement.homes) - streamed
+        config, sizes = self.config, (placement.device_bytes, placement.streamed_bytes)
         self._on_event(
-            Placed(resident, streamed, placement.device_bytes, placement.streamed_bytes, summary=str(placement))
+            Placed(config.device, config.dtype, config.quantization, resident, streamed, *sizes, summary=str(placement))
         )
 
     async def _announce_offline(self) -> None:

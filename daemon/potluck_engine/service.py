@@ -15,6 +15,7 @@ from dataclasses import replace
 from importlib.metadata import version
 
 import torch
+from potluck_control.launch_spec import LaunchSpec
 
 from potluck import wire
 from potluck.blocks import BlockSpan
@@ -23,7 +24,6 @@ from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
 from potluck_engine.compute.threads import Threads
 from potluck_engine.compute.turns import equal_shares
-from potluck_engine.config import EngineConfig
 from potluck_engine.fitting import cache_tokens
 from potluck_engine.handlers import Handlers
 from potluck_engine.loading import check_and_measure
@@ -42,7 +42,7 @@ _CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be r
 class Service:
     """One engine's; `serving` is what answers now, None before anything does."""
 
-    def __init__(self, config: EngineConfig, node: Node, tabs: Tabs | None) -> None:
+    def __init__(self, config: LaunchSpec, node: Node, tabs: Tabs | None) -> None:
         self.serving: Serving | None = None
         self._config = config
         self._node = node

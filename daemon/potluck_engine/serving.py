@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from potluck_control.engine_metrics import EngineMetrics
+from potluck_control.launch_spec import ServingLimits
 
 from potluck import wire
 from potluck.blocks import BlockSpan
@@ -27,7 +28,6 @@ from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.compute.step_thread import ComputeThread, Stage
 from potluck_engine.compute.threads import Threads
-from potluck_engine.config import Limits
 from potluck_engine.load import Load, LoadMeter
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.parking import Parking
@@ -65,7 +65,7 @@ class Serving:
     sessions: SessionTable
     parking: Parking
     meter: LoadMeter
-    limits: Limits
+    limits: ServingLimits
     wire_limits: wire.Limits
     tabs: Tabs | None = None  # None: nobody would book what clients sign
 
@@ -75,7 +75,7 @@ class Serving:
         loaded: BlockSpan,
         swarm: Swarm,
         peer_id: PeerId,
-        limits: Limits,
+        limits: ServingLimits,
         threads: Threads,
         *,
         spill_folder: Path | None = None,
@@ -196,7 +196,7 @@ class Serving:
 
 
 def _stage(
-    blocks: ServedBlocks, limits: Limits, compute: ComputeThread, spill_folder: Path | None, max_blocks: int
+    blocks: ServedBlocks, limits: ServingLimits, compute: ComputeThread, spill_folder: Path | None, max_blocks: int
 ) -> Stage:
     loaded = blocks.whole
     memory = loaded.new_memory(limits.cache_tokens, max_blocks=max_blocks) if loaded.is_ragged else None
@@ -211,7 +211,7 @@ def _stage(
     return Stage(SpanExecutor(blocks, memory), paging, gate)
 
 
-def _wire_limits(limits: Limits, hidden_size: int, num_blocks: int, span_blocks: int) -> wire.Limits:
+def _wire_limits(limits: ServingLimits, hidden_size: int, num_blocks: int, span_blocks: int) -> wire.Limits:
     """What one message may be; a frame holds hidden states, gradients and prompts for each block, 4 bytes a value."""
     tensor_bytes = 4 * limits.max_batch_tokens * hidden_size
     return wire.Limits(

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import psutil
 import torch
+from potluck_control.launch_spec import LaunchSpec
 
 from potluck.files import write_atomically
-from potluck_engine.config import EngineConfig
 from potluck_engine.measure import Speed
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class SpeedCache:
             return {}
 
 
-def speed_key(config: EngineConfig) -> str:
+def speed_key(config: LaunchSpec) -> str:
     """Device, its driver, how many of them or how many threads, number formats, and the model whose blocks they are."""
     swarm = config.swarm
     count = f"{len(config.devices)} devices" if len(config.devices) > 1 else f"{config.threads} threads"

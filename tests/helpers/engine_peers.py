@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.threads import Threads
-from potluck_engine.config import Limits
 from potluck_engine.handlers import Handlers
 from potluck_engine.serving import Serving
 
@@ -59,11 +59,11 @@ async def serve(
     *,
     blocks: BlockSpan | None = None,
     swarm: Swarm = SWARM,
-    limits: Limits | None = None,
+    limits: ServingLimits | None = None,
     spill_folder: Path | None = None,
     max_blocks: int = 0,
 ) -> AsyncIterator[Server]:
-    limits = limits or Limits()
+    limits = limits or ServingLimits()
     threads = Threads.of(limits, threads=1)
     host = network.start()
     loaded = blocks or load(span)

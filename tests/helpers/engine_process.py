@@ -12,30 +12,28 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from potluck_engine.config import EngineConfig, Limits
-from potluck_engine.events import EngineEvent
+from potluck_control.engine_messages import EngineEvent
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.main import run_engine
 
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import Span
 from potluck.protocol.invite import decode_invite
 
 
 def main(options: dict[str, Any]) -> None:
-    config = EngineConfig(
+    config = LaunchSpec(
         swarm=decode_invite(options["invite"]),
-        checkpoint=Path(options["checkpoint"]),
+        checkpoint=options["checkpoint"],
         runtime_dir=Path(options["runtime_dir"]),
-        span=Span.parse(options["span"]),
+        blocks=options["span"],
         listen=("/ip4/127.0.0.1/tcp/0",),
         heartbeat_s=1.0,
-        parent_pid=os.getppid() if options.get("exit_with_parent") else None,
-        limits=Limits(cache_tokens=1000),
+        limits=ServingLimits(cache_tokens=1000),
     )
     print(json.dumps({"event": "Process", "pid": os.getpid()}), flush=True)
     code = 0
     try:
-        run_engine(config, report)
+        run_engine(config, report, parent_pid=os.getppid() if options.get("exit_with_parent") else None)
     except PotluckError:  # reported
         code = 1
     os._exit(code)  # as the real commands do: a thread that still loads would abort the interpreter's own way out

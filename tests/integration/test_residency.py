@@ -17,7 +17,7 @@ from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from potluck_cli.local_swarm import Engine as EngineProcess
 from potluck_cli.local_swarm import LocalSwarm
-from potluck_engine.config import EngineConfig, Limits
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.server import Engine
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
@@ -117,7 +117,7 @@ def test_a_model_four_times_the_limit_is_served_within_it(heavy: Path) -> None:
 
 
 @contextmanager
-def served_here(config: EngineConfig) -> Iterator[tuple[Engine, Callable[[Coroutine[Any, Any, T]], Future[T]]]]:
+def served_here(config: LaunchSpec) -> Iterator[tuple[Engine, Callable[[Coroutine[Any, Any, T]], Future[T]]]]:
     """An engine in a thread of this process, and a way to have it do something."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
@@ -154,13 +154,13 @@ def test_a_generation_through_the_only_server_survives_that_it_steps_aside(tmp_p
     """The tokens are the same, and none is computed twice."""
     expected = local_model(CHECKPOINT).generate(prompt(), **GREEDY)
     with LocalSwarm(CHECKPOINT, [Span(0, 2)]) as swarm:
-        config = EngineConfig(
+        config = LaunchSpec(
             swarm=decode_invite(swarm.invite),
-            checkpoint=CHECKPOINT,
+            checkpoint=str(CHECKPOINT),
             runtime_dir=tmp_path,
-            span=Span(2, 4),
+            blocks="2:4",
             listen=("/ip4/127.0.0.1/tcp/0",),
-            limits=Limits(cache_tokens=1000),
+            limits=ServingLimits(cache_tokens=1000),
         )
         with served_here(config) as (engine, submit):
             done: list[int] = []

@@ -34,8 +34,8 @@ def loaded_by(code: str) -> set[str]:
         "potluck_daemon.doctor.checks",
         "potluck_cli.local_swarm",
         "potluck_daemon.daemon",
-        "potluck_engine.config",
-        "potluck_engine.events",
+        "potluck_control.launch_spec",
+        "potluck_control.engine_messages",
         "potluck_daemon.swarms.joined",
     ],
 )

@@ -1,6 +1,6 @@
 """The ledger beside the daemon's loop: one thread of its own, receipts in batches, and who is told what.
 
-    engine: Signed            ->  queue -> one transaction -> engine: Booked
+    engine: SignedReceipt     ->  queue -> one transaction -> engine: Booked
     engine ended, or our start ->  what lies in outboxes -> the same
     served accounts change    ->  what their credit is worth -> engine: Worth
 
@@ -99,7 +99,7 @@ class Clerk:
 
     # --- what the engine says ----------------------------------------------------------------------------------------
 
-    def hear(self, message: messages.Signed | messages.Vouched) -> None:
+    def hear(self, message: messages.SignedReceipt | messages.Vouched) -> None:
         if self._ledger is None:
             return
         try:

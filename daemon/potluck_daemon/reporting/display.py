@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import groupby
 
-from potluck_control.engine_messages import Report
+from potluck_control.engine_messages import EngineReport
 from potluck_control.methods.models import Need, Progress, Served
 from potluck_control.schema import LoadStatus, SwarmStatus
 
@@ -30,7 +30,7 @@ def swarm_status(
     if remembered is not None and (remembered.name, remembered.num_blocks) == (swarm.name, swarm.num_blocks):
         known = replace(remembered, model=swarm.model)
     if facts.span is not None:
-        known = replace(known, span=facts.span, peer_id=facts.peer_id)
+        known = replace(known, span=(facts.span.start, facts.span.end), peer_id=facts.peer_id)
     if facts.report.coverage:
         read_at = now - age_s - facts.report.coverage_age_s
         report = facts.report
@@ -53,7 +53,8 @@ def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -
     known = Served(swarm.model, swarm.name, swarm.num_blocks, swarm.span, loading=download(facts))
     if facts.placed is None or not is_running:
         return known
-    return replace(known, **{item.name: getattr(facts.placed, item.name) for item in fields(facts.placed)})
+    shown = (item.name for item in fields(facts.placed) if item.name != "summary")
+    return replace(known, **{name: getattr(facts.placed, name) for name in shown})
 
 
 def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
@@ -67,7 +68,7 @@ def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
     return tuple(sorted(runs, key=lambda run: (run.replicas, run.start))[:most])
 
 
-def load_status(load: CpuLoad, report: Report) -> LoadStatus:
+def load_status(load: CpuLoad, report: EngineReport) -> LoadStatus:
     return LoadStatus(
         cpu_percent=load.cpu_percent,
         engine_cpu_percent=load.engine_cpu_percent,

@@ -7,8 +7,8 @@
     starting     Joining                            joining
     joining      Online                             online
     online       DRAIN                              finishing    (its sessions go on)
-    online       OFFLOAD                            offloading   (Offloaded, or killed after OFFLOAD_TIMEOUT_S)
-    offloading   Offloaded                          offloaded
+    online       OFFLOAD                            offloading   (Freed, or killed after OFFLOAD_TIMEOUT_S)
+    offloading   Freed                              offloaded
     offloaded    RESTORE                            restoring
     restoring    Online                             online
     any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL)
@@ -27,9 +27,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from potluck_control import engine_messages as messages
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.network_report import NetworkCaps
 from potluck_control.schema import EngineStatus
 
+from potluck.protocol.blocks import Span
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import Exit, diagnose
@@ -49,10 +51,10 @@ _LOADED = (Phase.STARTING, Phase.JOINING, Phase.ONLINE, Phase.FINISHING, Phase.R
 class EngineFacts:
     """What the engine last told; outlives it, so that a paused display still shows something."""
 
-    report: messages.Report = field(default_factory=messages.Report)
+    report: messages.EngineReport = field(default_factory=messages.EngineReport)
     reported_at: float = 0.0  # monotonic
     peer_id: str | None = None
-    span: tuple[int, int] | None = None
+    span: Span | None = None
     addresses: tuple[str, ...] = ()
     placed: messages.Placed | None = None  # None: nothing is loaded
     fetch_bytes_per_s: float = 0.0  # of downloads
@@ -70,7 +72,7 @@ class Supervisor:
     def __init__(
         self,
         on_change: Callable[[], None],
-        on_receipt: Callable[[messages.Signed | messages.Vouched | None], None],
+        on_receipt: Callable[[messages.SignedReceipt | messages.Vouched | None], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_change = on_change
@@ -78,7 +80,7 @@ class Supervisor:
         self._clock = clock
         self._engine: EngineProcess | None = None
         self._phase = Phase.ENDED
-        self._launch: messages.Launch | None = None  # None: no engine, or one that is prepared
+        self._launch: LaunchSpec | None = None  # None: no engine, or one that is prepared
         self._python = ""  # of the last one that was started
         self._is_greeted = False
         self._task: asyncio.Task[None] | None = None
@@ -98,14 +100,13 @@ class Supervisor:
     def pid(self) -> int | None:
         return self._engine.pid if self._engine is not None else None
 
-    def view(self, model: str, wanted: messages.Launch | None, python: str) -> EngineView:
+    def view(self, model: str, wanted: LaunchSpec | None, python: str) -> EngineView:
         """What the policy has to know. What failed in another `python` than is wanted now is tried without a wait."""
         span, moving = self.facts.span, self.facts.moving
         if moving is not None and span != moving.target:  # said as it was at first: history needs no line a block
-            (start, end), (target, target_end) = moving.span, moving.target
-            serving = f"blocks {start}:{end} of {model}, going to {target}:{target_end} ({moving.why})"
+            serving = f"blocks {moving.span} of {model}, going to {moving.target} ({moving.why})"
         else:
-            serving = f"blocks {span[0]}:{span[1]} of {model}" if span else model
+            serving = f"blocks {span} of {model}" if span else model
         is_same = python == self._python
         is_outdated = self._task is not None and not (is_same and self._launch in (None, wanted))
         retry_at = self._retry_at if is_same else None
@@ -117,9 +118,7 @@ class Supervisor:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
         return EngineStatus(self.pid, round(uptime_s, 1), self._restarts, self._failure)
 
-    def obey(
-        self, order: EngineOrder, launch: messages.Launch | None, python: str, environment: Mapping[str, str]
-    ) -> None:
+    def obey(self, order: EngineOrder, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
         """Carry out an order of the policy; never waits. `launch` is needed to START only."""
         match order:
             case EngineOrder.PREPARE if self._task is None:
@@ -178,7 +177,7 @@ class Supervisor:
         if self._task is not None:
             await asyncio.wait({self._task})
 
-    def _start(self, launch: messages.Launch | None, python: str, environment: Mapping[str, str]) -> None:
+    def _start(self, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
         self._launch = launch
         self._python = python
         self._is_greeted = False
@@ -227,13 +226,13 @@ class Supervisor:
         self._on_change()
 
     def _heard(self, message: messages.Message) -> None:
-        if isinstance(message, messages.Signed | messages.Vouched):
+        if isinstance(message, messages.SignedReceipt | messages.Vouched):
             self._on_receipt(message)
             return
         match message:
             case messages.Hello():
                 self._greet(message)
-            case messages.Report():
+            case messages.EngineReport():
                 self.facts = reported(self.facts, message, self._clock())
                 if self._phase is Phase.ONLINE:
                     self._online_bytes = message.memory_used_bytes
@@ -250,11 +249,12 @@ class Supervisor:
             case messages.Moving():
                 self.facts = replace(self.facts, moving=message)
             case messages.Reshaped():
-                moving = None if message.is_settled else self.facts.moving
-                self.facts = replace(self.facts, span=message.span, moving=moving)
-            case messages.Leaving() if self._phase is Phase.OFFLOADING:
+                self.facts = replace(self.facts, span=message.span)
+            case messages.Settled():
+                self.facts = replace(self.facts, span=message.span, moving=None)
+            case messages.Offline() if self._phase is Phase.OFFLOADING:
                 log.info("the swarm has been told that this server steps aside")
-            case messages.Offloaded():
+            case messages.Freed():
                 self._advance({Phase.OFFLOADING: Phase.OFFLOADED})
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # those have deadlines of their own
             self._expect(SILENCE_S, "it stopped answering")
@@ -317,7 +317,7 @@ class Supervisor:
             self._engine.kill(because)
 
 
-def reported(facts: EngineFacts, report: messages.Report, now: float) -> EngineFacts:
+def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> EngineFacts:
     """The facts after a report at `now`, monotonic. Pure."""
     elapsed_s = now - facts.reported_at
     new_bytes = report.fetched_bytes - facts.report.fetched_bytes

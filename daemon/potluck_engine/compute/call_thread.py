@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from potluck_control.launch_spec import ServingLimits
 
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PeerId
@@ -32,7 +33,6 @@ from potluck_engine.compute.call_scheduler import Call, CallScheduler, Pieces, P
 from potluck_engine.compute.failures import refusal_of
 from potluck_engine.compute.throttle import Throttle
 from potluck_engine.compute.turns import Shares, equal_shares
-from potluck_engine.config import Limits
 
 _LOWEST_NICE = 19
 _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
@@ -64,7 +64,7 @@ class CallThread:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: ServingLimits,
         *,
         threads: int,
         is_shared: Callable[[], bool] = lambda: True,

@@ -24,6 +24,7 @@ from typing import TypeVar
 
 import torch
 from potluck_control.engine_metrics import PageCounts, StepCounts
+from potluck_control.launch_spec import ServingLimits
 
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
@@ -33,7 +34,6 @@ from potluck_engine.compute.step_scheduler import StepScheduler
 from potluck_engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost
 from potluck_engine.compute.throttle import Throttle
 from potluck_engine.compute.turns import Shares, equal_shares
-from potluck_engine.config import Limits
 from potluck_engine.memory.paging import Admitted, Paging
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 
@@ -61,7 +61,7 @@ class ComputeThread:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: ServingLimits,
         *,
         threads: int,
         clock: Callable[[], float] = time.monotonic,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from potluck_control.launch_spec import ServingLimits
+
 from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.step_thread import ComputeThread
 from potluck_engine.compute.turns import Shares, equal_shares
-from potluck_engine.config import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Threads:
     calls: CallThread
 
     @classmethod
-    def of(cls, limits: Limits, *, threads: int, shares: Shares = equal_shares) -> Threads:
+    def of(cls, limits: ServingLimits, *, threads: int, shares: Shares = equal_shares) -> Threads:
         """Not started. `shares`: of clients that compete; called by both threads."""
         compute = ComputeThread(limits, threads=threads, shares=shares)
         calls = CallThread(limits, threads=threads, is_shared=lambda: compute.has_sessions, shares=shares)

@@ -32,8 +32,8 @@ def check_devices(devices: Sequence[str]) -> tuple[str, ...]:
     return tuple(devices)
 
 
-def parse_max_memory(text: str) -> tuple[tuple[str, int], ...]:
-    """`cuda:0=10GiB,cpu=20GiB,disk=100GiB` as devices and bytes, as Accelerate's `max_memory` has them.
+def parse_max_memory(text: str) -> dict[str, int]:
+    """Read `cuda:0=10GiB,cpu=20GiB,disk=100GiB` as bytes of each device, as Accelerate's `max_memory` has them.
 
     Raises:
         UsageError: it cannot be read.
@@ -47,7 +47,7 @@ def parse_max_memory(text: str) -> tuple[tuple[str, int], ...]:
         if not _PLACE.fullmatch(device) or match is None:
             raise UsageError(f"{item.strip()!r} is not a device and its memory", hint="such as cuda:0=10GiB,cpu=20GiB")
         limits[numbered(device)] = int(float(match["number"]) * _UNITS[match["unit"].lower()])
-    return tuple(limits.items())
+    return limits
 
 
 def numbered(device: str) -> str:

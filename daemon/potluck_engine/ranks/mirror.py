@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from potluck_control.launch_spec import LaunchSpec
 from torch import Tensor
 
 from potluck.blocks import KvCache
@@ -14,7 +15,6 @@ from potluck.blocks.parallel import Ranks, join_ranks
 from potluck.blocks.ragged import StepPlan
 from potluck.protocol.blocks import Span
 from potluck_engine.blocks import ServedBlocks
-from potluck_engine.config import EngineConfig
 from potluck_engine.loading import load, open_for_swarm
 from potluck_engine.ranks.mailbox import Letters, SharedMemory
 from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
@@ -23,7 +23,7 @@ from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
 class Mirror:
     """Methods without underscore are what rank 0 may call; tensors come on the CPU."""
 
-    def __init__(self, rank: int, shared: SharedMemory, config: EngineConfig, meeting: Path) -> None:
+    def __init__(self, rank: int, shared: SharedMemory, config: LaunchSpec, meeting: Path) -> None:
         self._rank = rank
         self._shared = shared
         self._config = replace(config, device=config.devices[rank])

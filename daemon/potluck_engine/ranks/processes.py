@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.parallel import Ranks, abort_ranks, join_ranks, leave_ranks
@@ -30,7 +31,6 @@ from potluck.checkpoint import Checkpoint
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck_engine.config import EngineConfig
 from potluck_engine.loading import load
 from potluck_engine.ranks.mailbox import Mailbox, SharedMemory
 
@@ -50,7 +50,7 @@ class RankProcesses:
         memory: what all ranks have mapped; free for whoever is `together` with a call without tensors.
     """
 
-    def __init__(self, config: EngineConfig, meeting: Path) -> None:
+    def __init__(self, config: LaunchSpec, meeting: Path) -> None:
         self._config = config
         self._meeting = meeting
         self.memory = SharedMemory()
@@ -61,7 +61,7 @@ class RankProcesses:
         self._lock = threading.Lock()  # steps and calls have threads of their own, but an exchange is one at a time
 
     @classmethod
-    async def start(cls, config: EngineConfig) -> RankProcesses:
+    async def start(cls, config: LaunchSpec) -> RankProcesses:
         """Start a process for each device but the first.
 
         Must be called on a thread that lives as long as this process: the kernel ends the ranks with it.

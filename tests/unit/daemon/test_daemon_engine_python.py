@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_control.engine_messages import Launch, decode
+from potluck_control.engine_messages import decode
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 from potluck_daemon.policy.decide import EngineOrder, Phase
+from potluck_daemon.settings.desired_state import _launch
 from potluck_daemon.settings.schema import Settings
-from potluck_daemon.settings.wanted import _launch
 from potluck_daemon.supervisor.supervisor import Supervisor
 
 from potluck.protocol.invite import new_swarm
@@ -37,13 +38,13 @@ def program(path: Path, text: str) -> str:
 
 
 @pytest.fixture
-def launch(tmp_path: Path) -> Launch:
+def launch(tmp_path: Path) -> LaunchSpec:
     swarm: Swarm = new_swarm("home", "demo-model", 4, "local")
     return _launch(Settings(), swarm, Places(tmp_path, tmp_path, tmp_path, tmp_path), 0)
 
 
 async def test_another_interpreter_ends_the_engine_and_does_not_wait_for_what_failed_in_the_old_one(
-    tmp_path: Path, launch: Launch
+    tmp_path: Path, launch: LaunchSpec
 ) -> None:
     changed = asyncio.Event()
     supervisor = Supervisor(changed.set, lambda message: None)
@@ -61,7 +62,7 @@ async def test_another_interpreter_ends_the_engine_and_does_not_wait_for_what_fa
     assert supervisor.view("m", launch, old).retry_at is None
 
 
-async def test_a_prepared_engine_is_the_one_that_is_told_what_to_serve(tmp_path: Path, launch: Launch) -> None:
+async def test_a_prepared_engine_is_the_one_that_is_told_what_to_serve(tmp_path: Path, launch: LaunchSpec) -> None:
     changed, told = asyncio.Event(), tmp_path / "told"
     supervisor = Supervisor(changed.set, lambda message: None)
     stand_in = tmp_path / "stand_in.py"

@@ -12,8 +12,8 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
 from helpers.fake_network import FakeHost, FakeNetwork
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.executor import SpanExecutor
-from potluck_engine.config import Limits
 from potluck_engine.memory.session_memory import SessionStep
 from torch import Tensor
 
@@ -142,7 +142,7 @@ def no_more_memory() -> Iterator[None]:
 async def test_a_step_that_memory_is_too_short_for_is_done_in_halves(network, blocks, monkeypatch, caplog):
     rows, tokens = 512, 128
     total = rows * tokens  # 16 MiB a tensor, more than allocators keep in reserve
-    limits = Limits(piece_tokens=total, max_batch_tokens=total, max_queued_tokens=total, cache_tokens=total)
+    limits = ServingLimits(piece_tokens=total, max_batch_tokens=total, max_queued_tokens=total, cache_tokens=total)
     own_run = SpanExecutor.run
     sizes: list[int] = []
 

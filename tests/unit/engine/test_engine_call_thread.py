@@ -9,9 +9,9 @@ import threading
 from collections.abc import AsyncIterator, Callable, Generator
 
 import pytest
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.call_scheduler import Priority
 from potluck_engine.compute.call_thread import CallThread
-from potluck_engine.config import Limits
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
@@ -19,7 +19,7 @@ from potluck.protocol.codes import Code, RemoteError
 
 @pytest.fixture
 async def calls() -> AsyncIterator[CallThread]:
-    thread = CallThread(Limits(max_queued_jobs=4, max_queued_tokens=1000), threads=1)
+    thread = CallThread(ServingLimits(max_queued_jobs=4, max_queued_tokens=1000), threads=1)
     thread.start()
     yield thread
     await thread.stop()
@@ -162,7 +162,7 @@ async def test_timing_tells_queue_and_calls_apart(calls):
 
 
 async def test_stopping_answers_everyone_with_draining():
-    thread = CallThread(Limits(max_queued_jobs=4, max_queued_tokens=1000), threads=1)
+    thread = CallThread(ServingLimits(max_queued_jobs=4, max_queued_tokens=1000), threads=1)
     thread.start()
     gate, running = await held(thread)
     queued = submit(thread, Priority.FORWARD, noting("x", []))

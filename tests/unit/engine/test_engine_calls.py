@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers.engine_peers import PRIVATE, Client, Server, hidden_states, load, opening, serve, settle, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.config import Limits
+from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
 
 from potluck import wire
@@ -61,7 +61,7 @@ async def test_pieces_change_no_result(network, blocks, piece_tokens, prompt_row
     prompts = hidden_states(2 * prompt_rows, 3, seed=2).view(2, prompt_rows, 3, 64) if prompt_rows else None
     with torch.inference_mode():
         expected = load(SPAN).forward(hidden, None, prompts)
-    async with serve(network, blocks=blocks, limits=Limits(piece_tokens=piece_tokens)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(piece_tokens=piece_tokens)) as server:
         host = network.start()
         output = await forward(host, server, ForwardRequest("golden", SPAN, hidden, prompts))
         assert torch.allclose(output.tensors[0], expected, rtol=1e-5, atol=1e-4)
@@ -90,7 +90,7 @@ async def test_answers_come_in_the_blocks_dtype(network):
 
 async def test_decode_steps_go_on_while_backward_work_is_queued(network, blocks):
     order: list[str] = []
-    async with serve(network, blocks=blocks, limits=Limits(piece_tokens=1)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(piece_tokens=1)) as server:
         host = network.start()
         client = await Client.open(host, server)
         await client.step(StepRequest(hidden_states(1, 2), opening()))
@@ -106,7 +106,7 @@ async def test_decode_steps_go_on_while_backward_work_is_queued(network, blocks)
 
 
 async def test_cancelled_call_leaves_the_queue(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(piece_tokens=1)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(piece_tokens=1)) as server:
         host = network.start()
         request = BackwardRequest("golden", SPAN, hidden_states(16, 16), hidden_states(16, 16))
         calls = [asyncio.create_task(backward(host, server, request)) for _ in range(3)]
@@ -120,7 +120,7 @@ async def test_cancelled_call_leaves_the_queue(network, blocks):
 
 async def test_large_calls_come_and_go_in_parts(network, blocks):
     hidden, grad = hidden_states(1100, 4), hidden_states(1100, 4, seed=1)
-    async with serve(network, blocks=blocks, limits=Limits(max_batch_tokens=8192)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(max_batch_tokens=8192)) as server:
         host = network.start()
         request = BackwardRequest("golden", SPAN, hidden, grad)
         stream = await host.open_stream(
@@ -156,7 +156,7 @@ async def test_large_calls_come_and_go_in_parts(network, blocks):
     ],
 )
 async def test_request_that_makes_no_sense_is_refused_before_compute(network, blocks, request_, code):
-    async with serve(network, blocks=blocks, limits=Limits(max_batch_tokens=256)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(max_batch_tokens=256)) as server:
         host = network.start()
         assert await refusal(host, server, wire.FORWARD, wire.encode_forward(request_)) is code
         assert (await forward(host, server, ForwardRequest("golden", SPAN, hidden_states(1, 2)))).tensors
@@ -170,7 +170,7 @@ async def test_bytes_that_are_no_message_are_refused_by_every_call(network, bloc
 
 
 async def test_stream_call_that_stands_still_is_ended(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(request_timeout_s=0.5)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(request_timeout_s=0.5)) as server:
         host = network.start()
         for protocol in (wire.FORWARD_STREAM, wire.BACKWARD_STREAM):
             stream = await host.open_stream(server.host.peer_id, protocol, timeout_s=120, max_frame_bytes=1 << 20)
@@ -243,7 +243,7 @@ async def test_demanded_weights_are_checked(network, blocks):
 
 
 async def test_info_tells_limits_and_what_is_free(network, blocks):
-    limits = Limits(cache_tokens=160, max_batch_tokens=64, max_length=128)
+    limits = ServingLimits(cache_tokens=160, max_batch_tokens=64, max_length=128)
     async with serve(network, blocks=blocks, limits=limits) as server:
         host = network.start()
         client = await Client.open(host, server)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine import fitting
-from potluck_engine.config import EngineConfig, Limits
 from potluck_engine.ranks.devices import parse_max_memory
 
 from potluck.blocks.residency import place
@@ -17,19 +17,21 @@ from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
 SPAN = Span(0, 4)
-CONFIG = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=Path("unused"), limits=Limits(cache_tokens=100))
+CONFIG = LaunchSpec(
+    swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), limits=ServingLimits(cache_tokens=100)
+)
 
 
 @pytest.mark.parametrize(
     ("text", "limits"),
     [
-        ("", ()),
-        ("cuda:0=10GiB,cpu=20GiB", (("cuda:0", 10 << 30), ("cpu", 20 << 30))),
-        (" cuda = 1.5 gb , disk=7B", (("cuda:0", 1_500_000_000), ("disk", 7))),
-        ("cuda:1=1MiB,cuda:1=2MiB", (("cuda:1", 2 << 20),)),
+        ("", {}),
+        ("cuda:0=10GiB,cpu=20GiB", {"cuda:0": 10 << 30, "cpu": 20 << 30}),
+        (" cuda = 1.5 gb , disk=7B", {"cuda:0": 1_500_000_000, "disk": 7}),
+        ("cuda:1=1MiB,cuda:1=2MiB", {"cuda:1": 2 << 20}),
     ],
 )
-def test_limits_are_read_as_accelerate_writes_them(text: str, limits: tuple[tuple[str, int], ...]) -> None:
+def test_limits_are_read_as_accelerate_writes_them(text: str, limits: dict[str, int]) -> None:
     assert parse_max_memory(text) == limits
 
 
@@ -44,10 +46,10 @@ def test_what_cannot_be_read_is_quoted(text: str) -> None:
 
 def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(CHECKPOINT))
-    config = replace(CONFIG, max_memory=(("cpu", 100 << 20), ("disk", 5)))
+    config = replace(CONFIG, max_memory="cpu=100MiB,disk=5B")
     few = fitting.weight_room(checkpoint, SPAN, config, folder=tmp_path / "none")
     many = fitting.weight_room(
-        checkpoint, SPAN, replace(config, limits=Limits(cache_tokens=10_000)), folder=tmp_path / "none"
+        checkpoint, SPAN, replace(config, limits=ServingLimits(cache_tokens=10_000)), folder=tmp_path / "none"
     )
     kv_heads, head_size, both, fp32 = 2, 16, 2, 4
     assert few.device_bytes - many.device_bytes == kv_heads * head_size * both * fp32 * 9_900 * len(SPAN)
@@ -64,5 +66,5 @@ def test_a_machine_that_is_short_of_memory_streams_instead_of_refusing(
     with pytest.raises(UsageError):
         place(
             [1 << 20] * 4,
-            fitting.weight_room(checkpoint, SPAN, replace(CONFIG, max_memory=(("cpu", 1000),)), folder=tmp_path),
+            fitting.weight_room(checkpoint, SPAN, replace(CONFIG, max_memory="cpu=1000B"), folder=tmp_path),
         )

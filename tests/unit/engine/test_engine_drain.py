@@ -10,7 +10,7 @@ import torch
 from helpers.client_world import HASTY, World, local_model, prompt, world
 from helpers.fake_network import FakeHost
 from helpers.golden import CHECKPOINT
-from potluck_engine.config import EngineConfig
+from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.server import Engine
 
 from potluck.errors import SwarmError
@@ -25,7 +25,7 @@ async def start_engine(there: World, folder: Path, span: Span) -> Engine:
     async def start_host(_: HostConfig) -> FakeHost:
         return there.network.start()
 
-    config = EngineConfig(swarm=there.swarm, checkpoint=CHECKPOINT, runtime_dir=folder, span=span)
+    config = LaunchSpec(swarm=there.swarm, checkpoint=str(CHECKPOINT), runtime_dir=folder, blocks=str(span))
     engine = Engine(config, lambda event: None, start_host=start_host)
     await engine.start()
     return engine

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM, load
-from potluck_engine.config import EngineConfig, Limits
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.fitting import cache_tokens, choose_dtype, memory_limit_bytes, num_blocks_that_fit
 
 from potluck.blocks import BlockSpan
@@ -29,7 +29,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 
 def test_more_blocks_fit_when_weights_take_fewer_bits(checkpoint: Checkpoint) -> None:
-    limits = Limits(cache_tokens=64)
+    limits = ServingLimits(cache_tokens=64)
     fits = {
         quantization: num_blocks_that_fit(checkpoint, "bfloat16", 100 * MIB, limits, quantization=quantization)
         for quantization in ("none", "int8", "int4")
@@ -45,8 +45,8 @@ def test_a_device_that_is_not_there_is_named_with_what_to_do(name: str) -> None:
 
 
 def test_at_least_one_block_and_at_most_all(checkpoint: Checkpoint) -> None:
-    assert num_blocks_that_fit(checkpoint, "bfloat16", 1, Limits()) == 1
-    assert num_blocks_that_fit(checkpoint, "bfloat16", 1 << 40, Limits(), quantization="int8") == 32
+    assert num_blocks_that_fit(checkpoint, "bfloat16", 1, ServingLimits()) == 1
+    assert num_blocks_that_fit(checkpoint, "bfloat16", 1 << 40, ServingLimits(), quantization="int8") == 32
 
 
 @pytest.mark.parametrize(
@@ -69,22 +69,24 @@ def blocks() -> BlockSpan:
     return load(Span(0, 2))
 
 
-def room_for_sessions(blocks: BlockSpan, device_bytes: int, limits: Limits, *, grows: bool, max_blocks: int = 2) -> int:
+def room_for_sessions(
+    blocks: BlockSpan, device_bytes: int, limits: ServingLimits, *, grows: bool, max_blocks: int = 2
+) -> int:
     weights = blocks.weights.placement.device_bytes
-    limit = (("cpu", weights + device_bytes),)
-    config = EngineConfig(SWARM, CHECKPOINT, Path(), limits=limits, max_memory=limit, grows_cache=grows)
+    limit = f"cpu={weights + device_bytes}B"
+    config = LaunchSpec(SWARM, str(CHECKPOINT), Path(), limits=limits, max_memory=limit, grows_cache=grows)
     return cache_tokens(blocks, config, max_blocks=max_blocks)
 
 
 def test_sessions_get_what_weights_leave_unless_somebody_said_how_much(blocks: BlockSpan) -> None:
-    limits = Limits(cache_tokens=1000)
+    limits = ServingLimits(cache_tokens=1000)
     plenty = 100_000 * blocks.bytes_per_token
     assert 50_000 < room_for_sessions(blocks, plenty, limits, grows=True) < 100_000
     assert room_for_sessions(blocks, plenty, limits, grows=False) == 1000
 
 
 def test_weights_and_sessions_of_blocks_that_are_to_come_count_from_the_beginning(blocks: BlockSpan) -> None:
-    limits, weights = Limits(cache_tokens=1000), blocks.weights.placement.device_bytes
+    limits, weights = ServingLimits(cache_tokens=1000), blocks.weights.placement.device_bytes
     plenty = 100_000 * blocks.bytes_per_token
     alone = room_for_sessions(blocks, plenty, limits, grows=True)
     assert room_for_sessions(blocks, plenty + weights, limits, grows=True, max_blocks=4) == alone // 2
@@ -93,6 +95,6 @@ def test_weights_and_sessions_of_blocks_that_are_to_come_count_from_the_beginnin
 def test_sessions_get_less_than_was_planned_when_memory_is_short(
     blocks: BlockSpan, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert 500 < room_for_sessions(blocks, 1000 * blocks.bytes_per_token, Limits(), grows=True) < 1000
+    assert 500 < room_for_sessions(blocks, 1000 * blocks.bytes_per_token, ServingLimits(), grows=True) < 1000
     assert "memory is short" in caplog.text
-    assert room_for_sessions(blocks, 0, Limits(), grows=True) > 0
+    assert room_for_sessions(blocks, 0, ServingLimits(), grows=True) > 0

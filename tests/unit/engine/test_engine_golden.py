@@ -14,7 +14,7 @@ import torch
 from helpers.engine_peers import Server, load, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import GOLDEN
-from potluck_engine.config import Limits
+from potluck_control.launch_spec import ServingLimits
 
 from potluck import wire
 from potluck.protocol.blocks import Span
@@ -23,7 +23,7 @@ from potluck.wire.envelopes import read_envelope
 from potluck.wire.tensors import float_tensor
 
 SPANS = {"A": Span(0, 2), "B": Span(2, 4), "H": Span(0, 4)}
-STOCK_LIMITS = Limits(max_batch_tokens=8192, max_length=8192, cache_tokens=16384)
+STOCK_LIMITS = ServingLimits(max_batch_tokens=8192, max_length=8192, cache_tokens=16384)
 NO_ORDER = "blocks out of order have no span here; nobody asks for them"
 DELIBERATE = {
     ("forward_tolerant_requests", 6): NO_ORDER,

@@ -10,8 +10,8 @@ import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, load, opening, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.config import EngineConfig
-from potluck_engine.events import EngineEvent, Freed, Online
+from potluck_control.engine_messages import EngineEvent, Freed, Online
+from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.memory import parking
 from potluck_engine.server import Engine
 from torch import Tensor
@@ -32,7 +32,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.network = FakeNetwork()
         self.events: list[EngineEvent] = []
-        config = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=folder, span=SPAN, heartbeat_s=0.05)
+        config = LaunchSpec(swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=folder, blocks="1:3", heartbeat_s=0.05)
         self.engine = Engine(config, self.events.append, start_host=self._start_host)
         self.client = self.network.start()
 

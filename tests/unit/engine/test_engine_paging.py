@@ -10,7 +10,7 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.config import Limits
+from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
 
 from potluck.protocol.blocks import Span
@@ -85,7 +85,7 @@ async def test_beginnings_are_not_shared_with_other_clients_spans_or_prompts(net
 
 
 async def test_kept_beginnings_count_as_free_and_give_way(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=160)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=160)) as server:
         host = network.start()
         client = await open_session(host, server, hidden_states(1, 32))
         await client.close()
@@ -98,7 +98,7 @@ async def test_kept_beginnings_count_as_free_and_give_way(network, blocks):
 
 async def test_reordered_rows_share_pages_instead_of_copying_them(network, blocks):
     prompt, token = hidden_states(4, 33), hidden_states(4, 1, seed=1)
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=16 * 40)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=16 * 40)) as server:
         host = network.start()
         client = await open_session(host, server, prompt)
         assert server.used_pages == 4 * 3
@@ -112,7 +112,7 @@ async def test_reordered_rows_share_pages_instead_of_copying_them(network, block
 @pytest.mark.usefixtures("quickly_idle")
 async def test_an_idle_session_makes_room_and_goes_on_where_it_was(network, blocks, tmp_path):
     prompt, token = hidden_states(2, 35), hidden_states(2, 1, seed=1)
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=128), spill_folder=tmp_path) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=128), spill_folder=tmp_path) as server:
         host = network.start()
         idle = await open_session(host, server, prompt)
         busy = await open_session(network.start(), server, hidden_states(1, 60, seed=2))
@@ -132,7 +132,7 @@ async def test_an_idle_session_makes_room_and_goes_on_where_it_was(network, bloc
 async def test_two_sessions_that_do_not_fit_together_take_turns(network, blocks, tmp_path):
     prompts = [hidden_states(1, 90, seed=seed) for seed in range(2)]
     tokens = [hidden_states(1, 1, seed=10 + i) for i in range(3)]
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=128), spill_folder=tmp_path) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=128), spill_folder=tmp_path) as server:
         clients = [await open_session(network.start(), server, prompt) for prompt in prompts]
         expected = [local(prompt, *tokens)[1:] for prompt in prompts]
         for index, token in enumerate(tokens):
@@ -155,7 +155,7 @@ def full_disk() -> Iterator[None]:
 @pytest.mark.usefixtures("quickly_idle")
 async def test_a_full_disk_costs_the_newcomer_its_place_and_nobody_else_anything(network, blocks, tmp_path, caplog):
     prompt, token = hidden_states(1, 90), hidden_states(1, 1, seed=1)
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=128), spill_folder=tmp_path) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=128), spill_folder=tmp_path) as server:
         idle = await open_session(network.start(), server, prompt)
         newcomer = await Client.open(network.start(), server)
         with full_disk():
@@ -169,7 +169,7 @@ async def test_a_full_disk_costs_the_newcomer_its_place_and_nobody_else_anything
 
 @pytest.mark.usefixtures("quickly_idle")
 async def test_a_session_that_runs_alone_counts_and_keeps_its_place(network, blocks, tmp_path):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=128), spill_folder=tmp_path) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=128), spill_folder=tmp_path) as server:
         host = network.start()
         exact = await Client.open(host, server)
         await exact.step(StepRequest(hidden_states(1, 100), opening(max_length=256, exact=True)))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.engine_peers import PRIVATE, Client, Server, hidden_states, opening, serve
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.config import Limits
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine.load import LoadMeter, link_wait_s
 from potluck_engine.memory import reservations
 from potluck_engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest
@@ -96,7 +96,7 @@ async def test_a_quote_tells_the_load_and_counts_the_sessions_quoted_before(
     network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reservations, "HELD_S", 600.0)
-    async with serve(network, limits=Limits(cache_tokens=1600)) as server:
+    async with serve(network, limits=ServingLimits(cache_tokens=1600)) as server:
         anna, bob = network.start(), network.start()
         first = await ask(anna, server, tokens=160)
         assert (first.batch, first.free_tokens, first.reserved_tokens) == (0, 1600, 160)

@@ -15,9 +15,9 @@ import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, is_close, load, opening
 from helpers.fake_network import FakeHost, FakeNetwork
+from potluck_control.engine_messages import EngineEvent, Moving, Online, Reshaped, Settled
+from potluck_control.launch_spec import LaunchSpec
 from potluck_engine import neighbours, rebalancing
-from potluck_engine.config import EngineConfig
-from potluck_engine.events import EngineEvent, Moving, Online, Reshaped, Settled
 from potluck_engine.neighbours import following
 from potluck_engine.placement.swarm_map import ModelSize, Own, SwarmMap
 from potluck_engine.prefetching import Prefetching
@@ -33,7 +33,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState
 
-CONFIG = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=Path("unused"), num_blocks=2, heartbeat_s=0.2)
+CONFIG = LaunchSpec(swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), num_blocks=2, heartbeat_s=0.2)
 
 
 def test_blocks_are_added_while_there_is_room_and_the_others_go_afterwards() -> None:
@@ -74,7 +74,7 @@ class Swarm:
         self.told: asyncio.Queue[None] = asyncio.Queue()
 
     @asynccontextmanager
-    async def engine(self, config: EngineConfig = CONFIG) -> AsyncIterator[Told]:
+    async def engine(self, config: LaunchSpec = CONFIG) -> AsyncIterator[Told]:
         told = Told(self)
         engine = Engine(config, told.tell, start_host=told.start_host)
         told.engine = engine
@@ -150,12 +150,12 @@ async def test_engines_without_orders_share_the_model_out(swarm: Swarm) -> None:
 
 async def test_when_a_server_dies_another_slides_there_and_sessions_over_what_stays_never_notice(swarm: Swarm) -> None:
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(0, 1))))
-        dying = await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(3, 4))))
+        await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="0:1")))
+        dying = await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="3:4")))
         mover = await stack.enter_async_context(swarm.engine())
         await mover.until(lambda event: isinstance(event, Settled))
         assert mover.span == Span(1, 3)
-        await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(0, 2))))
+        await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="0:2")))
         stream = await swarm.network.start().open_stream(
             mover.host.peer_id, wire.INFERENCE, timeout_s=120, max_frame_bytes=1 << 26
         )
@@ -181,11 +181,11 @@ async def test_when_a_server_dies_another_slides_there_and_sessions_over_what_st
 async def test_what_cannot_be_changed_while_it_serves_is_loaded_anew(swarm: Swarm) -> None:
     """None of the blocks stays; who was a client goes on elsewhere or comes back."""
     async with AsyncExitStack() as stack:
-        dying = await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(2, 4))))
+        dying = await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="2:4")))
         mover = await stack.enter_async_context(swarm.engine())
         await mover.until(lambda event: isinstance(event, Settled))
         assert mover.span == Span(0, 2)
-        await stack.enter_async_context(swarm.engine(replace(CONFIG, span=Span(0, 2))))
+        await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="0:2")))
         dying.host.kill()
         await mover.until(lambda event: isinstance(event, Settled) and event.span == Span(2, 4))
         await swarm.until_covered(1)

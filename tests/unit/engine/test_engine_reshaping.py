@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.config import Limits
+from potluck_control.launch_spec import ServingLimits
 
 from potluck import wire
 from potluck.blocks.reshaping import reshaped
@@ -41,7 +41,7 @@ async def network() -> FakeNetwork:
 @pytest.fixture
 async def sliding(network: FakeNetwork) -> AsyncIterator[Server]:
     """Serves blocks 1:3 and may hold one more."""
-    async with serve(network, Span(1, 3), max_blocks=3, limits=Limits(cache_tokens=512)) as server:
+    async with serve(network, Span(1, 3), max_blocks=3, limits=ServingLimits(cache_tokens=512)) as server:
         yield server
 
 

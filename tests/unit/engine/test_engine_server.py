@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.config import EngineConfig
-from potluck_engine.events import EngineEvent, Joining, Loading, Measured, Offline, Online, Placed, Starting
+from potluck_control.engine_messages import EngineEvent, Joining, Loading, Measured, Offline, Online, Placed, Starting
+from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.server import Engine
 
 from potluck.directory import Directory
@@ -21,7 +21,7 @@ from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState
 
 SPAN = Span(1, 3)
-CONFIG = EngineConfig(swarm=SWARM, checkpoint=CHECKPOINT, runtime_dir=Path("unused"), span=SPAN, public_name="me")
+CONFIG = LaunchSpec(swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), blocks="1:3", public_name="me")
 
 
 class Swarm:
@@ -36,7 +36,7 @@ class Swarm:
         self.host = self.network.start()
         return self.host
 
-    def engine(self, config: EngineConfig = CONFIG) -> Engine:
+    def engine(self, config: LaunchSpec = CONFIG) -> Engine:
         return Engine(config, self.events.append, start_host=self.start_host)
 
     async def seen(self) -> dict[Span, ServerState]:
@@ -82,13 +82,14 @@ async def test_engine_answers_as_soon_as_it_says_online(swarm):
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"span": Span(2, 9)}, UsageError),
+        ({"blocks": "2:9"}, UsageError),
+        ({"blocks": "2-9"}, UsageError),
         ({"checkpoint": "/no/such/folder"}, CheckpointError),
         ({"swarm": replace(SWARM, num_blocks=5)}, CheckpointError),
         ({"dtype": "float8"}, UsageError),
         ({"device": "cuda:77"}, UsageError),
     ],
-    ids=["beyond the model", "no checkpoint", "another model", "unknown dtype", "no such device"],
+    ids=["beyond the model", "not a span", "no checkpoint", "another model", "unknown dtype", "no such device"],
 )
 async def test_engine_that_cannot_start_says_why_and_leaves_nothing(swarm, change, error):
     with pytest.raises(error) as failed:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, settle, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.config import Limits
+from potluck_control.launch_spec import ServingLimits
 
 from potluck import wire
 from potluck.protocol.blocks import Span
@@ -146,7 +146,7 @@ async def test_long_prefill_runs_in_pieces_and_deep_prompts_reach_their_position
     hidden, prompts = hidden_states(1, 40), hidden_states(2, 7, seed=3)[:, None]
     with torch.inference_mode():
         expected = load(Span(0, 2)).forward(hidden, None, prompts)
-    async with serve(network, blocks=blocks, limits=Limits(piece_tokens=4)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(piece_tokens=4)) as server:
         client = await Client.open(network.start(), server)
         reply = await client.step(StepRequest(hidden, opening(), prompts=prompts))
         assert torch.allclose(reply.hidden, expected, rtol=1e-5, atol=1e-4)
@@ -171,7 +171,7 @@ async def test_duplicate_step_is_not_answered_and_not_counted(network, blocks):
 
 
 async def test_replies_tell_what_the_step_cost_and_what_is_left(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=160)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=160)) as server:
         client = await Client.open(network.start(), server)
         reply = await client.step(StepRequest(hidden_states(2, 17), opening()))
         assert reply.timing.compute_ms > 0
@@ -179,7 +179,7 @@ async def test_replies_tell_what_the_step_cost_and_what_is_left(network, blocks)
 
 
 async def test_pages_grow_with_the_session_and_max_length_reserves_nothing(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=160)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=160)) as server:
         client = await first_step(network.start(), server, StepRequest(hidden_states(1, 33), opening(max_length=5000)))
         assert server.used_pages == 3
         await client.step(StepRequest(hidden_states(1, 1), start_from_position=1))
@@ -187,7 +187,7 @@ async def test_pages_grow_with_the_session_and_max_length_reserves_nothing(netwo
 
 
 async def test_full_cache_refuses_at_once_or_waits_as_asked(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=160)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=160)) as server:
         host = network.start()
         holder = await first_step(host, server, StepRequest(hidden_states(8, 15), opening()))
         impatient = await Client.open(host, server)
@@ -201,7 +201,7 @@ async def test_full_cache_refuses_at_once_or_waits_as_asked(network, blocks):
 
 
 async def test_session_that_outgrows_the_cache_is_ended_with_a_reason(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(cache_tokens=16)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=16)) as server:
         client = await first_step(network.start(), server, StepRequest(hidden_states(1, 16), opening()))
         await client.send(StepRequest(hidden_states(1, 1)))
         assert await refusal(client) is Code.NO_MEMORY
@@ -222,7 +222,7 @@ async def test_session_that_outgrows_the_cache_is_ended_with_a_reason(network, b
     ids=["batch", "gap", "prompts", "max_length", "infinite", "hidden_size", "batch_tokens"],
 )
 async def test_step_that_does_not_fit_ends_the_session_with_a_code(network, blocks, request_, code):
-    async with serve(network, blocks=blocks, limits=Limits(max_batch_tokens=256)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(max_batch_tokens=256)) as server:
         client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening()))
         await client.send(request_)
         assert await refusal(client) is code
@@ -260,7 +260,7 @@ async def test_bytes_that_are_no_message_are_refused(network, blocks):
 
 
 async def test_too_many_sessions_are_refused_with_a_time_to_come_back(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(max_sessions=1)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(max_sessions=1)) as server:
         host = network.start()
         first = await first_step(host, server, StepRequest(hidden_states(1, 1), opening()))
         second = await Client.open(host, server)
@@ -325,7 +325,7 @@ async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the
 
 
 async def test_stream_that_never_sends_and_session_that_falls_silent_are_closed_without_a_word(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(step_timeout_s=0.5)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(step_timeout_s=0.5)) as server:
         host = network.start()
         mute = await Client.open(host, server)
         assert await mute.stream.receive(timeout_s=120) is None
@@ -335,13 +335,13 @@ async def test_stream_that_never_sends_and_session_that_falls_silent_are_closed_
 
 
 async def test_session_that_is_too_old_is_told_to_replay_elsewhere(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(session_timeout_s=0.5)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(session_timeout_s=0.5)) as server:
         client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening()))
         assert await refusal(client) is Code.ROLLBACK
 
 
 async def test_client_that_does_not_read_is_dropped_and_blocks_nobody(network, blocks):
-    async with serve(network, blocks=blocks, limits=Limits(send_timeout_s=0.5)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(send_timeout_s=0.5)) as server:
         host = network.start()
         deaf = await first_step(host, server, StepRequest(hidden_states(1, 1), opening()))
         server_end = asyncio.create_task(flood(deaf))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from helpers.block_server import make_swarm
+from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.compute.steps import CostMeter
-from potluck_engine.config import EngineConfig
 from potluck_engine.measure import Speed, is_news, refreshed
 from potluck_engine.speed_cache import SpeedCache, speed_key
 
@@ -49,7 +49,7 @@ def test_the_oldest_go_first(tmp_path: Path) -> None:
 
 def test_number_formats_threads_and_model_have_speeds_of_their_own() -> None:
     swarm = make_swarm(4)
-    config = EngineConfig(swarm, "folder", Path("/tmp"))
+    config = LaunchSpec(swarm, "folder", Path("/tmp"))
     others = [
         replace(config, dtype="bfloat16"),
         replace(config, quantization="int8"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.receipts import Session
-from potluck_control.engine_messages import Booked, Signed, Vouched, Worth
+from potluck_control.engine_messages import Booked, SignedReceipt, Vouched, Worth
 from potluck_control.outbox import Outbox, left_behind
 from potluck_daemon.ledger.clerk import Clerk
 
@@ -46,9 +46,9 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     await made.clerk.close()
 
 
-def signed(session: Session, microcredits: int) -> Signed:
+def signed(session: Session, microcredits: int) -> SignedReceipt:
     booking = session.booking(microcredits)
-    return Signed(booking.data.hex(), booking.delegation.hex() if booking.delegation else "")
+    return SignedReceipt(booking.data.hex(), booking.delegation.hex() if booking.delegation else "")
 
 
 async def test_the_engine_hears_what_is_on_disk(desk: Desk) -> None:

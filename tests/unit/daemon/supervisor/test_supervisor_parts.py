@@ -1,12 +1,18 @@
 import signal
+from pathlib import Path
 
 import pytest
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
+from potluck_control.launch_spec import LaunchSpec
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
 from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 
+from potluck.protocol.blocks import Span
+from potluck.protocol.swarm import Swarm
+
+SWARM = Swarm("s", "m", 4, "s", membership_key=b"secret" + bytes(26))
 CRASH = (
     "Fatal Python error: Bus error",
     "",
@@ -19,18 +25,18 @@ CRASH = (
 @pytest.mark.parametrize(
     "message",
     [
-        messages.Launch("potluck1:secret", "/m", "/run", "/id", blocks="0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
+        LaunchSpec(SWARM, "/m", Path("/run"), "0:4", identity_path=Path("/id"), listen=("/ip4/127.0.0.1/tcp/0",)),
         messages.Throttle(0.5),
         messages.Offload(),
         messages.Restore(),
         messages.Stop(),
         messages.Hello(7),
-        messages.Joining("12D3", (0, 4)),
-        messages.Online("12D3", (0, 4), ("/ip4/1.2.3.4/tcp/1",)),
-        messages.Leaving(),
-        messages.Offloaded(5),
+        messages.Joining("12D3", Span(0, 4)),
+        messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
+        messages.Offline(),
+        messages.Freed(),
         messages.Failed("broken", "mend it"),
-        messages.Report(1, 2, 3, 4, 5, None, (1, 0), 2.5),
+        messages.EngineReport(1, 2, 3, 4, 5, None, (1, 0), 2.5),
     ],
 )
 def test_each_message_survives_the_pipe(message: messages.Message) -> None:
@@ -47,8 +53,8 @@ def test_a_kind_of_a_newer_version_is_ignored_and_a_broken_line_refused() -> Non
             messages.decode(line)
 
 
-def test_the_invite_does_not_show_in_a_launch_that_is_logged() -> None:
-    assert "secret" not in repr(messages.Launch("potluck1:secret", "/m", "/run", "/id"))
+def test_the_membership_key_does_not_show_in_a_launch_that_is_logged() -> None:
+    assert "secret" not in repr(LaunchSpec(SWARM, "/m", Path("/run")))
 
 
 def test_waiting_grows_to_a_limit() -> None:
@@ -90,10 +96,11 @@ def test_each_end_has_a_sentence(end: Exit, words: str) -> None:
 
 def test_what_it_serves_is_said_once_a_move_and_not_once_a_block() -> None:
     supervisor, said = Supervisor(lambda: None, lambda _: None), []
-    for span in ((0, 1), (0, 2), (0, 3), (0, 4)):
-        supervisor.facts = EngineFacts(span=span, moving=messages.Moving((0, 1), (0, 4), "nobody serves them"))
+    for end in (1, 2, 3, 4):
+        moving = messages.Moving(Span(0, 1), Span(0, 4), "nobody serves them")
+        supervisor.facts = EngineFacts(span=Span(0, end), moving=moving)
         said.append(supervisor.view("m", None, "").serving)
-    supervisor.facts = EngineFacts(span=(0, 4))
+    supervisor.facts = EngineFacts(span=Span(0, 4))
     said.append(supervisor.view("m", None, "").serving)
     assert list(dict.fromkeys(said)) == ["blocks 0:1 of m, going to 0:4 (nobody serves them)", "blocks 0:4 of m"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.own_daemon import Ask
 from potluck_control.client import ControlError
-from potluck_control.engine_messages import Placed, Report
+from potluck_control.engine_messages import EngineReport, Placed
 from potluck_control.methods import models, settings
 from potluck_control.methods.models import DeleteParams, MoveParams, Need
 from potluck_control.methods.settings import Change, SetParams
@@ -180,7 +180,7 @@ def test_the_swarm_needs_the_blocks_with_the_fewest_replicas() -> None:
 
 
 def test_what_is_served_is_told_with_its_place() -> None:
-    placed = Placed("cuda:0", "bfloat16", "int4", 3, 1, 300, 100)
+    placed = Placed("cuda:0", "bfloat16", "int4", 3, 1, 300, 100, "one streamed")
     swarm = SwarmStatus("friends", "owner/small", 8, span=(2, 6))
     facts = EngineFacts(placed=placed)
     now = served(swarm, facts, is_running=True)
@@ -193,16 +193,16 @@ def test_what_is_served_is_told_with_its_place() -> None:
 
 
 def test_a_download_has_a_speed_and_an_end() -> None:
-    facts = reported(EngineFacts(), Report(), 1.0)
+    facts = reported(EngineFacts(), EngineReport(), 1.0)
     assert download(facts) is None
-    facts = reported(facts, Report(fetched_bytes=0, fetch_total_bytes=1000), 2.0)
+    facts = reported(facts, EngineReport(fetched_bytes=0, fetch_total_bytes=1000), 2.0)
     for second in range(1, 40):
-        facts = reported(facts, Report(fetched_bytes=10 * second, fetch_total_bytes=1000), 2.0 + second)
+        facts = reported(facts, EngineReport(fetched_bytes=10 * second, fetch_total_bytes=1000), 2.0 + second)
     progress = download(facts)
     assert progress is not None
     assert (progress.done_bytes, progress.total_bytes) == (390, 1000)
     assert progress.bytes_per_s == pytest.approx(10, rel=0.01)
-    assert download(reported(facts, Report(), 60.0)) is None
+    assert download(reported(facts, EngineReport(), 60.0)) is None
 
 
 def test_files_of_one_stretch_of_downloads_are_added_up() -> None:

@@ -10,10 +10,10 @@ from potluck_control.client import ControlError
 from potluck_control.methods import settings
 from potluck_control.methods.settings import Change, Setting, SettingKind, SettingsPage
 from potluck_daemon.daemon import Daemon
+from potluck_daemon.settings.desired_state import read_desired_state
 from potluck_daemon.settings.schema import Settings, entries
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.settings.values import value_of
-from potluck_daemon.settings.wanted import read_wanted
 from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.protocol.invite import new_swarm
@@ -95,12 +95,14 @@ def test_exactly_the_settings_that_an_engine_is_started_with_restart_it(daemon: 
         float: lambda value: value + 1,
         tuple: lambda _: ("x",),
     }
-    usual = read_wanted(Loaded(Settings()), daemon.places, port=1).launch
+    usual = read_desired_state(Loaded(Settings()), daemon.places, port=1).launch
     for entry in entries():
         if entry.key in ("serve.swarm", "serve.python"):  # another swarm, another interpreter: seen elsewhere
             continue
         value = value_of(Settings(), entry)
         changed = other.get(type(value), lambda _: "x")(value)
         section = replace(getattr(Settings(), entry.attribute), **{entry.name: changed})
-        launch = read_wanted(Loaded(replace(Settings(), **{entry.attribute: section})), daemon.places, port=1).launch
+        launch = read_desired_state(
+            Loaded(replace(Settings(), **{entry.attribute: section})), daemon.places, port=1
+        ).launch
         assert (launch != usual) is entry.restarts_engine, entry.key

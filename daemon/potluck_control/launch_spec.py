@@ -1,17 +1,22 @@
-"""What an engine is told when it starts. Plain values only: picklable, no I/O, no torch."""
+"""Describes one engine: what it serves, on which devices, and within which limits.
+
+The daemon makes it of the settings, `potluck serve` of its options, and the engine works with it as it is; the text of
+the invite never leaves the processes. Plain values, no I/O, no torch.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Ceilings that keep one caller from taking everything. Tokens count every row of a batch."""
+class ServingLimits:
+    """Ceilings that keep one caller from using up the server. Tokens count every row of a batch."""
 
     max_batch_tokens: int = 2048  # in one call or step
     max_length: int = 8192  # tokens of a session
@@ -28,30 +33,40 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineConfig:
-    """Everything one engine needs; `span` None means: choose `num_blocks` blocks that the swarm lacks most."""
+class LaunchSpec:
+    """Everything that one engine needs to know. "auto", an empty value and 0 leave the choice to the engine."""
 
     swarm: Swarm
-    checkpoint: str | Path  # folder or hub name
-    runtime_dir: Path  # sockets and other files that die with the engine
-    span: Span | None = None
-    num_blocks: int | None = None
+    checkpoint: str  # folder or hub name
+    runtime_dir: Path  # sockets and other files that are removed with the engine
+    blocks: str = ""  # START:END; empty: `num_blocks` blocks that the swarm lacks most
+    num_blocks: int = 0
     dtype: str = "float32"
     quantization: str = "none"  # of the weights, see potluck.blocks.formats
     adapters: tuple[str, ...] = ()  # LoRA: folders or hub names
     device: str = "cpu"
-    devices: tuple[str, ...] = ()  # that hold the span together, `device` first; empty: that one alone
-    max_memory: tuple[tuple[str, int], ...] = ()  # bytes of a device, "cpu" or "disk"; not named: what fits
+    devices: tuple[str, ...] = ()  # hold the span together, `device` first; empty: `device` alone
+    memory_limit_mb: int = 0  # of the device, unless `max_memory` names it
+    max_memory: str = ""  # cuda:0=10GiB,cpu=20GiB,disk=100GiB
     threads: int = 1
     listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/0",)
     announce: tuple[str, ...] = ()
     identity_path: Path | None = None  # None: a new identity each time
-    public_name: str | None = None
-    disk_bytes: int = 0  # that files of the model may take; 0: only what is served is downloaded
+    public_name: str = ""
+    outbox: Path | None = None  # folder for receipts on their way to the ledger; None: no receipts are kept
+    disk_mb: int = 0  # that files of the model may take; 0: download only what is served
+    models_folder: str = ""  # for downloads; the daemon starts the engine with it in HF_HUB_CACHE
     grows_cache: bool = True  # sessions may have more than `limits.cache_tokens` where memory is free
     link_mbps: float = 0.0  # of the network link, until it is measured; 0: what stock servers assume
     relay_for_others: bool = True  # carry the traffic of peers that nobody can dial
     heartbeat_s: float = 10.0
     stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves
-    parent_pid: int | None = None  # end when this process, which started the engine, dies
-    limits: Limits = field(default_factory=Limits)
+    limits: ServingLimits = field(default_factory=ServingLimits)
+
+    @property
+    def span(self) -> Span | None:
+        """Return the blocks to serve; None lets the engine choose and change them. Raises UsageError."""
+        try:
+            return Span.parse(self.blocks) if self.blocks else None
+        except ValueError as error:
+            raise UsageError(f"serve.blocks: {error}") from None

@@ -1,4 +1,4 @@
-"""What the user wants, read from the files they or their tools may change: settings and joined swarms."""
+"""Reads the desired state from the files that users and their tools may change: settings and joined swarms."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from potluck_control.engine_messages import Launch
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 from potluck_control.resources import bundled_checkpoint
 
-from potluck.protocol.invite import encode_invite
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded
@@ -18,33 +17,35 @@ from potluck_daemon.swarms.joined import chosen_swarm
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredState:
+    """Settings, the swarm to serve, how to start an engine for them, and what is wrong with the files."""
+
     settings: Settings = field(default_factory=Settings)
     swarm: Swarm | None = None
-    launch: Launch | None = None  # how to start the engine for them
+    launch: LaunchSpec | None = None
     notices: tuple[str, ...] = ()
 
 
-def read_wanted(loaded: Loaded, places: Places, *, port: int) -> Wanted:
-    """Never raises for what the files hold: mistakes become notices. `port` is for settings that name none."""
+def read_desired_state(loaded: Loaded, places: Places, *, port: int) -> DesiredState:
+    """Return the desired state; mistakes in the files become notices. `port` is for settings that name none."""
     swarm, notices = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
     launch = _launch(loaded.settings, swarm, places, port) if swarm is not None else None
-    return Wanted(loaded.settings, swarm, launch, loaded.problems + loaded.notices + notices)
+    return DesiredState(loaded.settings, swarm, launch, loaded.problems + loaded.notices + notices)
 
 
 def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
-    """Changes when one of the files does, or when the engine's environment is made or exchanged."""
+    """Return a value that changes with the files, and when the engine's environment is made or exchanged."""
     return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file, places.engine_manifest))
 
 
-def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> Launch:
+def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> LaunchSpec:
     serve = settings.serve
-    return Launch(
-        invite=encode_invite(swarm),
+    return LaunchSpec(
+        swarm=swarm,
         checkpoint=serve.checkpoint or str(bundled_checkpoint(swarm.model) or swarm.model),
-        runtime_dir=str(places.runtime / "nodes"),
-        identity_path=str(places.identity_file),
-        outbox=str(places.receipts),
+        runtime_dir=places.runtime / "nodes",
+        identity_path=places.identity_file,
+        outbox=places.receipts,
         blocks=serve.blocks,
         num_blocks=serve.num_blocks,
         device=serve.device,
