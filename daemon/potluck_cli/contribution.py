@@ -6,14 +6,13 @@ import argparse
 import sys
 import time
 
+from potluck_control.formatting import duration, size
 from potluck_control.methods import contribution
 from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries
 from potluck_control.methods.periods import MAX_PERIODS, Period, SeriesParams
 
 from potluck_cli.connect import daemon
-from potluck_cli.durations import duration
 from potluck_cli.options import add_json, positive, print_json
-from potluck_cli.sizes import size
 from potluck_cli.terminal import Style, Terminal, table
 
 DESCRIPTION = """\

@@ -33,18 +33,6 @@ def seconds_until(text: str, now: float) -> float:
     return at - now
 
 
-def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3 h 05 min`, `2 d 4 h`."""
-    whole = max(round(seconds), 0)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600} h"
-
-
 def clock(at: float, now: float) -> str:
     """Local time of the day, with the date if it is not today."""
     same_day = time.localtime(at)[:3] == time.localtime(now)[:3]

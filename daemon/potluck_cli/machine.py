@@ -6,13 +6,13 @@ import argparse
 import sys
 import time
 
+from potluck_control.formatting import size
 from potluck_control.methods import machine
 from potluck_control.methods.machine import Device, Machine
 
 from potluck.errors import PotluckError
 from potluck_cli.connect import daemon
 from potluck_cli.options import add_json, print_json
-from potluck_cli.sizes import size
 from potluck_cli.terminal import Style, Terminal, table
 
 DESCRIPTION = """\

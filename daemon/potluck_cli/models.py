@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 
 from potluck_control.client import ControlClient
+from potluck_control.formatting import part_size, size
 from potluck_control.methods import models
 from potluck_control.methods.models import Deleted, DeleteParams, Models, MoveParams, Progress
 
 from potluck.errors import PotluckError
 from potluck_cli.connect import daemon
 from potluck_cli.options import add_json, print_json
-from potluck_cli.sizes import size
 from potluck_cli.terminal import Style, Terminal, table
 
 DESCRIPTION = """\
@@ -111,9 +111,9 @@ def _served(found: Models) -> list[str]:
 
 
 def _progress(progress: Progress) -> str:
-    total = f" of {size(progress.total_bytes)}" if progress.total_bytes else ""
+    done, total = progress.done_bytes, progress.total_bytes
     speed = f", {size(progress.bytes_per_s)}/s" if progress.bytes_per_s else ""
-    return f"{size(progress.done_bytes)}{total}{speed}"
+    return f"{part_size(done, total) if total else size(done)}{speed}"
 
 
 def _follow(client: ControlClient, found: Models, terminal: Terminal | None) -> Models:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
+from potluck_control.formatting import size
 from potluck_control.methods import programs
 from potluck_control.methods.programs import Place, Placed, PlaceParams, Programs
 
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon
 from potluck_cli.options import add_json, print_json
-from potluck_cli.sizes import size
 from potluck_cli.terminal import Style, Terminal, table
 
 DESCRIPTION = """\

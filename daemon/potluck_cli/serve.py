@@ -21,6 +21,7 @@ from potluck_control.engine_messages import (
     Settled,
     Starting,
 )
+from potluck_control.formatting import part_size
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_daemon.swarms.joined import JoinedSwarms
 from potluck_engine.ranks.devices import check_devices, parse_max_memory
@@ -167,7 +168,7 @@ class _Reporter:
             case Joining(peer_id, span):
                 terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
             case Loading(done, total) if total and terminal.is_interactive:
-                terminal.write(f"\r  {done / 2**20:,.0f} of {total / 2**20:,.0f} MiB" + ("\n" if done >= total else ""))
+                terminal.write(f"\r  {part_size(done, total)}" + ("\n" if done >= total else ""))
             case Placed(streamed_blocks=streamed, summary=summary) if streamed:
                 terminal.line(summary[0].upper() + summary[1:])
             case Measured(inference_tps, forward_tps):

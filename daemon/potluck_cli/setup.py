@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck_control.formatting import part_size, size
 from potluck_control.methods.setup import BeginParams, Progress, SetupState, Step
 from potluck_control.places import Places, find_places
 from potluck_daemon.doctor.finding import Severity
@@ -132,8 +133,8 @@ def _state(places: Places, asked: BeginParams) -> SetupState:
 
 def _announce(plan: EnvironmentPlan, terminal: Terminal) -> None:
     variant = plan.choice.variant
-    size = f"{variant.download_bytes / 1e9:.1f} GB to fetch at most, {variant.disk_bytes / 1e9:.0f} GB on the disk"
-    terminal.line(f"{plan.choice.why}: torch {TORCH}, variant {variant.name} ({size})")
+    needs = f"fetches at most {size(variant.download_bytes)}, takes {size(variant.disk_bytes)} of disk"
+    terminal.line(f"{plan.choice.why}: torch {TORCH}, variant {variant.name} ({needs})")
     if plan.choice.advice:
         terminal.line(f"  {plan.choice.advice}")
     if not variant.is_verified:
@@ -154,7 +155,7 @@ class Bar:
         if not is_new and now - self._told_s < _TELL_EVERY_S:
             return
         self._told_s, self._step = now, progress.step
-        bytes_done = f"  {progress.done / 1e6:.0f} of {progress.total / 1e6:.0f} MB" if progress.total else ""
+        bytes_done = f"  {part_size(progress.done, progress.total)}" if progress.total else ""
         text = f"{progress.step:8} {progress.text}{bytes_done}"
         if self._terminal.can_move:
             self._terminal.write(f"{chr(10) if is_new else chr(13) + chr(27) + '[K'}{text}")

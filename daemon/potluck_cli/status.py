@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from potluck_control import schema
+from potluck_control.formatting import duration, part_size, size
 from potluck_control.network_report import NetworkReport
 from potluck_control.schema import ProbeState, ProbeStatus, Status, SwarmStatus
 from potluck_control.states import State
 
 from potluck_cli.connect import daemon
-from potluck_cli.durations import clock, duration
+from potluck_cli.durations import clock
 from potluck_cli.options import add_json, print_json
 from potluck_cli.overview import outlook_lines
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, strip
@@ -76,7 +77,7 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
     ceiling = load.memory_limit_bytes or load.memory_total_bytes
     if ceiling:
         share = load.memory_used_bytes / ceiling
-        yield "memory", f"{_bar(share)}  {_gib(load.memory_used_bytes)} of {_gib(ceiling)} GiB"
+        yield "memory", f"{_bar(share)}  {part_size(load.memory_used_bytes, ceiling)}"
     yield "engine", _engine(status)
     if status.engine.pid is not None and status.network.reach != "unknown":
         yield "network", network_line(status.network)
@@ -84,7 +85,7 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
         yield "watches" if index == 0 else "", text
     use = status.use
     spent = f", {use.cost:.2f} of electricity" if use.cost is not None else f", {use.energy_wh:.0f} Wh"
-    yield "today", f"{use.sent_bytes / 1e6:.0f} MB sent, {use.received_bytes / 1e6:.0f} MB received{spent}"
+    yield "today", f"{size(use.sent_bytes)} sent, {size(use.received_bytes)} received{spent}"
 
 
 def _watches(probes: tuple[ProbeStatus, ...], terminal: Terminal) -> Iterator[str]:
@@ -141,7 +142,3 @@ def _engine(status: Status) -> str:
 def _bar(share: float) -> str:
     filled = round(min(max(share, 0.0), 1.0) * _BAR_LETTERS)
     return "█" * filled + "·" * (_BAR_LETTERS - filled)
-
-
-def _gib(num_bytes: int) -> str:
-    return f"{num_bytes / 2**30:.2f}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from potluck_control import schema
 from potluck_control.client import ControlClient
 from potluck_control.engine_metrics import EngineMetrics
+from potluck_control.formatting import size
 from potluck_control.schema import Status
 from potluck_daemon.presence.heat import sensors
 from potluck_daemon.presence.nvml import NvmlReader
@@ -102,7 +103,7 @@ def one_line(look: Look, now: float) -> str:
     when = time.strftime("%H:%M:%S", time.localtime(now))
     counts = f"{status.sessions} sessions  {status.tokens_per_s:.1f} tokens/s  {_queue(look.engine)}"
     gpu = f"  gpu {load.gpu_percent:.0f} %" if load.gpu_percent is not None else ""
-    used = f"{load.memory_used_bytes / 2**30:.2f} GiB"
+    used = size(load.memory_used_bytes)
     hot = "".join(f"  {item.celsius:.0f} °C" for item in look.temperatures)
     return f"{when}  {status.state}  {counts}  cpu {load.cpu_percent:.0f} %{gpu}  {used}{hot}  {status.text}"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from potluck_control import schema
 from potluck_control.client import ControlClient
+from potluck_control.formatting import part_size
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import UpdateProgress
 from potluck_control.places import Places, find_places
@@ -116,7 +117,7 @@ class _Told:
         if self._terminal is None or (text, tenth) == self._last:
             return
         self._last = (text, tenth)
-        share = f"  {done / 1e6:.0f} of {total / 1e6:.0f} MB" if total else ""
+        share = f"  {part_size(done, total)}" if total else ""
         self._terminal.line(f"{text}{share}")
 
 

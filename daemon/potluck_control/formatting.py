@@ -1,0 +1,60 @@
+"""Sizes, durations and rounded numbers as every part of Potluck shows them to people.
+
+Sizes are decimal (1 kB is 1000 B), as disks and networks are sold. The app passes its own `number` to write digits as
+the user's language does. Settings keep the units that their names state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Number = Callable[[float, int], str]
+"""Writes a value with so many digits after the decimal point."""
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def plain_number(value: float, digits: int) -> str:
+    """Return `value` with a point and without separators."""
+    return f"{value:.{digits}f}"
+
+
+def size(num_bytes: float, number: Number = plain_number) -> str:
+    """Return bytes as text: `512 B`, `3.4 MB`, `78 MB`, `16.7 GB`."""
+    unit = _unit(num_bytes)
+    return f"{_in_unit(num_bytes, unit, number)} {_UNITS[unit]}"
+
+
+def part_size(part_bytes: float, all_bytes: float) -> str:
+    """Return a part of a whole in the unit of the whole: `1.2 of 5.0 GB`."""
+    unit = _unit(all_bytes)
+    part = _in_unit(part_bytes, unit, plain_number)
+    return f"{part} of {_in_unit(all_bytes, unit, plain_number)} {_UNITS[unit]}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in the one or two units that matter: `45 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def rounded(value: float) -> str:
+    """Return an estimate with two significant digits: `0.25`, `8.4`, `14,000`."""
+    return f"{float(f'{value:.2g}'):,.6g}" if abs(value) < 1e6 else f"{float(f'{value:.2g}'):,.0f}"
+
+
+def _unit(num_bytes: float) -> int:
+    """The largest unit in which the rounded number is at least 1."""
+    return next((unit for unit in range(len(_UNITS) - 1) if num_bytes < 999.5 * 1000**unit), len(_UNITS) - 1)
+
+
+def _in_unit(num_bytes: float, unit: int, number: Number) -> str:
+    value = num_bytes / 1000**unit
+    has_digit = unit > 0 and value < (99.95 if unit > 2 else 9.95)
+    return number(value, 1 if has_digit else 0)

@@ -1,0 +1,49 @@
+"""Sizes, durations and estimates as people read them."""
+
+from __future__ import annotations
+
+import pytest
+from potluck_control.formatting import duration, part_size, rounded, size
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (9_949, "9.9 kB"),
+        (9_950, "10 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1.0 MB"),
+        (78_000_000, "78 MB"),
+        (999_500_000, "1.0 GB"),
+        (16_740_000_000, "16.7 GB"),
+        (99_950_000_000, "100 GB"),
+        (2.5e12, "2.5 TB"),
+        (2.5e15, "2500 TB"),
+    ],
+)
+def test_a_size_has_one_unit_and_a_digit_where_it_matters(num_bytes: float, text: str) -> None:
+    assert size(num_bytes) == text
+
+
+def test_a_language_writes_the_digits_of_a_size() -> None:
+    assert size(3_400_000, lambda value, digits: f"{value:.{digits}f}".replace(".", ",")) == "3,4 MB"
+
+
+def test_a_part_is_told_in_the_unit_of_the_whole() -> None:
+    assert (part_size(200_000_000, 5e9), part_size(0, 999)) == ("0.2 of 5.0 GB", "0 of 999 B")
+
+
+def test_durations_have_at_most_two_units() -> None:
+    seconds = (-1, 5, 59.4, 59.5, 720, 3_599, 3_600, 11_100, 86_399, 86_400, 187_200)
+    assert [duration(s) for s in seconds] == [
+        *("0 s", "5 s", "59 s", "1 min", "12 min", "59 min", "1 h 0 min", "3 h 5 min", "23 h 59 min"),
+        *("1 d 0 h", "2 d 4 h"),
+    ]
+
+
+def test_estimates_have_two_significant_digits() -> None:
+    values = (0, 0.254, 8.44, 99.6, 14_082, 1_250_000)
+    assert [rounded(v) for v in values] == ["0", "0.25", "8.4", "100", "14,000", "1,200,000"]
