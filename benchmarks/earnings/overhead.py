@@ -26,6 +26,7 @@ from potluck_engine.receipts import Tabs
 from benchmarks.figures import Measured
 from benchmarks.loops import generate, rounded, swarm_model
 from benchmarks.models import checkpoint
+from potluck.client.receipts import Unsigned
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import Caller, Timing
@@ -47,7 +48,7 @@ def decode_512(soak: bool) -> Measured:
         daemon.wait_state(State.SERVING)
         signing = stack.enter_context(swarm_model(swarm, folder))
         silent = stack.enter_context(swarm_model(swarm, folder))
-        silent._client.calls.signer = None
+        silent._client.calls.signer = Unsigned()
         engine_pid = daemon.status().engine.pid
         assert engine_pid is not None
         costs = _cpu_ms({"with": signing, "without": silent}, psutil.Process(engine_pid), rounds, num_tokens)

@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 
 from potluck import wire
 from potluck.client.config import ClientConfig
-from potluck.client.receipts import Signer
+from potluck.client.receipts import Unsigned
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepReply, StepRequest, TensorReply
 from potluck.protocol.records import ServerRecord
+from potluck.tasks import BackgroundTasks
 
 T = TypeVar("T")
 
@@ -31,10 +32,10 @@ class Calls:
 
     def __init__(self, host: Host, config: ClientConfig, caller_for: Callable[[ServerRecord, Span], Caller]) -> None:
         self.caller_for = caller_for
-        self.signer: Signer | None = None  # of receipts
+        self.signer = Unsigned()  # of receipts
         self._host = host
         self._config = config
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks()
 
     async def open_steps(self, peer: PeerId) -> StepStream:
         """A stream for one session. Raises RemoteError UNREACHABLE."""
@@ -82,9 +83,7 @@ class Calls:
 
     def close_soon(self, stream: Stream) -> None:
         """Close without waiting for it."""
-        task = asyncio.get_running_loop().create_task(stream.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing.start(stream.close())
 
     async def _watch(self, peer: PeerId, task: asyncio.Future[T], silence_s: float) -> None:
         failed_pings = 0

@@ -55,15 +55,14 @@ class Hop:
         self._cached = 0  # tokens of the history that the server has
         self._order: Tensor | None = None  # beam reorder that the server has yet to apply
         self._last_used_s = 0.0
-        self._tab: Tab | None = None  # what this stream costs
+        self._tab = Tab()  # what this stream costs
 
     async def open(self) -> None:
         """Open the stream if there is none. Raises RemoteError UNREACHABLE."""
         if self._stream is None:
             self._stream = await self._calls.open_steps(self.peer_id)
             self._last_used_s = time.monotonic()
-            if self._calls.signer is not None:
-                self._tab = self._calls.signer.open_tab(self.peer_id, self.span)
+            self._tab = self._calls.signer.open_tab(self.peer_id, self.span)
 
     def restart(self, prompts: Tensor | None) -> None:
         """Begin again at position 0, in the same session at the server."""
@@ -120,7 +119,7 @@ class Hop:
         if self._stream is not None:
             self._stream.drop()
             self._stream = None
-            self._close_tab()
+            self._tab.close()
         self._is_opened = False
         self._opening = replace(self._opening, resume=False)
         self._cached = 0
@@ -129,7 +128,7 @@ class Hop:
     async def close(self) -> None:
         """End the session at the server, so that it frees the cache at once."""
         if self._stream is not None:
-            self._close_tab()
+            self._tab.close()
             await self._stream.finish()
             self._stream = None
 
@@ -143,7 +142,7 @@ class Hop:
                 prompts=self.history.prompts if self._cached == 0 else None,
                 hypo_ids=self._order,
                 start_from_position=self._cached,
-                receipt=self._calls.signer.due(self._tab) if self._calls.signer and self._tab else None,
+                receipt=self._tab.due(),
             )
             reply = await self._exchange(request)
             self._is_opened = True
@@ -175,18 +174,11 @@ class Hop:
                 raise RemoteError(Code.ROLLBACK, "the server closed the session after a pause")
             raise RemoteError(Code.UNREACHABLE, "the server closed the session")
         self.is_leaving = reply.timing.is_leaving
-        if self._calls.signer is not None and self._tab is not None:
-            batch, tokens = request.hidden.shape[:2]
-            held = batch * (self._cached + tokens)
-            self._calls.signer.note(self._tab, batch * tokens, reply.timing, held_tokens=held)
+        batch, tokens = request.hidden.shape[:2]
+        self._tab.note(batch * tokens, reply.timing, held_tokens=batch * (self._cached + tokens))
         if request.opening is None and request.hidden.shape[1] == 1:
             self.pace.add(self._last_used_s - began_s)
         self.report.add(
             tokens=request.hidden.shape[1], wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing
         )
         return reply
-
-    def _close_tab(self) -> None:
-        if self._calls.signer is not None and self._tab is not None:
-            self._calls.signer.close_tab(self._tab)
-        self._tab = None

@@ -29,7 +29,7 @@ class LoopThread:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._errands: set[_Errand[Any]] = set()
+        self._calls: set[_Call[Any]] = set()
 
     @property
     def is_current(self) -> bool:
@@ -59,18 +59,18 @@ class LoopThread:
             if loop is None:
                 raise NetworkError("this model is closed", hint="load it again with from_pretrained")
             raise RuntimeError("a blocking call from within the client's own event loop")
-        errand = _Errand(work)
-        self._errands.add(errand)
+        call = _Call(work)
+        self._calls.add(call)
         try:
-            loop.call_soon_threadsafe(errand.begin, loop)
-            return errand.wait()
+            loop.call_soon_threadsafe(call.begin, loop)
+            return call.wait()
         except BaseException:
-            if not errand.is_done and not loop.is_closed():  # Ctrl-C in the waiting thread
-                loop.call_soon_threadsafe(errand.cancel)
-                errand.wait_quietly(_JOIN_TIMEOUT_S)
+            if not call.is_done and not loop.is_closed():  # Ctrl-C in the waiting thread
+                loop.call_soon_threadsafe(call.cancel)
+                call.wait_quietly(_JOIN_TIMEOUT_S)
             raise
         finally:
-            self._errands.discard(errand)
+            self._calls.discard(call)
 
     def post(self, function: Callable[[], object]) -> None:
         """Call `function` in the loop, soon; nothing happens once it is stopped."""
@@ -92,8 +92,8 @@ class LoopThread:
             self._loop = runner.get_loop()
             self._loop.call_soon(ready.set)
             self._loop.run_forever()
-        for errand in list(self._errands):  # those that came too late to be cancelled
-            errand.abandon()
+        for call in list(self._calls):  # those that came too late to be cancelled
+            call.abandon()
 
 
 async def side_by_side(works: Iterable[Coroutine[Any, Any, T]], *, max_parallel: int | None = None) -> list[T]:
@@ -112,7 +112,7 @@ async def side_by_side(works: Iterable[Coroutine[Any, Any, T]], *, max_parallel:
         raise
 
 
-class _Errand(Generic[T]):
+class _Call(Generic[T]):
     """One call on its way into the loop and back."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:

@@ -11,15 +11,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from potluck.errors import PotluckError
 from potluck.p2p.identity import Identity, public_key_of
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.messages import Timing
+from potluck.protocol.messages import Caller, Timing
 from potluck.protocol.receipts import Papers, Receipt, ReceiptError, Work, read_countersigned, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
+from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
@@ -43,37 +44,51 @@ Settle = Callable[[PeerId, bytes], Awaitable[bytes]]
 """Sends a receipt by itself; returns it countersigned. Raises RemoteError."""
 
 
-@dataclass(slots=True, eq=False)
 class Tab:
-    """What was had from `server`: one stream of a session, or the stateless calls through `span`."""
+    """The account of one stream or of the stateless calls at a server. This one stays empty and signs nothing."""
 
-    server: PeerId
-    span: Span
-    name: bytes | None = None  # until the server says it: there is nothing to sign
-    forward_tokens: int = 0
-    backward_tokens: int = 0
-    kv_token_s: float = 0.0
-    seq: int = 0
-    signed_tokens: int = 0
-    signed_at: float = 0.0
-    held_tokens: int = 0  # in the server's cache, since `held_at`
-    held_at: float = 0.0
+    def due(self) -> bytes | None:
+        """Return the receipt to send with the next request, if it is time for one."""
+        return None
 
-    @property
-    def tokens(self) -> int:
-        return self.forward_tokens + self.backward_tokens
+    def note(self, tokens: int, timing: Timing, *, held_tokens: int = 0, is_backward: bool = False) -> None:
+        """Count an answer.
 
-    def work(self, parameters: Sequence[int]) -> Work:
-        each = sum(parameters[self.span.start : self.span.end])
-        return Work(self.forward_tokens * each, self.backward_tokens * each, self.tokens, int(self.kv_token_s))
+        Args:
+            tokens: computed for this answer, of all rows together.
+            held_tokens: now in the server's cache.
+        """
 
-    def is_due(self, now: float) -> bool:
-        owed = self.tokens - self.signed_tokens
-        return self.name is not None and (owed >= RECEIPT_TOKENS or (owed > 0 and now - self.signed_at >= RECEIPT_S))
+    def close(self) -> None:
+        """Settle the tab in the background. Idempotent."""
 
 
-class Signer:
-    """Lives in the client's event loop, and signs with the key that its node has in the network.
+class Unsigned:
+    """Signs nothing: for clients that do not know how large the model's blocks are."""
+
+    async def start(self) -> None:
+        """Get the donor's permission to spend. Never fails: clients without one are served with what others leave."""
+
+    async def close(self) -> None:
+        """Settle all open tabs and hand in the countersigned receipts. Never raises for what others do."""
+
+    def introduce(self, caller: Caller, server: PeerId) -> Caller:
+        """Return `caller` with what tells `server` on whose behalf this client spends."""
+        return caller
+
+    def open_tab(self, server: PeerId, span: Span) -> Tab:
+        """Return a new tab for one stream."""
+        return Tab()
+
+    def tab_of_calls(self, server: PeerId, span: Span) -> Tab:
+        """Return the tab that all stateless calls through `span` share."""
+        return Tab()
+
+
+class Signer(Unsigned):
+    """Counts the work of servers and signs receipts with the key that the client's node has in the network.
+
+    Lives in the client's event loop.
 
     Args:
         parameters: of each block of the model.
@@ -94,16 +109,15 @@ class Signer:
         self._settle = settle
         self._purse = purse
         self._parameters = parameters
-        self._tabs: dict[Tab, None] = {}
-        self._calls: dict[tuple[PeerId, Span], Tab] = {}
+        self._tabs: dict[SignedTab, None] = {}
+        self._calls: dict[tuple[PeerId, Span], SignedTab] = {}
         self._introduced: set[PeerId] = set()
-        self._settling: set[asyncio.Task[None]] = set()
+        self._settling = BackgroundTasks()
         self._done = Work()
         self._to_book: dict[bytes, bytes] = {}  # by tab
         self._booking: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Get the donor's permission to spend. Never fails: who has none is served with what others leave."""
         if self._purse is not None:
             try:
                 self.papers = await asyncio.to_thread(self._purse.delegate, self._identity.peer_id)
@@ -111,99 +125,57 @@ class Signer:
                 _log.warning("requests do not spend this donor's credit: %s", error.message)
 
     async def close(self) -> None:
-        """Settle what is open and hand in what was countersigned. Never raises for what others do."""
         for tab in list(self._tabs):
-            self.close_tab(tab)
-        if self._settling:
-            _, late = await asyncio.wait(self._settling, timeout=_GOODBYE_S)
-            for task in late:
-                task.cancel()
+            tab.close()
+        await self._settling.wait(_GOODBYE_S)
+        await self._settling.cancel()
         if self._booking is not None:
             self._booking.cancel()
         await self._book()
 
     @property
     def total(self) -> Work:
-        """All that was had from servers which keep tabs, as this client counts it."""
-        works = [self._done, *(tab.work(self._parameters) for tab in self._tabs if tab.name is not None)]
-        return _sum(works)
+        """The work of servers that keep tabs, as this client counts it."""
+        return _sum((self._done, *(tab.work for tab in self._tabs if tab.name is not None)))
 
-    def introduction(self, server: PeerId) -> tuple[bytes, ...]:
-        """Vouchers for a server that has not seen them."""
-        if self.papers is None or server in self._introduced:
-            return ()
+    def introduce(self, caller: Caller, server: PeerId) -> Caller:
+        if self.papers is None:
+            return caller
+        vouchers = () if server in self._introduced else self.papers.vouchers
         self._introduced.add(server)
-        return self.papers.vouchers
+        return replace(caller, delegation=self.papers.delegation, vouchers=vouchers)
 
-    def open_tab(self, server: PeerId, span: Span) -> Tab:
-        tab = Tab(server, span, signed_at=time.monotonic())
+    def open_tab(self, server: PeerId, span: Span) -> SignedTab:
+        tab = SignedTab(self, server, span, sum(self._parameters[span.start : span.end]))
         self._tabs[tab] = None
         return tab
 
     def tab_of_calls(self, server: PeerId, span: Span) -> Tab:
-        """The tab of stateless calls."""
         tab = self._calls.get((server, span))
         if tab is None:
             tab = self._calls[server, span] = self.open_tab(server, span)
         return tab
 
-    def close_tab(self, tab: Tab) -> None:
-        """Nothing more will be had on it: settle it in the background."""
-        if tab in self._tabs:
-            del self._tabs[tab]
-            task = asyncio.create_task(self._settle_tab(tab))
-            self._settling.add(task)
-            task.add_done_callback(self._settling.discard)
-
-    def due(self, tab: Tab) -> bytes | None:
-        """The receipt to send along, if it is time for one."""
-        now = time.monotonic()
-        return self._sign(tab, now) if tab.is_due(now) else None
-
-    def note(self, tab: Tab, tokens: int, timing: Timing, *, held_tokens: int = 0, is_backward: bool = False) -> None:
-        """An answer came: so many tokens, all rows counted, were computed."""
-        now = time.monotonic()
-        if timing.tab is not None and timing.tab != tab.name:
-            self._begin(tab, timing.tab)
-        if is_backward:
-            tab.backward_tokens += tokens
-        else:
-            tab.forward_tokens += tokens
-        tab.kv_token_s += tab.held_tokens * (now - tab.held_at)
-        tab.held_tokens, tab.held_at = held_tokens, now
-        if timing.countersigned is not None:
-            self._keep(tab, timing.countersigned)
-
-    def _begin(self, tab: Tab, name: bytes) -> None:
-        """The server named a tab; should it have forgotten one before, that one gets no more receipts."""
-        self._done = _sum((self._done, tab.work(self._parameters)))
-        tab.name, tab.seq = name, 0
-        tab.forward_tokens = tab.backward_tokens = tab.signed_tokens = 0
-        tab.kv_token_s = 0.0
-
-    def _sign(self, tab: Tab, now: float) -> bytes | None:
+    def sign(self, tab: SignedTab) -> bytes | None:
+        """Return a receipt for all work on `tab`; None if its server has no key to be named by."""
         server = public_key_of(tab.server)
         if tab.name is None or server is None:
             return None
-        tab.seq, tab.signed_tokens, tab.signed_at = tab.seq + 1, tab.tokens, now
         keys = (self._swarm_id, self._identity.public_key, server, tab.name)
-        receipt = Receipt(*keys, tab.seq, tab.span, tab.work(self._parameters))
-        return sign_receipt(receipt, self._identity.sign).data
+        return sign_receipt(Receipt(*keys, tab.seq, tab.span, tab.work), self._identity.sign).data
 
-    async def _settle_tab(self, tab: Tab) -> None:
-        if tab.name is None or not tab.tokens:
-            return
-        self._done = _sum((self._done, tab.work(self._parameters)))
-        receipt = self._sign(tab, time.monotonic())
-        if receipt is None:
-            return
-        try:
-            self._keep(tab, await self._settle(tab.server, receipt))
-        except PotluckError as error:
-            _log.debug("the last receipt of blocks %s was not taken: %s", tab.span, error.message)
+    def add_done(self, work: Work) -> None:
+        """Count the work of a tab that gets no more receipts."""
+        self._done = _sum((self._done, work))
 
-    def _keep(self, tab: Tab, data: bytes) -> None:
-        """A countersigned receipt, if it is one of ours."""
+    def settle(self, tab: SignedTab) -> None:
+        """Send the last receipt of `tab` by itself, in the background."""
+        if tab in self._tabs:
+            del self._tabs[tab]
+            self._settling.start(self._settle_tab(tab))
+
+    def keep(self, tab: SignedTab, data: bytes) -> None:
+        """Hand in a countersigned receipt later, if it is one of ours."""
         try:
             receipt = read_countersigned(data).receipt
         except ReceiptError as error:
@@ -214,16 +186,23 @@ class Signer:
         self._to_book[receipt.tab] = data + self.papers.delegation
         if self._booking is None:
             loop = asyncio.get_running_loop()
-            self._booking = loop.call_later(_BOOK_EVERY_S, self._book_soon)
+            self._booking = loop.call_later(_BOOK_EVERY_S, lambda: self._settling.start(self._book()))
 
-    def _book_soon(self) -> None:
-        self._booking = None
-        task = asyncio.create_task(self._book())
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
+    async def _settle_tab(self, tab: SignedTab) -> None:
+        if tab.name is None or not tab.tokens:
+            return
+        self.add_done(tab.work)
+        receipt = tab.sign()
+        if receipt is None:
+            return
+        try:
+            self.keep(tab, await self._settle(tab.server, receipt))
+        except PotluckError as error:
+            _log.debug("the last receipt of blocks %s was not taken: %s", tab.span, error.message)
 
     async def _book(self) -> None:
-        """What cannot be handed in now is tried again with the next."""
+        """Hand in the countersigned receipts; those that are not taken now are kept for the next time."""
+        self._booking = None
         if self._purse is None or not self._to_book:
             return
         waiting = dict(self._to_book)
@@ -235,6 +214,72 @@ class Signer:
         for tab, data in waiting.items():
             if self._to_book.get(tab) == data:
                 del self._to_book[tab]
+
+
+@dataclass(slots=True, eq=False)
+class SignedTab(Tab):
+    """A tab that counts the work of `server` and signs for it.
+
+    Args:
+        parameters: of all blocks of the span together.
+        name: given by the server with its first answer; there is nothing to sign before.
+    """
+
+    signer: Signer
+    server: PeerId
+    span: Span
+    parameters: int
+    name: bytes | None = None
+    forward_tokens: int = 0
+    backward_tokens: int = 0
+    kv_token_s: float = 0.0
+    seq: int = 0
+    signed_tokens: int = 0
+    signed_at: float = field(default_factory=time.monotonic)
+    held_tokens: int = 0  # in the server's cache, since `held_at`
+    held_at: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.forward_tokens + self.backward_tokens
+
+    @property
+    def work(self) -> Work:
+        forward, backward = self.forward_tokens * self.parameters, self.backward_tokens * self.parameters
+        return Work(forward, backward, self.tokens, int(self.kv_token_s))
+
+    def due(self) -> bytes | None:
+        owed = self.tokens - self.signed_tokens
+        is_late = owed > 0 and time.monotonic() - self.signed_at >= RECEIPT_S
+        return self.sign() if self.name is not None and (owed >= RECEIPT_TOKENS or is_late) else None
+
+    def sign(self) -> bytes | None:
+        """Return a receipt for everything so far, with the next sequence number."""
+        self.seq, self.signed_tokens, self.signed_at = self.seq + 1, self.tokens, time.monotonic()
+        return self.signer.sign(self)
+
+    def note(self, tokens: int, timing: Timing, *, held_tokens: int = 0, is_backward: bool = False) -> None:
+        now = time.monotonic()
+        if timing.tab is not None and timing.tab != self.name:
+            self._begin(timing.tab)
+        if is_backward:
+            self.backward_tokens += tokens
+        else:
+            self.forward_tokens += tokens
+        self.kv_token_s += self.held_tokens * (now - self.held_at)
+        self.held_tokens, self.held_at = held_tokens, now
+        if timing.countersigned is not None:
+            self.signer.keep(self, timing.countersigned)
+
+    def close(self) -> None:
+        self.signer.settle(self)
+
+    def _begin(self, name: bytes) -> None:
+        """Start from zero under a name that the server gave; a name that it forgot gets no more receipts."""
+        self.signer.add_done(self.work)
+        self.name, self.seq = name, 0
+        self.forward_tokens = self.backward_tokens = self.signed_tokens = 0
+        self.kv_token_s = 0.0
 
 
 def _sum(works: Sequence[Work]) -> Work:

@@ -11,7 +11,7 @@ import itertools
 import logging
 import random
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,6 +44,7 @@ from potluck.routing import (
     reprice,
     shortlist,
 )
+from potluck.tasks import BackgroundTasks, cancel_and_wait
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ _RETRY_S = (0.2, 0.5, 1.0, 2.0)  # pauses while blocks are missing; the last one
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class RouteRequest:
     """A session that looks for servers to stay with.
 
     Attributes:
@@ -89,8 +90,8 @@ class Servers:
         self.adapter = config.adapter  # once a server has it, with the hash of what it holds
         self._watching: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
-        self._pings: set[asyncio.Task[bool]] = set()
-        self._reports: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()  # pings and reports
+        self._has_met_servers = False
 
     async def start(self) -> None:
         """Read the directory for the first time, and from then on in the background."""
@@ -100,10 +101,8 @@ class Servers:
         await asyncio.wait({self._pinging}, timeout=_FIRST_PINGS_S)
 
     async def stop(self) -> None:
-        for task in (self._watching, self._pinging, *self._pings, *self._reports):
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+        await cancel_and_wait(self._watching, self._pinging)
+        await self._background.cancel()
 
     async def find_route(
         self,
@@ -129,6 +128,8 @@ class Servers:
             except NoRouteError as error:
                 left_s = self._config.no_route_timeout_s - (time.monotonic() - began_s)
                 if left_s <= 0:
+                    if not self._has_met_servers:
+                        error.hint = f"{error.hint}; if others can use this swarm, your invite is out of date"
                     raise error from why
                 if attempt == 0:
                     _log.warning("%s; looking for others", error.message)
@@ -136,7 +137,7 @@ class Servers:
         raise AssertionError("not reached")
 
     async def compare_routes(
-        self, span: Span, needs: Needs, errand: Errand, *, unwanted: Collection[PeerId] = ()
+        self, span: Span, needs: Needs, request: RouteRequest, *, unwanted: Collection[PeerId] = ()
     ) -> Route:
         """As `find_route`, but the servers of several routes are asked for quotes, and the best is taken of these.
 
@@ -146,16 +147,17 @@ class Servers:
         routes = self._draw(span, needs, unwanted, draws=DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
         pinned = replace(needs, pins=pins)  # what most servers have, not what most of those have who are asked
-        known = self._known_route(span, pinned, errand, unwanted)
+        known = self._known_route(span, pinned, request, unwanted)
         if known is not None:
             routes.insert(0, known)
-        if len({each.parts for each in routes}) == 1 and not errand.may_stay:
+        if len({each.parts for each in routes}) == 1 and not request.may_stay:
             return routes[0]
         asked = shortlist(routes, MOST_ASKED)
-        quotes = await self._quoting.ask(asked, span, rows=errand.rows, tokens=errand.tokens)
+        quotes = await self._quoting.ask(asked, span, rows=request.rows, tokens=request.tokens)
         for peer, error in quotes.refused.items():
             self.note_failure(peer, judge(error))
-        self._ping_soon(peer for peer in quotes.rtts_s if peer not in self._rtts)
+        for peer in quotes.rtts_s.keys() - self._rtts.keys():
+            self._background.start(self._ping(peer))
         best = self._best_of(quotes, span, pinned, unwanted, known)
         return best or await self.find_route(span, needs, unwanted=unwanted)
 
@@ -182,9 +184,7 @@ class Servers:
         self._bans.record(peer, verdict, time.monotonic())
         if verdict.is_fault:
             self._rtts.pop(peer, None)
-            report = asyncio.create_task(self._directory.report(peer))
-            self._reports.add(report)
-            report.add_done_callback(self._reports.discard)
+            self._background.start(self._directory.report(peer))
 
     def note_success(self, peer: PeerId) -> None:
         self._bans.clear(peer)
@@ -211,6 +211,7 @@ class Servers:
         """Read the directory; keeps what was known if nobody answers. Starts measuring distances."""
         try:
             self._roster = Roster.of((await self._directory.fetch(thorough=thorough)).servers, self._roster)
+            self._has_met_servers = self._has_met_servers or bool(self._roster.servers)
         except NetworkError as error:
             _log.warning("the directory does not answer: %s", error)
         if self._pinging is None or self._pinging.done():
@@ -227,12 +228,6 @@ class Servers:
     def _measured(self) -> dict[PeerId, float]:
         return {peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()}
 
-    def _ping_soon(self, peers: Iterable[PeerId]) -> None:
-        for peer in peers:
-            task = asyncio.create_task(self._ping(peer))
-            self._pings.add(task)
-            task.add_done_callback(self._pings.discard)
-
     async def _ping(self, peer: PeerId) -> bool:
         try:
             rtt_s = await self._host.ping(peer, timeout_s=self._config.ping_timeout_s)
@@ -246,8 +241,10 @@ class Servers:
         vantage, demands = self._vantage(unwanted), self._demands(needs)
         return draw_routes(self._roster, span, self._rng, draws=draws, vantage=vantage, needs=demands)
 
-    def _known_route(self, span: Span, needs: Needs, errand: Errand, unwanted: Collection[PeerId]) -> Route | None:
-        parts = self._affinity.find(errand.beginning, time.monotonic())
+    def _known_route(
+        self, span: Span, needs: Needs, request: RouteRequest, unwanted: Collection[PeerId]
+    ) -> Route | None:
+        parts = self._affinity.find(request.beginning, time.monotonic())
         if parts is None or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
             return None
         return reprice(self._roster, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))

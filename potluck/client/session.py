@@ -23,7 +23,7 @@ from potluck.client.history import History
 from potluck.client.hop import Hop, Parked
 from potluck.client.recovery import Action, judge
 from potluck.client.report import RouteReport
-from potluck.client.servers import Errand, Servers
+from potluck.client.servers import RouteRequest, Servers
 from potluck.client.succession import Successions
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import PeerId, Span
@@ -100,8 +100,8 @@ class InferenceSession:
     async def _open(self, hidden: Tensor, prompts: Tensor | None) -> None:
         rows, tokens = hidden.shape[:2]
         beginning = fingerprints(hidden) if prompts is None and not self._config.exact else ()
-        errand = Errand(rows, min(tokens + _SOON_TOKENS, self.max_length), beginning)
-        route = await self._servers.compare_routes(self._span, self._needs(rows), errand)
+        request = RouteRequest(rows, min(tokens + _SOON_TOKENS, self.max_length), beginning)
+        route = await self._servers.compare_routes(self._span, self._needs(rows), request)
         self._servers.remember(beginning, route.parts)
         self._put(slice(None), [self._new_hop(part, History()) for part in route.hops])
         # Streams are opened side by side; one that does not open is dealt with when its turn comes.
@@ -153,7 +153,7 @@ class InferenceSession:
         """Put another server, or several, or the same one anew, in the place of hop `index`."""
         hop = self._hops[index]
         verdict = judge(error)
-        _log.warning("blocks %s: %s (%s)", hop.span, error.message, error.code)
+        _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
         if hop.parked is not None:
             self._parked[hop.peer_id, hop.span] = hop.parked
@@ -225,8 +225,8 @@ class InferenceSession:
             if known is None or not leaver.pace.is_worth(known.cost_s):
                 return None
         tokens = min(given.shape[1] + _SOON_TOKENS, self.max_length)
-        errand = Errand(given.shape[0], tokens, may_stay=not must_go)
-        route = await self._servers.compare_routes(leaver.span, needs, errand, unwanted=unwanted)
+        request = RouteRequest(given.shape[0], tokens, may_stay=not must_go)
+        route = await self._servers.compare_routes(leaver.span, needs, request, unwanted=unwanted)
         if not must_go and not leaver.pace.is_worth(route.cost_s):
             return None
         heirs = self._heirs(leaver, route)

@@ -20,7 +20,7 @@ from potluck.client.servers import Servers
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.messages import BackwardRequest, ForwardRequest, TensorReply
+from potluck.protocol.messages import BackwardRequest, ForwardRequest
 from potluck.routing import Needs, RouteHop
 
 _NO_NEEDS = Needs()
@@ -61,17 +61,17 @@ class StatelessCalls:
         route = list((await self._servers.find_route(span, needs)).hops)
         while route:
             part = route.pop(0)
-            receipts = _Receipts(self._calls, part)
+            tab = self._calls.signer.tab_of_calls(part.peer_id, part.span)
             request = ForwardRequest(
                 self._prefix,
                 part.span,
                 hidden,
                 prompts=None if prompts is None else _cut(prompts, part.span, span),
-                caller=receipts.caller,
+                caller=replace(self._calls.caller_for(part.server.record, part.span), receipt=tab.due()),
             )
             try:
                 reply = await self._calls.forward(part.peer_id, request)
-                receipts.note(reply, hidden)
+                tab.note(hidden.shape[0] * hidden.shape[1], reply.timing)
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
@@ -99,18 +99,12 @@ class StatelessCalls:
         while todo:
             leg = todo.pop()
             own_prompts = None if prompts is None else _cut(prompts, leg.hop.span, span)
-            receipts = _Receipts(self._calls, leg.hop)
-            request = BackwardRequest(
-                self._prefix,
-                leg.hop.span,
-                leg.hidden,
-                grad,
-                prompts=own_prompts,
-                caller=receipts.caller,
-            )
+            tab = self._calls.signer.tab_of_calls(leg.hop.peer_id, leg.hop.span)
+            caller = replace(self._calls.caller_for(leg.hop.server.record, leg.hop.span), receipt=tab.due())
+            request = BackwardRequest(self._prefix, leg.hop.span, leg.hidden, grad, prompts=own_prompts, caller=caller)
             try:
                 reply = await self._calls.backward(leg.hop.peer_id, request)
-                receipts.note(reply, leg.hidden, is_backward=True)
+                tab.note(grad.shape[0] * grad.shape[1], reply.timing, is_backward=True)
             except RemoteError as error:
                 failures.note(leg.hop, error)
                 _, again = await self.forward(leg.hidden, own_prompts, leg.hop.span, needs=Needs(pins=leg.hop.pins))
@@ -123,22 +117,6 @@ class StatelessCalls:
         return grad, torch.cat(prompt_grads[::-1]) if prompt_grads else None
 
 
-class _Receipts:
-    """What one call adds to the tab at its server, and the receipt for the calls before."""
-
-    def __init__(self, calls: Calls, hop: RouteHop) -> None:
-        self._signer = calls.signer
-        self.caller = calls.caller_for(hop.server.record, hop.span)
-        if self._signer is not None:
-            self._tab = self._signer.tab_of_calls(hop.peer_id, hop.span)
-            self.caller = replace(self.caller, receipt=self._signer.due(self._tab))
-
-    def note(self, reply: TensorReply, hidden: Tensor, *, is_backward: bool = False) -> None:
-        if self._signer is not None:
-            tokens = hidden.shape[0] * hidden.shape[1]
-            self._signer.note(self._tab, tokens, reply.timing, is_backward=is_backward)
-
-
 class _Failures:
     """Counts what went wrong in one pass, and ends it when there is no point in going on."""
 
@@ -149,7 +127,7 @@ class _Failures:
 
     def note(self, hop: RouteHop, error: RemoteError) -> None:
         verdict = judge(error)
-        _log.warning("blocks %s: %s (%s)", hop.span, error.message, error.code)
+        _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
         if verdict.action is Action.GIVE_UP:
             raise error

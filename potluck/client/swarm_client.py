@@ -118,7 +118,7 @@ class SwarmClient:
             return
         if hasattr(self, "servers"):
             await self.servers.stop()
-        if hasattr(self, "calls") and self.calls.signer is not None:
+        if hasattr(self, "calls"):
             await self.calls.signer.close()
         await self._host.close()
 
@@ -127,12 +127,8 @@ class SwarmClient:
         self._loop.stop()
 
     def _introduce(self, record: ServerRecord, span: Span) -> Caller:
-        """To a server that is to compute for us: also for whom we spend."""
-        caller, signer = self._caller_for(record, span), self.calls.signer
-        if signer is None or signer.papers is None:
-            return caller
-        vouchers = signer.introduction(record.peer_id)
-        return replace(caller, delegation=signer.papers.delegation, vouchers=vouchers)
+        """Return what tells a server that computes for us who we are and on whose behalf we spend."""
+        return self.calls.signer.introduce(self._caller_for(record, span), record.peer_id)
 
     def _caller_for(self, record: ServerRecord, span: Span) -> Caller:
         assert self._host is not None

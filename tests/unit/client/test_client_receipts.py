@@ -13,7 +13,7 @@ from potluck.errors import PotluckError
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Timing
+from potluck.protocol.messages import Caller, Timing
 from potluck.protocol.receipts import Papers, Signed, countersign, new_tab, read_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 
@@ -66,15 +66,15 @@ async def test_a_receipt_is_due_every_few_tokens_and_states_all_of_them() -> Non
     server = Server()
     signer = await signer_for(server)
     tab = signer.open_tab(server.identity.peer_id, SPAN)
-    signer.note(tab, 10, Timing(tab=new_tab(0)))
-    assert signer.due(tab) is None
-    signer.note(tab, RECEIPT_TOKENS, Timing())
-    data = signer.due(tab)
+    tab.note(10, Timing(tab=new_tab(0)))
+    assert tab.due() is None
+    tab.note(RECEIPT_TOKENS, Timing())
+    data = tab.due()
     assert data is not None
     receipt = read_receipt(data).receipt
     assert (receipt.swarm, receipt.server) == (swarm_id(SWARM), server.identity.public_key)
     assert (receipt.seq, receipt.work.tokens, receipt.work.forward) == (1, 74, 74 * 2 * EACH)
-    assert signer.due(tab) is None
+    assert tab.due() is None
     await signer.close()
 
 
@@ -83,9 +83,9 @@ async def test_a_slow_session_signs_from_time_to_time(monkeypatch: pytest.Monkey
     server = Server()
     signer = await signer_for(server)
     tab = signer.open_tab(server.identity.peer_id, SPAN)
-    signer.note(tab, 1, Timing(tab=new_tab(0)))
-    assert signer.due(tab) is not None
-    assert signer.due(tab) is None  # nothing new
+    tab.note(1, Timing(tab=new_tab(0)))
+    assert tab.due() is not None
+    assert tab.due() is None  # nothing new
     await signer.close()
 
 
@@ -93,8 +93,8 @@ async def test_nothing_is_signed_for_servers_that_keep_no_tab() -> None:
     server = Server()
     signer = await signer_for(server)
     tab = signer.open_tab(server.identity.peer_id, SPAN)
-    signer.note(tab, 1000, Timing())
-    assert signer.due(tab) is None
+    tab.note(1000, Timing())
+    assert tab.due() is None
     await signer.close()
     assert server.settled == []
     assert signer.total.tokens == 0
@@ -104,8 +104,8 @@ async def test_the_last_receipt_is_settled_and_the_own_count_stays() -> None:
     server = Server()
     signer = await signer_for(server)
     tab = signer.open_tab(server.identity.peer_id, SPAN)
-    signer.note(tab, 5, Timing(tab=new_tab(0)))
-    signer.note(tab, 5, Timing(), is_backward=True)
+    tab.note(5, Timing(tab=new_tab(0)))
+    tab.note(5, Timing(), is_backward=True)
     assert signer.total.tokens == 10
     await signer.close()
     (signed,) = server.settled
@@ -117,7 +117,7 @@ async def test_a_server_that_is_gone_holds_nothing_up() -> None:
     server = Server()
     signer = await signer_for(server)
     tab = signer.open_tab(server.identity.peer_id, SPAN)
-    signer.note(tab, 5, Timing(tab=new_tab(0)))
+    tab.note(5, Timing(tab=new_tab(0)))
     server.is_gone = True
     await signer.close()
     assert signer.total.tokens == 5
@@ -129,7 +129,7 @@ async def test_a_server_that_does_not_answer_is_not_waited_for_long(monkeypatch:
     monkeypatch.setattr(server, "settle", lambda *_: asyncio.get_running_loop().create_future())
     signer = await signer_for(server)
     tab = signer.open_tab(server.identity.peer_id, SPAN)
-    signer.note(tab, 5, Timing(tab=new_tab(0)))
+    tab.note(5, Timing(tab=new_tab(0)))
     await signer.close()
 
 
@@ -138,8 +138,8 @@ async def test_a_server_that_forgot_a_tab_gets_a_new_one_from_zero() -> None:
     signer = await signer_for(server)
     tab = signer.tab_of_calls(server.identity.peer_id, SPAN)
     assert signer.tab_of_calls(server.identity.peer_id, SPAN) is tab
-    signer.note(tab, 50, Timing(tab=new_tab(0)))
-    signer.note(tab, 7, Timing(tab=new_tab(1)))
+    tab.note(50, Timing(tab=new_tab(0)))
+    tab.note(7, Timing(tab=new_tab(1)))
     await signer.close()
     (signed,) = server.settled
     assert (signed.receipt.seq, signed.receipt.work.tokens) == (1, 7)
@@ -150,17 +150,18 @@ async def test_countersigned_receipts_are_handed_in_with_the_delegation_and_kept
     server, donor = Server(), Donor()
     signer = await signer_for(server, donor)
     assert signer.papers == Papers(b"delegation", (b"voucher",))
-    assert signer.introduction(server.identity.peer_id) == (b"voucher",)
-    assert signer.introduction(server.identity.peer_id) == ()
+    introductions = [signer.introduce(Caller(), server.identity.peer_id) for _ in range(2)]
+    assert [caller.vouchers for caller in introductions] == [(b"voucher",), ()]
+    assert {caller.delegation for caller in introductions} == {b"delegation"}
     tab = signer.open_tab(server.identity.peer_id, SPAN)
-    signer.note(tab, RECEIPT_TOKENS, Timing(tab=new_tab(0)))
-    data = signer.due(tab)
+    tab.note(RECEIPT_TOKENS, Timing(tab=new_tab(0)))
+    data = tab.due()
     assert data is not None
     countersigned = countersign(read_receipt(data), server.identity.sign).data
     forged = countersign(read_receipt(data), Identity.generate().sign).data
-    signer.note(tab, 0, Timing(countersigned=forged))
+    tab.note(0, Timing(countersigned=forged))
     donor.is_away = True
-    signer.note(tab, 0, Timing(countersigned=countersigned))
+    tab.note(0, Timing(countersigned=countersigned))
     await signer._book()
     donor.is_away, server.is_gone = False, True
     await signer.close()
@@ -173,6 +174,6 @@ async def test_without_a_donor_requests_are_signed_for_all_the_same() -> None:
     signer = await signer_for(server, donor)
     assert signer.papers is None
     tab = signer.open_tab(server.identity.peer_id, SPAN)
-    signer.note(tab, RECEIPT_TOKENS, Timing(tab=new_tab(0)))
-    assert signer.due(tab) is not None
+    tab.note(RECEIPT_TOKENS, Timing(tab=new_tab(0)))
+    assert tab.due() is not None
     await signer.close()

@@ -13,6 +13,7 @@ from transformers import PreTrainedModel
 from potluck.errors import SwarmError
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
+from potluck.protocol.records import ServerState
 
 GREEDY = {"max_new_tokens": 8, "do_sample": False}
 Misdeed = Callable[[BlockServer, StepRequest], None]
@@ -179,6 +180,19 @@ def test_the_last_server_of_a_span_is_missed_by_name() -> None:
         disturb(there, "2:4", 3, MISDEEDS["killed"])
         with pytest.raises(SwarmError, match="2:4"):
             there.model.generate(prompt(), **GREEDY)
+
+
+def test_only_who_never_met_a_server_is_told_that_the_invite_may_be_old() -> None:
+    with world(config=HASTY) as there, pytest.raises(SwarmError) as caught:
+        there.model.generate(prompt(), **GREEDY)
+    assert "your invite is out of date" in str(caught.value.hint)
+    with world("0:4", config=HASTY) as there:
+        there.model.generate(prompt(), **GREEDY)
+        there.client.run(there.servers[0].announce(ServerState.OFFLINE))
+        there.client.run(there.client.servers.refresh())
+        with pytest.raises(SwarmError) as caught:
+            there.model.generate(prompt(), **GREEDY)
+    assert "invite" not in str(caught.value.hint)
 
 
 def test_a_server_that_comes_while_one_waits_is_used(local: PreTrainedModel) -> None:
