@@ -1,16 +1,15 @@
-"""The control server: HTTP over a Unix socket, one coroutine a connection.
+"""The control server: JSON-RPC calls and an event stream over HTTP on a Unix socket.
 
-Life of a call: the kernel says who connected (`peers`), the head is checked (`http`), the body becomes a typed call
-(`rpc`), the daemon's handler answers it. Everything a caller can hold up has a time limit, everything it can fill
-has a size limit, so a stuck or hostile caller costs one of `MAX_CONNECTIONS` places for a few seconds at most.
+Life of a call: the kernel says who connected (`peers`), `judge` checks the request's head, the body becomes a typed
+call (`rpc`), and the daemon's handler answers it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -18,33 +17,47 @@ from typing import Any
 
 from potluck_control import schema
 from potluck_control.codec import dumps
+from potluck_control.http_server import (
+    HttpAnswer,
+    HttpError,
+    HttpServer,
+    HttpStream,
+    RequestHead,
+    ServerLimits,
+    body_bytes,
+    stream_head,
+)
 
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon.control import http, rpc
-from potluck_daemon.control.connections import Connections
+from potluck.tasks import cancel_and_wait
+from potluck_daemon.control import rpc
 from potluck_daemon.control.events import Broadcast, Subscription
 from potluck_daemon.control.peers import AccessRule, peer_of
 
 log = logging.getLogger(__name__)
 
-MAX_CONNECTIONS = 64
+MAX_BODY_BYTES = 64 * 1024
 MAX_EVENT_STREAMS = 16
-REQUEST_TIMEOUT_S = 5.0  # from the first byte of a request to its last
-IDLE_TIMEOUT_S = 60.0  # a kept-alive connection without a request
-WRITE_TIMEOUT_S = 5.0  # a caller that does not read its answer
 HANDLER_TIMEOUT_S = 30.0
-KEEP_ALIVE_S = 20.0  # comment lines on a silent event stream, so that a dead reader is noticed
+KEEP_ALIVE_S = 20.0  # between comment lines on a silent event stream, so that a dead reader is noticed
 
 _MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107  # sun_path without its end
 
 Handler = Callable[[Any], Awaitable[object]]
-"""Instance of the method's params class -> instance of its result class. A PotluckError is told to the caller."""
+"""Takes the method's parameters and returns its result. The caller is told of a PotluckError."""
 
 
 class ControlServer:
     """Serves `handlers` and the events of `broadcast` at `path`. The caller holds the instance lock."""
 
-    def __init__(self, path: Path, rule: AccessRule, handlers: Mapping[str, Handler], broadcast: Broadcast) -> None:
+    def __init__(
+        self,
+        path: Path,
+        rule: AccessRule,
+        handlers: Mapping[str, Handler],
+        broadcast: Broadcast,
+        limits: ServerLimits | None = None,
+    ) -> None:
         missing = schema.METHODS.keys() ^ handlers.keys()
         if missing:
             raise ValueError(f"handlers and schema differ: {sorted(missing)}")
@@ -52,12 +65,12 @@ class ControlServer:
         self._rule = rule
         self._handlers = handlers
         self._broadcast = broadcast
-        self._server: asyncio.Server | None = None
-        self._connections = Connections(self._connection, "control connection", log)
+        self._limits = limits or ServerLimits()
+        self._server = HttpServer(self, self._limits)
         self._num_streams = 0
 
     async def start(self) -> None:
-        """Bind; a socket file left by a dead daemon is replaced (the lock says that it is dead).
+        """Bind, and replace a socket file that a dead daemon left (the lock says that it is dead).
 
         Raises:
             UsageError: the path is too long for a socket.
@@ -70,62 +83,29 @@ class ControlServer:
         shared = self._rule.group is not None
         before = os.umask(0o117 if shared else 0o177)  # the file must never exist with wider rights
         try:
-            self._server = await asyncio.start_unix_server(
-                self._connections.accept, path=self._path, limit=http.MAX_HEAD_BYTES, backlog=MAX_CONNECTIONS
-            )
+            await self._server.start_unix(self._path)
         finally:
             os.umask(before)
 
     async def close(self) -> None:
-        """Stop listening, end every connection and remove the socket file. Idempotent."""
-        if self._server is None:
-            return
-        self._server.close()
-        self._server = None
-        self._path.unlink(missing_ok=True)
-        await self._connections.close()
+        """Stop listening, end every connection and remove the socket file."""
+        if self._server.is_listening:
+            self._path.unlink(missing_ok=True)
+        await self._server.close()
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            self._admit(writer)
-            while await self._exchange(reader, writer):
-                pass
-        except http.HttpError as error:
-            log.info("control request refused: %d %s", error.status, error.message)
-            body = dumps({"error": error.message})
-            await _write(writer, http.response(error.status, body, keep_alive=False))
-            await _close_gently(reader, writer)
-
-    def _admit(self, writer: asyncio.StreamWriter) -> None:
-        peer = peer_of(writer.get_extra_info("socket"))
+    def admit(self, connection: socket.socket) -> None:
+        peer = peer_of(connection)
         if not self._rule.allows(peer):
             log.warning("control connection of user %d refused", peer.uid)
-            raise http.HttpError(403, "this daemon belongs to another user")
-        if len(self._connections) > MAX_CONNECTIONS:
-            raise http.HttpError(503, "too many connections")
+            raise HttpError(403, "this daemon belongs to another user")
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; True if another may follow."""
-        async with asyncio.timeout(IDLE_TIMEOUT_S):
-            first = await reader.read(1)
-        if not first:
-            return False
-        try:
-            async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                request = http.parse_head(first + await reader.readuntil(b"\r\n\r\n"))
-                body = await reader.readexactly(request.body_bytes)
-        except asyncio.LimitOverrunError:
-            raise http.HttpError(431, "the request head is too large") from None
-        except TimeoutError:
-            raise http.HttpError(408, "the request did not arrive in time") from None
-        if request.path == schema.EVENTS_PATH:
-            await self._event_stream(reader, writer)
-            return False
-        answer = await self._answer(body)
-        await _write(writer, http.response(200, answer, keep_alive=request.keep_alive))
-        return request.keep_alive
+    def judge(self, head: RequestHead) -> int:
+        return judge(head)
 
-    async def _answer(self, body: bytes) -> bytes:
+    async def answer(self, head: RequestHead, body: bytes) -> HttpAnswer | HttpStream:
+        return HttpAnswer(await self._call(body)) if head.target == schema.RPC_PATH else self._event_stream
+
+    async def _call(self, body: bytes) -> bytes:
         try:
             call = rpc.parse_call(body)
             try:
@@ -144,47 +124,53 @@ class ControlServer:
 
     async def _event_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._num_streams >= MAX_EVENT_STREAMS:
-            raise http.HttpError(503, "too many event streams")
+            raise HttpError(503, "too many event streams")
         self._num_streams += 1
+        gone = asyncio.create_task(reader.read(1))  # a reader has nothing more to say, so this is its end
         try:
             with self._broadcast.subscribe() as subscription:
-                await _write(writer, http.event_stream_head())
+                await self._write(writer, stream_head("text/event-stream"))
                 subscription.put(schema.STATUS_EVENT, dumps(await self._handlers[schema.STATUS.name](schema.Empty())))
-                gone = asyncio.create_task(reader.read(1))  # a reader has nothing more to say; this is its end
-                try:
-                    await _pump(subscription, writer, gone)
-                finally:
-                    gone.cancel()
-                    with contextlib.suppress(asyncio.CancelledError, OSError):
-                        await gone
+                await self._pump(subscription, writer, gone)
         finally:
             self._num_streams -= 1
+            await cancel_and_wait(gone)
+
+    async def _pump(self, subscription: Subscription, writer: asyncio.StreamWriter, gone: asyncio.Task[bytes]) -> None:
+        while not gone.done():
+            arrival = asyncio.create_task(subscription.next())
+            try:
+                await asyncio.wait({arrival, gone}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+                if arrival.done():
+                    name, data = arrival.result()
+                    await self._write(writer, b"event: %b\ndata: %b\n\n" % (name.encode(), data))
+                elif not gone.done():
+                    await self._write(writer, b": still here\n\n")
+            finally:
+                arrival.cancel()
+
+    async def _write(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        writer.write(data)
+        async with asyncio.timeout(self._limits.write_timeout_s):
+            await writer.drain()
 
 
-async def _pump(subscription: Subscription, writer: asyncio.StreamWriter, gone: asyncio.Task[bytes]) -> None:
-    while not gone.done():
-        arrival = asyncio.create_task(subscription.next())
-        try:
-            await asyncio.wait({arrival, gone}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
-            if arrival.done():
-                name, data = arrival.result()
-                await _write(writer, b"event: %b\ndata: %b\n\n" % (name.encode(), data))
-            elif not gone.done():
-                await _write(writer, b": still here\n\n")
-        finally:
-            arrival.cancel()
+def judge(head: RequestHead) -> int:
+    """Return the length of a request's body if the request is ours to answer, or raise HttpError.
 
-
-async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
-    writer.write(data)
-    async with asyncio.timeout(WRITE_TIMEOUT_S):
-        await writer.drain()
-
-
-async def _close_gently(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Let a refused caller read why: closing with unread input would reset the connection."""
-    writer.write_eof()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(0.2):
-            while await reader.read(http.MAX_BODY_BYTES):
-                pass
+    A web page can reach this socket only through a program that forwards for it. Therefore anything that a browser
+    adds (`Origin`, `Referer`) is refused, and the Host must be ours (DNS rebinding).
+    """
+    if head.headers.get("host", "").lower() != schema.HOST:
+        raise HttpError(421, f"the Host must be {schema.HOST}")
+    if any(name in ("origin", "referer") or name.startswith("sec-fetch-") for name in head.headers):
+        raise HttpError(403, "web pages are not answered")
+    if head.target not in (schema.RPC_PATH, schema.EVENTS_PATH):
+        raise HttpError(404, f"only {schema.RPC_PATH} and {schema.EVENTS_PATH} are here")
+    is_call = head.target == schema.RPC_PATH
+    if head.method != ("POST" if is_call else "GET"):
+        raise HttpError(405, "POST /rpc or GET /events")
+    length = body_bytes(head, MAX_BODY_BYTES if is_call else 0)
+    if is_call and head.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+        raise HttpError(415, "the content type must be application/json")
+    return length

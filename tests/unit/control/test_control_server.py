@@ -5,12 +5,14 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from potluck_control import schema
 from potluck_control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_control.http_server import ServerLimits
 from potluck_control.states import Reason, State
 from potluck_daemon.control import server
 from potluck_daemon.control.events import Broadcast
@@ -48,6 +50,15 @@ class Daemon:
 @pytest.fixture
 def daemon() -> Daemon:
     return Daemon()
+
+
+@asynccontextmanager
+async def serving(tmp_path: Path, limits: ServerLimits | None = None) -> AsyncIterator[Path]:
+    daemon, socket_path = Daemon(), tmp_path / "s.sock"
+    control = ControlServer(socket_path, AccessRule(os.getuid()), daemon.handlers(), daemon.broadcast, limits)
+    await control.start()
+    yield socket_path
+    await control.close()
 
 
 @pytest_asyncio.fixture()
@@ -184,33 +195,31 @@ async def test_the_socket_is_for_its_owner_alone(path: Path) -> None:
     assert os.stat(path.parent).st_mode & 0o777 == 0o700
 
 
-async def test_a_slow_caller_is_dropped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "REQUEST_TIMEOUT_S", 0.05)
-    assert (await exchange(path, b"POST /rpc HTTP/1.1\r\nHo")).startswith(b"HTTP/1.1 408 ")
-    body_missing = request(call_body())[:-5]
-    assert (await exchange(path, body_missing)).startswith(b"HTTP/1.1 408 ")
+async def test_a_slow_caller_is_dropped(tmp_path: Path) -> None:
+    async with serving(tmp_path, ServerLimits(request_timeout_s=0.05)) as path:
+        assert (await exchange(path, b"POST /rpc HTTP/1.1\r\nHo")).startswith(b"HTTP/1.1 408 ")
+        body_missing = request(call_body())[:-5]
+        assert (await exchange(path, body_missing)).startswith(b"HTTP/1.1 408 ")
 
 
-async def test_an_idle_connection_is_dropped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "IDLE_TIMEOUT_S", 0.05)
-    assert await exchange(path, b"") == b""
+async def test_an_idle_connection_is_dropped(tmp_path: Path) -> None:
+    async with serving(tmp_path, ServerLimits(idle_timeout_s=0.05)) as path:
+        assert await exchange(path, b"") == b""
 
 
-async def test_connections_above_the_limit_are_refused_and_places_come_back(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
-    held = [await asyncio.open_unix_connection(path) for _ in range(2)]
-    for reader, writer in held:  # accepted for sure once they are answered
-        writer.write(request(call_body()))
-        await reader.readuntil(b"\r\n\r\n")
-    assert (await exchange(path, request(call_body()))).startswith(b"HTTP/1.1 503 ")
-    for _, writer in held:
-        writer.close()
-        await writer.wait_closed()
-    async with asyncio.timeout(60):
-        while not (await exchange(path, request(call_body(), "Connection: close"))).startswith(b"HTTP/1.1 200 "):
-            pass
+async def test_connections_above_the_limit_are_refused_and_places_come_back(tmp_path: Path) -> None:
+    async with serving(tmp_path, ServerLimits(max_connections=2)) as path:
+        held = [await asyncio.open_unix_connection(path) for _ in range(2)]
+        for reader, writer in held:  # accepted for sure once they are answered
+            writer.write(request(call_body()))
+            await reader.readuntil(b"\r\n\r\n")
+        assert (await exchange(path, request(call_body()))).startswith(b"HTTP/1.1 503 ")
+        for _, writer in held:
+            writer.close()
+            await writer.wait_closed()
+        async with asyncio.timeout(60):
+            while not (await exchange(path, request(call_body(), "Connection: close"))).startswith(b"HTTP/1.1 200 "):
+                pass
 
 
 async def test_a_caller_that_leaves_in_the_middle_harms_nobody(path: Path) -> None:
