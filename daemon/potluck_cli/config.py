@@ -15,7 +15,7 @@ from typing import Any
 from potluck_control import schema
 from potluck_control.places import find_places
 from potluck_daemon.settings.accepted import accepted_data
-from potluck_daemon.settings.schema import SETTINGS_VERSION, Entry, entries
+from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, entries
 from potluck_daemon.settings.store import Loaded, change, load, parse, write
 from potluck_daemon.settings.values import entry_of, shown, value_of
 
@@ -96,20 +96,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(_: argparse.Namespace, path: Path) -> list[Entry]:
+def _list(_: argparse.Namespace, path: Path) -> list[SettingEntry]:
     return list(entries())
 
 
-def _get(args: argparse.Namespace, path: Path) -> list[Entry]:
+def _get(args: argparse.Namespace, path: Path) -> list[SettingEntry]:
     return [entry_of(args.key)]
 
 
-def _set(args: argparse.Namespace, path: Path) -> list[Entry]:
+def _set(args: argparse.Namespace, path: Path) -> list[SettingEntry]:
     _change(path, args.key, args.value)
     return [entry_of(args.key)]
 
 
-def _unset(args: argparse.Namespace, path: Path) -> list[Entry]:
+def _unset(args: argparse.Namespace, path: Path) -> list[SettingEntry]:
     _change(path, args.key, None)
     return [entry_of(args.key)]
 
@@ -122,7 +122,7 @@ def _change(path: Path, key: str, value: str | None) -> None:
     _tell_daemon()
 
 
-def _edit(_: argparse.Namespace, path: Path) -> list[Entry]:
+def _edit(_: argparse.Namespace, path: Path) -> list[SettingEntry]:
     """As visudo does: the editor gets a copy, which replaces the file once it has no mistake.
 
     Raises:
@@ -190,12 +190,12 @@ def _write_hint(error: OSError) -> str:
     return "the system service's settings belong to root" if isinstance(error, PermissionError) else "is the disk full?"
 
 
-def _setting(loaded: Loaded, entry: Entry) -> Setting:
+def _setting(loaded: Loaded, entry: SettingEntry) -> Setting:
     value = value_of(loaded.settings, entry)
     return Setting(entry.key, value, entry.default, entry.unit, entry.help)
 
 
-def _show(loaded: Loaded, entry: Entry, terminal: Terminal) -> None:
+def _show(loaded: Loaded, entry: SettingEntry, terminal: Terminal) -> None:
     value = value_of(loaded.settings, entry)
     changed = "" if value == entry.default else f"  (default: {shown(entry.default)})"
     terminal.line(f"{entry.key} = {shown(value)}{terminal.styled(changed, Style.FAINT)}")

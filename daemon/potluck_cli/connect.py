@@ -10,7 +10,7 @@ import time
 from potluck_control import schema
 from potluck_control.client import ControlClient, ControlError, DaemonAwayError
 from potluck_control.places import find_socket
-from potluck_control.schema import Hello, Status
+from potluck_control.schema import DaemonHello, Status
 from potluck_control.states import State
 
 from potluck.errors import PotluckError
@@ -32,7 +32,7 @@ def daemon() -> ControlClient:
     return client
 
 
-def hello_or_none() -> Hello | None:
+def hello_or_none() -> DaemonHello | None:
     """The running daemon's greeting; None if there is no daemon."""
     try:
         return ControlClient(find_socket()).hello("potluck command line")
@@ -87,7 +87,7 @@ def wait_until_ended() -> None:
         time.sleep(_POLL_S)
 
 
-def start_daemon() -> Hello:
+def start_daemon() -> DaemonHello:
     """Start a daemon that outlives this command, and wait until it answers.
 
     Two of these at the same time start one daemon: its lock decides, and both find it.

@@ -21,7 +21,7 @@ EXAMPLES = """\
   potluck history --since 12h --state yielded
   potluck history --words blender
   potluck history -n 200 --json"""
-RESULT = schema.History
+RESULT = schema.HistoryPage
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     )
     found = daemon().call(schema.HISTORY, wanted).transitions
     if args.json:
-        print_json(schema.History(found))
+        print_json(schema.HistoryPage(found))
         return 0
     terminal = Terminal(sys.stdout)
     rows = [(time.strftime("%a %d %b %H:%M:%S", time.localtime(item.at)), item.state, item.text) for item in found]

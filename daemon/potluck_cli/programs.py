@@ -7,7 +7,7 @@ import sys
 
 from potluck_control.formatting import size
 from potluck_control.methods import programs
-from potluck_control.methods.programs import Place, Placed, PlaceParams, Programs
+from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
 
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon
@@ -22,10 +22,10 @@ EXAMPLES = """\
   potluck programs always blender
   potluck programs never mpv
   potluck programs judge mpv            take it off the lists again"""
-RESULT = {"list": Programs, "always": Placed, "never": Placed, "judge": Placed}
+RESULT = {"list": Programs, "always": PlacedProgram, "never": PlacedProgram, "judge": PlacedProgram}
 
-_PLACES = {"always": Place.ALWAYS, "never": Place.NEVER, "judge": Place.NONE}
-_SHOWN = {Place.ALWAYS: "always", Place.NEVER: "never"}
+_PLACES = {"always": ProgramPlace.ALWAYS, "never": ProgramPlace.NEVER, "judge": ProgramPlace.NONE}
+_SHOWN = {ProgramPlace.ALWAYS: "always", ProgramPlace.NEVER: "never"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 def _show(found: Programs, terminal: Terminal) -> None:
     rows = [(item.app, item.title, size(item.memory_bytes), _SHOWN.get(item.place, "")) for item in found.running]
     running = {item.app for item in found.running}
-    for place, apps in ((Place.ALWAYS, found.always), (Place.NEVER, found.never)):
+    for place, apps in ((ProgramPlace.ALWAYS, found.always), (ProgramPlace.NEVER, found.never)):
         rows += [(app, "(does not run)", "", _SHOWN[place]) for app in apps if app.lower() not in running]
     heading, *lines = table(("PROGRAM", "TITLE", "MEMORY", "GIVE WAY"), rows)
     terminal.line(terminal.styled(heading, Style.BOLD))

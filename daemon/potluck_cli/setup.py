@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_control.formatting import part_size, size
-from potluck_control.methods.setup import BeginParams, Progress, SetupState, Step
+from potluck_control.methods.setup import BeginParams, SetupProgress, SetupState, Step
 from potluck_control.places import Places, find_places
 from potluck_daemon.doctor.finding import Severity
 from potluck_daemon.environment.interpreter import engine_python, has_torch
@@ -149,7 +149,7 @@ class Bar:
         self._step: Step | None = None
         self._told_s = 0.0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: SetupProgress) -> None:
         now = time.monotonic()
         is_new = progress.step is not self._step
         if not is_new and now - self._told_s < _TELL_EVERY_S:
@@ -165,7 +165,7 @@ class Bar:
             self._terminal.line(text)
 
 
-def _silent(progress: Progress) -> None:
+def _silent(progress: SetupProgress) -> None:
     pass
 
 

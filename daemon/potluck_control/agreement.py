@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from potluck_control.method import Method
-from potluck_control.schema import API_VERSION, Hello
+from potluck_control.schema import API_VERSION, DaemonHello
 
 
 class Difference(StrEnum):
@@ -36,7 +36,7 @@ class Agreement:
         return not self.methods or all(method.name in self.methods for method in methods)
 
 
-def agree(hello: Hello, version: str) -> Agreement:
+def agree(hello: DaemonHello, version: str) -> Agreement:
     """Between the daemon that said `hello` and a program of this `version`."""
     difference = _difference(hello, version)
     text = f"The daemon runs version {hello.version}, this program is {version}"
@@ -51,7 +51,7 @@ def agree(hello: Hello, version: str) -> Agreement:
             return Agreement(difference, text, advice, is_usable, hello.methods)
 
 
-def _difference(hello: Hello, version: str) -> Difference:
+def _difference(hello: DaemonHello, version: str) -> Difference:
     if (hello.api, hello.version) == (API_VERSION, version):
         return Difference.NONE
     theirs, ours = (hello.api, *_numbers(hello.version)), (API_VERSION, *_numbers(version))

@@ -60,7 +60,7 @@ class ControlClient:
             answer = connection.getresponse()
             return _result(method, answer.status, answer.read())
 
-    def hello(self, client: str) -> schema.Hello:
+    def hello(self, client: str) -> schema.DaemonHello:
         """Ask for the API's version first.
 
         Raises:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class GatewayOpening:
     """What to open. `socket`: the daemon's, whose credit is spent."""
 
     invite: str = field(repr=False)
@@ -21,7 +21,7 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GatewayReport:
     """One line back: what it does, that it is ready at `url`, that somebody asked, or why it ends."""
 
     step: str = ""

@@ -65,7 +65,7 @@ HttpStream = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[No
 """Writes an endless answer, beginning with `stream_head`."""
 
 
-class Site(Protocol):
+class HttpSite(Protocol):
     """Decides about requests. Each method raises HttpError for what it refuses."""
 
     def admit(self, connection: socket.socket) -> None:
@@ -90,7 +90,7 @@ class ServerLimits:
 class HttpServer:
     """Serves `site` from `start_unix` or `start_tcp` until `close`."""
 
-    site: Site
+    site: HttpSite
     limits: ServerLimits = field(default_factory=ServerLimits)
     _server: asyncio.Server | None = None
     _connections: set[asyncio.Task[None]] = field(default_factory=set)

@@ -172,7 +172,7 @@ class HelloParams:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class DaemonHello:
     """`methods`: all that this daemon has; empty: it is older than the list. `control.agreement` compares versions."""
 
     api: int
@@ -302,7 +302,7 @@ class HistoryParams:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class HistoryPage:
     transitions: tuple[Transition, ...]  # oldest first
 
 
@@ -331,7 +331,7 @@ class Metrics:
     problem: str = ""  # why the page that is wanted is not there
 
 
-HELLO = Method("hello", HelloParams, Hello)
+HELLO = Method("hello", HelloParams, DaemonHello)
 STATUS = Method("status", Empty, Status)
 PAUSE = Method("pause", PauseParams, Status)
 RESUME = Method("resume", Empty, Status)
@@ -341,7 +341,7 @@ OFFLOAD = Method(
 JOIN = Method("join", JoinParams, Joined)
 CREATE = Method("create", CreateParams, Joined)
 INVITE = Method("invite", Empty, Invite)
-HISTORY = Method("history", HistoryParams, History)
+HISTORY = Method("history", HistoryParams, HistoryPage)
 LOGS = Method("logs", LogsParams, Logs)
 NEVER_YIELD = Method("never_yield", NeverYieldParams, Status)  # adds to the setting yield.never
 PRESENCE = Method("presence", PresenceParams, Empty)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from potluck_control.codec import dumps, from_json, loads
 from potluck_control.daemon_credit import DaemonPurse
-from potluck_control.gateway_messages import Open, Told
+from potluck_control.gateway_messages import GatewayOpening, GatewayReport
 from potluck_control.redaction import RedactingFormatter
 
 from potluck.errors import PotluckError
@@ -24,18 +24,18 @@ def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    wanted = from_json(Open, loads(sys.stdin.buffer.readline()))
+    wanted = from_json(GatewayOpening, loads(sys.stdin.buffer.readline()))
     threading.Thread(target=_end_with_daemon, daemon=True).start()
     try:
         _serve(wanted)
     except PotluckError as error:
-        _tell(Told(problem=f"{error.message} ({error.hint})" if error.hint else error.message))
+        _tell(GatewayReport(problem=f"{error.message} ({error.hint})" if error.hint else error.message))
         sys.exit(1)
 
 
-def _serve(wanted: Open) -> None:
+def _serve(wanted: GatewayOpening) -> None:
     """Until standard input ends. Raises PotluckError."""
-    _tell(Told(step="Importing"))
+    _tell(GatewayReport(step="Importing"))
     from potluck.checkpoint import open_checkpoint
     from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
     from potluck_gateway.completion import Text, quiet
@@ -43,18 +43,20 @@ def _serve(wanted: Open) -> None:
 
     quiet()
     swarm = decode_invite(wanted.invite)
-    _tell(Told(step="Loading embeddings and head"))
+    _tell(GatewayReport(step="Loading embeddings and head"))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
     config = ClientConfig(purse=DaemonPurse(Path(wanted.socket)))
     with AutoDistributedModelForCausalLM.from_pretrained(wanted.checkpoint, swarm=swarm, config=config) as model:
         chat = SwarmChat(swarm.model, model, text)
-        server = GatewayServer(chat, wanted.token, lambda: _tell(Told(asked=True)), max_tokens=wanted.max_tokens)
+        server = GatewayServer(
+            chat, wanted.token, lambda: _tell(GatewayReport(asked=True)), max_tokens=wanted.max_tokens
+        )
         with server:
-            _tell(Told(url=server.url))
+            _tell(GatewayReport(url=server.url))
             server.serve_forever()
 
 
-def _tell(told: Told) -> None:
+def _tell(told: GatewayReport) -> None:
     with _lock:
         os.write(1, dumps(told) + b"\n")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from potluck_control.methods.setup import Progress, Step
+from potluck_control.methods.setup import SetupProgress, Step
 from potluck_daemon.environment import plan as planning
 from potluck_daemon.environment import setup
 from potluck_daemon.environment.machine import Hardware, look
@@ -35,7 +35,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EnvironmentPlan:
     return EnvironmentPlan(store, machine, choose_variant(machine), visit(store.root), wheels=offered)
 
 
-def ignore(progress: Progress) -> None:
+def ignore(progress: SetupProgress) -> None:
     pass
 
 
@@ -65,7 +65,7 @@ def test_whatever_step_is_interrupted_the_next_try_ends_well(
         setup, "try_environment", lambda folder: ("cpu",)
     )  # seconds each; the tests beside this have it
 
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress: SetupProgress) -> None:
         if progress.step is step:
             raise KeyboardInterrupt
 

@@ -8,8 +8,8 @@ from itertools import groupby, pairwise
 
 from potluck_control import schema
 from potluck_control.methods import programs
-from potluck_control.methods.programs import Place, Placed, PlaceParams, Programs
-from potluck_control.schema import History, HistoryParams, Status, Transition
+from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
+from potluck_control.schema import HistoryPage, HistoryParams, Status, Transition
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -65,7 +65,7 @@ class ActivityPage(Page):
             (Filter.PROBLEMS, self.tr("Problems")),
         )
         self._filter: Segments[Filter] = Segments(self.tr("What to show"), choices)
-        self._undo, self._placed = Notice("good", "serving"), Placed("", Place.NONE, Place.NONE)
+        self._undo, self._placed = Notice("good", "serving"), PlacedProgram("", ProgramPlace.NONE, ProgramPlace.NONE)
         self._shown: tuple[Transition, ...] | None = None
         self._ignored: tuple[str, ...] = ()
         self._since, self._limit = 0.0, _FEW
@@ -88,7 +88,7 @@ class ActivityPage(Page):
         params = HistoryParams(self._limit, states=wanted.value)
         self.ask(schema.HISTORY, params, lambda history: self._show(history) if wanted is self._filter.value else None)
 
-    def _show(self, history: History) -> None:
+    def _show(self, history: HistoryPage) -> None:
         if history.transitions == self._shown:
             return
         self._shown = history.transitions
@@ -141,7 +141,7 @@ class ActivityPage(Page):
         button = Button(self.tr("Never for this app"), "off")
         button.setToolTip(self.tr("Go on serving whenever {program} runs").format(program=name))
         button.setAccessibleName(self.tr("Never step aside for {program}").format(program=name))
-        button.clicked.connect(lambda: self._place(transition.app, Place.NEVER))
+        button.clicked.connect(lambda: self._place(transition.app, ProgramPlace.NEVER))
         return button
 
     def _show_never(self, found: Programs) -> None:
@@ -151,7 +151,7 @@ class ActivityPage(Page):
         frame, column = card(self.tr("Never stepped aside for"))
         for app in found.never:
             back = Button(self.tr("Take back"), "undo")
-            back.clicked.connect(lambda _=False, app=app: self._place(app, Place.NONE))
+            back.clicked.connect(lambda _=False, app=app: self._place(app, ProgramPlace.NONE))
             row = Row(app, "", back)
             back.setAccessibleName(self.tr("Step aside for {program} again").format(program=app))
             column.addWidget(row)
@@ -160,12 +160,12 @@ class ActivityPage(Page):
         self._shown = None  # its buttons may have to go
         self._ask_history()
 
-    def _place(self, app: str, place: Place) -> None:
+    def _place(self, app: str, place: ProgramPlace) -> None:
         self.ask(programs.PLACE, PlaceParams(app, place), self._offer_undo)
 
-    def _offer_undo(self, placed: Placed) -> None:
+    def _offer_undo(self, placed: PlacedProgram) -> None:
         self._placed = placed
-        if placed.place is Place.NEVER:
+        if placed.place is ProgramPlace.NEVER:
             said = self.tr("Potluck goes on serving while {program} runs.")
         else:
             said = self.tr("Potluck steps aside for {program} again.")

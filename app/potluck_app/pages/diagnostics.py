@@ -7,7 +7,7 @@ from pathlib import Path
 
 from potluck_control import schema
 from potluck_control.methods import health
-from potluck_control.methods.health import Bundle, Examination, ExportParams, Finding, Severity
+from potluck_control.methods.health import Bundle, BundleParams, Examination, Finding, Severity
 from potluck_control.schema import Logs, LogsParams, Status
 from PySide6.QtCore import QStandardPaths, QTimer
 from PySide6.QtGui import QFontDatabase, QGuiApplication
@@ -113,7 +113,7 @@ class DiagnosticsPage(Page):
         kinds = self.tr("Report (*.zip)")
         chosen, _ = QFileDialog.getSaveFileName(self, self.tr("Save a report"), str(Path(folder) / name), kinds)
         if chosen:
-            self.ask(health.EXPORT, ExportParams(chosen), self._tell_bundle)
+            self.ask(health.EXPORT, BundleParams(chosen), self._tell_bundle)
 
     def _tell_bundle(self, bundle: Bundle) -> None:
         said = self.tr("Saved {file} ({size}): {parts}.")

@@ -6,7 +6,7 @@ import datetime
 
 from potluck_control import schema
 from potluck_control.methods import settings
-from potluck_control.methods.setup import Progress
+from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
 from potluck_control.schema import Status
 from potluck_control.states import Reason
@@ -53,7 +53,7 @@ class HomePage(Page):
         self._watching, self._notices = Button(glyph="next", style="link", is_trailing=True), text("error")
         self._can_resume, self._is_stopped, self._lacks_engine = False, False, False
         self._offer = Notice("info", "accent")
-        self._setup: Progress | None = None
+        self._setup: SetupProgress | None = None
         self._status: Status | None = None
         self._build()
         self.setFocusProxy(self._button)
@@ -84,7 +84,7 @@ class HomePage(Page):
         """Back from the page that this button opens."""
         self._watching.setFocus()
 
-    def show_setup(self, progress: Progress | None) -> None:
+    def show_setup(self, progress: SetupProgress | None) -> None:
         """How far the engine's set-up is; None: none runs."""
         self._setup = progress
         if self._status is not None:

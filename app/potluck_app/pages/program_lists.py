@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from potluck_control.methods.programs import Place, PlaceParams, Programs
+from potluck_control.methods.programs import PlaceParams, ProgramPlace, Programs
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -20,7 +20,7 @@ class ProgramList(QWidget):
 
     placed = Signal(object)
 
-    def __init__(self, place: Place, title: str, explanation: str) -> None:
+    def __init__(self, place: ProgramPlace, title: str, explanation: str) -> None:
         super().__init__()
         self._place = place
         self._shown: tuple[tuple[str, ...], tuple[tuple[str, str], ...]] | None = None
@@ -35,7 +35,7 @@ class ProgramList(QWidget):
         outer.addWidget(frame)
 
     def show_programs(self, found: Programs) -> None:
-        listed = found.always if self._place is Place.ALWAYS else found.never
+        listed = found.always if self._place is ProgramPlace.ALWAYS else found.never
         offered = tuple((item.app, item.title) for item in found.running if item.place is not self._place)
         if (listed, offered) == self._shown or self._choice.view().isVisible():
             return  # nothing new, or somebody is choosing
@@ -56,10 +56,10 @@ class ProgramList(QWidget):
         remove = Button(self.tr("Remove"), "close", "quiet")
         row = Row(title, app if title != app else "", remove)
         remove.setAccessibleName(self.tr("Remove {program}").format(program=title))
-        remove.clicked.connect(self._placer(app, Place.NONE))
+        remove.clicked.connect(self._placer(app, ProgramPlace.NONE))
         return row
 
-    def _placer(self, app: str, place: Place) -> Callable[[], None]:
+    def _placer(self, app: str, place: ProgramPlace) -> Callable[[], None]:
         return lambda: self.placed.emit(PlaceParams(app, place))
 
     def _build_choice(self, title: str) -> QHBoxLayout:

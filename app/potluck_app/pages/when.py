@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from potluck_control.methods import programs
-from potluck_control.methods.programs import Place, Placed
+from potluck_control.methods.programs import PlacedProgram, ProgramPlace
 from potluck_control.methods.settings import Change, Setting
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -32,12 +32,12 @@ class WhenPage(SettingsForm):
         self._hours_note = text("muted", kind=Type.CAPTION)
         self._login = Login(self)
         self._always = ProgramList(
-            Place.ALWAYS,
+            ProgramPlace.ALWAYS,
             self.tr("Always step aside for"),
             self.tr("Whenever one of these runs, it has the computer for itself."),
         )
         self._never = ProgramList(
-            Place.NEVER,
+            ProgramPlace.NEVER,
             self.tr("Never step aside for"),
             self.tr("Programs that look like a game and are none."),
         )
@@ -85,11 +85,11 @@ class WhenPage(SettingsForm):
         self._always.show_programs(found)
         self._never.show_programs(found)
 
-    def _placed(self, placed: Placed) -> None:
+    def _placed(self, placed: PlacedProgram) -> None:
         said = {
-            Place.ALWAYS: self.tr("From now on, Potluck steps aside whenever {program} runs."),
-            Place.NEVER: self.tr("From now on, Potluck goes on serving while {program} runs."),
-            Place.NONE: self.tr("{program} is judged by what it does again."),
+            ProgramPlace.ALWAYS: self.tr("From now on, Potluck steps aside whenever {program} runs."),
+            ProgramPlace.NEVER: self.tr("From now on, Potluck goes on serving while {program} runs."),
+            ProgramPlace.NONE: self.tr("{program} is judged by what it does again."),
         }
         self.tell(said[placed.place].format(program=placed.app))
         self.ask(programs.RUNNING, None, self._show_programs)

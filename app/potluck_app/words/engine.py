@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from potluck_control.methods.setup import Progress, Step
+from potluck_control.methods.setup import SetupProgress, Step
 
 from potluck_app.words import numbers, sentences
 from potluck_app.words.daemon_texts import translated
@@ -27,7 +27,7 @@ _BUILDS = {
 }
 
 
-def progress(of: Progress) -> str:
+def progress(of: SetupProgress) -> str:
     """Of making the engine's environment: which package is fetched, the daemon says; everything else is ours to say."""
     if of.step is Step.FETCH:
         return tr("Fetching {what}").format(what=translated(of.text))

@@ -37,7 +37,7 @@ class Examination:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportParams:
+class BundleParams:
     """`path`: absolute, of a file that does not exist yet."""
 
     path: str
@@ -58,4 +58,4 @@ class Bundle:
 
 EXAMINE = Method("doctor.run", Empty, Examination)  # begins anew unless one runs; ask `doctor.findings` for the rest
 FINDINGS = Method("doctor.findings", Empty, Examination)
-EXPORT = Method("diag.export", ExportParams, Bundle)
+EXPORT = Method("diag.export", BundleParams, Bundle)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from potluck_control.method import Empty, Method
 
 
-class Place(StrEnum):
+class ProgramPlace(StrEnum):
     """Where a program stands; if it is on both lists it is ALWAYS, which outranks."""
 
     NONE = "none"  # judged by what it does
@@ -25,7 +25,7 @@ class RunningProgram:
     icon: str  # of the freedesktop icon theme, or a file's path; empty: none known
     is_desktop: bool  # has an entry in the desktop's menu: more likely what one looks for
     memory_bytes: int  # resident, all its processes together
-    place: Place
+    place: ProgramPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class Programs:
 @dataclass(frozen=True, slots=True)
 class PlaceParams:
     app: str
-    place: Place
+    place: ProgramPlace
 
     def __post_init__(self) -> None:
         check_app(self.app)
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedProgram:
     """`before`: where it stood; to place it there again is the undo."""
 
     app: str
-    place: Place
-    before: Place
+    place: ProgramPlace
+    before: ProgramPlace
 
 
 def check_app(app: str) -> None:
@@ -62,4 +62,4 @@ def check_app(app: str) -> None:
 
 
 RUNNING = Method("programs.running", Empty, Programs)
-PLACE = Method("programs.place", PlaceParams, Placed)
+PLACE = Method("programs.place", PlaceParams, PlacedProgram)

@@ -21,7 +21,7 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SetupProgress:
     """`done` and `total`: bytes while fetching, else 0 and 0."""
 
     step: Step
@@ -70,7 +70,7 @@ class SetupState:
     can_roll_back: bool = False
     findings: tuple[Finding, ...] = ()
     variants: tuple[str, ...] = ()  # that this version comes with packages for
-    progress: Progress | None = None
+    progress: SetupProgress | None = None
     error: Problem | None = None
 
 

@@ -23,7 +23,7 @@ class RpcError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RpcCall:
     """A checked call: `params` is an instance of the method's parameter class."""
 
     method: str
@@ -32,7 +32,7 @@ class Call:
     wants_answer: bool
 
 
-def parse_call(body: bytes) -> Call:
+def parse_call(body: bytes) -> RpcCall:
     """Raises RpcError with the number the specification asks for."""
     try:
         message = loads(body)
@@ -53,10 +53,10 @@ def parse_call(body: bytes) -> Call:
         params = from_json(method.params, message.get("params", {}), "params")
     except CodecError as error:
         raise RpcError(schema.INVALID_PARAMS, str(error), call_id=call_id) from None
-    return Call(name, params, call_id, wants_answer="id" in message)
+    return RpcCall(name, params, call_id, wants_answer="id" in message)
 
 
-def result_body(call: Call, result: object) -> bytes:
+def result_body(call: RpcCall, result: object) -> bytes:
     return dumps({"jsonrpc": "2.0", "id": call.call_id, "result": to_json(result)})
 
 

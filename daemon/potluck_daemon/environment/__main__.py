@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 
 from potluck_control.codec import dumps
-from potluck_control.methods.setup import Problem, Progress
+from potluck_control.methods.setup import Problem, SetupProgress
 
 from potluck.errors import PotluckError
 from potluck_daemon.environment.machine import look
@@ -54,7 +54,7 @@ def _do(args: argparse.Namespace) -> None:
         set_up(plan, _tell_progress)
 
 
-def _tell_progress(progress: Progress) -> None:
+def _tell_progress(progress: SetupProgress) -> None:
     _tell(SetupLine(progress))
 
 

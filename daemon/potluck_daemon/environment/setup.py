@@ -17,7 +17,7 @@ from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
 
-from potluck_control.methods.setup import Progress, Step
+from potluck_control.methods.setup import SetupProgress, Step
 
 import potluck
 from potluck.errors import PotluckError, UsageError
@@ -33,7 +33,7 @@ from potluck_daemon.environment.wheels import Wheel, fetch, resolve, sizes
 _TRIAL_TIMEOUT_S = 600.0
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[SetupProgress], None]
 
 
 class PreflightError(PotluckError):
@@ -51,7 +51,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress) -> Manifest:
     Raises:
         PotluckError: with what to do about it. What was in use still is.
     """
-    on_progress(Progress(Step.LOOK, "looking at this machine"))
+    on_progress(SetupProgress(Step.LOOK, "looking at this machine"))
     if _there(plan) is None:
         _refuse_hopeless(plan)
     with explained(plan.store.root):
@@ -64,7 +64,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress) -> Manifest:
                 _refuse_hopeless(plan)
                 folder = plan.store.free(plan.store.folder(_name(plan)))
                 made = _make(plan, folder, on_progress)
-            on_progress(Progress(Step.SWITCH, "in use from now on"))
+            on_progress(SetupProgress(Step.SWITCH, "in use from now on"))
             plan.store.switch(folder)
             return made
 
@@ -100,7 +100,7 @@ def _proven(folder: Path, on_progress: OnProgress) -> Manifest | None:
     made = read_manifest(folder)
     if made is None:
         return None
-    on_progress(Progress(Step.TRY, "trying the environment that is there"))
+    on_progress(SetupProgress(Step.TRY, "trying the environment that is there"))
     try:
         try_environment(folder)
     except PotluckError:
@@ -118,9 +118,9 @@ def roll_back(store: Store, by: str, on_progress: OnProgress) -> None:
         previous = store.previous()
         if previous is None:
             raise UsageError("there is no earlier environment to go back to")
-        on_progress(Progress(Step.TRY, "trying the environment from before"))
+        on_progress(SetupProgress(Step.TRY, "trying the environment from before"))
         try_environment(previous)
-        on_progress(Progress(Step.SWITCH, "in use from now on"))
+        on_progress(SetupProgress(Step.SWITCH, "in use from now on"))
         store.roll_back()
 
 
@@ -157,12 +157,12 @@ def try_environment(folder: Path) -> tuple[str, ...]:
 def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress) -> Manifest:
     uv, requirements = find_uv(), plan.requirements
     sources = Sources(plan.wheels, plan.index, plan.own_build)
-    on_progress(Progress(Step.RESOLVE, "looking up the packages"))
+    on_progress(SetupProgress(Step.RESOLVE, "looking up the packages"))
     wheels = resolve(uv, requirements, Path(sys.executable), sources, cache=plan.store.cache)
     fetched = plan.store.wheels
     fetched.mkdir(exist_ok=True)
     _fetch_all(wheels, fetched, on_progress)
-    on_progress(Progress(Step.INSTALL, f"installing {len(wheels)} packages"))
+    on_progress(SetupProgress(Step.INSTALL, f"installing {len(wheels)} packages"))
     base = Path(sys.base_prefix) / "bin" / f"python{sysconfig.get_python_version()}"
     python = base if base.exists() else Path(sys.executable)
     run_uv(uv, ["venv", "--quiet", "--clear", "--python", python, folder], cache=plan.store.cache)
@@ -172,7 +172,7 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress) -> Manif
         if files:
             run_uv(uv, ["pip", "install", *options, *files], cache=plan.store.cache)
     _add_potluck(folder)
-    on_progress(Progress(Step.TRY, "trying it: matrices, and one block of the demo model"))
+    on_progress(SetupProgress(Step.TRY, "trying it: matrices, and one block of the demo model"))
     devices = try_environment(folder)
     variant, now = plan.choice.variant.name, round(time.time())
     manifest = Manifest(variant, TORCH, digest(requirements), _version(plan), devices, made_at=now)
@@ -188,7 +188,7 @@ def _fetch_all(wheels: tuple[Wheel, ...], folder: Path, on_progress: OnProgress)
         text = f"{wheel.name.split('-')[0]} ({number} of {len(wheels)})"
 
         def tell(done: int, before: int = before, text: str = text) -> None:
-            on_progress(Progress(Step.FETCH, text, before + done, max(total, before + done)))
+            on_progress(SetupProgress(Step.FETCH, text, before + done, max(total, before + done)))
 
         before += fetch(wheel, folder, tell).stat().st_size
 

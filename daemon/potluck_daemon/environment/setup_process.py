@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from potluck_control.codec import CodecError, from_json, loads
-from potluck_control.methods.setup import Problem, Progress, Step
+from potluck_control.methods.setup import Problem, SetupProgress, Step
 
 from potluck_daemon.child import Child, started
 
@@ -23,7 +23,7 @@ END_TIMEOUT_S = 10.0  # from the word to its end, before it is killed
 class SetupLine:
     """One line of that process."""
 
-    progress: Progress | None = None
+    progress: SetupProgress | None = None
     problem: Problem | None = None
 
 
@@ -34,12 +34,12 @@ class SetupProcess:
         self._on_progress = on_progress
         self._child: Child | None = None
         self._is_ending = False
-        self.progress: Progress | None = None
+        self.progress: SetupProgress | None = None
         self.problem: Problem | None = None
 
     async def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         """From its start to its end; not while one runs. Never raises for what it does."""
-        self.progress, self.problem, self._is_ending = Progress(Step.LOOK, "looking at this machine"), None, False
+        self.progress, self.problem, self._is_ending = SetupProgress(Step.LOOK, "looking at this machine"), None, False
         try:
             self.problem = await self._follow((*PROGRAM, *arguments), environment)
         except OSError as error:

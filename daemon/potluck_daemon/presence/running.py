@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_control.methods.programs import Place, RunningProgram
+from potluck_control.methods.programs import ProgramPlace, RunningProgram
 
 from potluck_daemon.presence.menu import MenuEntry
 from potluck_daemon.presence.processes import is_below, program_of
@@ -64,17 +64,20 @@ def choose(
     return tuple(shown[:MAX_SHOWN])
 
 
-def place_of(app: str, always: Iterable[str], never: Iterable[str]) -> Place:
+def place_of(app: str, always: Iterable[str], never: Iterable[str]) -> ProgramPlace:
     """The always list outranks the never list, as it does for the probes."""
     if app.lower() in (name.lower() for name in always):
-        return Place.ALWAYS
-    return Place.NEVER if app.lower() in (name.lower() for name in never) else Place.NONE
+        return ProgramPlace.ALWAYS
+    return ProgramPlace.NEVER if app.lower() in (name.lower() for name in never) else ProgramPlace.NONE
 
 
-def placed(app: str, place: Place, always: Iterable[str], never: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def placed(app: str, place: ProgramPlace, always: Iterable[str], never: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The settings after a program was put in its place: on one list at most."""
     lists = {}
-    for key, names, wanted in (("yield.always", always, Place.ALWAYS), ("yield.never", never, Place.NEVER)):
+    for key, names, wanted in (
+        ("yield.always", always, ProgramPlace.ALWAYS),
+        ("yield.never", never, ProgramPlace.NEVER),
+    ):
         kept = tuple(name for name in names if name.lower() != app.lower() or place is wanted)
         is_new = place is wanted and app.lower() not in (name.lower() for name in kept)
         lists[key] = (*kept, app) if is_new else kept

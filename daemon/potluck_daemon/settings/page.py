@@ -9,7 +9,7 @@ from pathlib import Path
 
 from potluck_control.methods.settings import Section, Setting, SettingKind, SettingsPage
 
-from potluck_daemon.settings.schema import Entry, Settings, entries
+from potluck_daemon.settings.schema import SettingEntry, Settings, entries
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.settings.values import value_of
 
@@ -37,7 +37,7 @@ def _title(attribute: str) -> str:
     return (type(getattr(Settings(), attribute)).__doc__ or "").split("\n")[0].partition(".")[0]
 
 
-def _setting(settings: Settings, entry: Entry, environment: Mapping[str, str]) -> Setting:
+def _setting(settings: Settings, entry: SettingEntry, environment: Mapping[str, str]) -> Setting:
     return Setting(
         key=entry.key,
         kind=SettingKind.CHOICE if entry.choices else _KINDS[type(entry.default)],

@@ -246,7 +246,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SettingEntry:
     """One setting as everything that lists them sees it."""
 
     section: str  # in the file and the environment
@@ -271,12 +271,12 @@ class Entry:
         return f"POTLUCK_{self.section}_{self.name}".upper()
 
 
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[SettingEntry, ...]:
     """All settings in the order of their declaration."""
     found = []
     defaults = Settings()
     for section in fields(Settings):
         name = section.metadata.get("name", section.name)
         for item in fields(getattr(defaults, section.name)):
-            found.append(Entry(name, section.name, item.name, item.default, **item.metadata))
+            found.append(SettingEntry(name, section.name, item.name, item.default, **item.metadata))
     return tuple(found)

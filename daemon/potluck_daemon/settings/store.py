@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck_daemon.settings.migrations import OLDEST, migrate
-from potluck_daemon.settings.schema import SETTINGS_VERSION, Entry, Settings, entries
+from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, Settings, entries
 from potluck_daemon.settings.values import convert, entry_of, suggestion
 
 if TYPE_CHECKING:
@@ -137,14 +137,14 @@ def write(path: Path, data: bytes) -> None:
     write_atomically(path, data, mode=path.parent.stat().st_mode & 0o644)
 
 
-def _converted(entry: Entry, value: object) -> Any:
+def _converted(entry: SettingEntry, value: object) -> Any:
     try:
         return None if value is None else convert(entry, value)
     except ValueError as error:
         raise UsageError(f"{entry.key}: {error}", hint=entry.help) from None
 
 
-def _value_in(document: TOMLDocument, entry: Entry) -> Any:
+def _value_in(document: TOMLDocument, entry: SettingEntry) -> Any:
     """None for what is not there, or is a mistake: nobody wants that back."""
     section = document.unwrap().get(entry.section)
     value = section.get(entry.name) if isinstance(section, dict) else None
@@ -154,7 +154,7 @@ def _value_in(document: TOMLDocument, entry: Entry) -> Any:
         return None
 
 
-def _put(document: TOMLDocument, entry: Entry, value: Any) -> None:
+def _put(document: TOMLDocument, entry: SettingEntry, value: Any) -> None:
     if value is not None:
         document.setdefault(entry.section, {})[entry.name] = list(value) if isinstance(value, tuple) else value
     elif isinstance(section := document.get(entry.section), dict):
@@ -259,7 +259,7 @@ def _line_of(data: bytes, key: str) -> str:
     return ""
 
 
-def _with(settings: Settings, entry: Entry, value: object) -> Settings:
+def _with(settings: Settings, entry: SettingEntry, value: object) -> Settings:
     section = getattr(settings, entry.attribute)
     return replace(settings, **{entry.attribute: replace(section, **{entry.name: value})})
 

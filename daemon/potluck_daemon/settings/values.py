@@ -7,12 +7,12 @@ from difflib import get_close_matches
 from typing import Any
 
 from potluck.errors import UsageError
-from potluck_daemon.settings.schema import Entry, Settings, entries
+from potluck_daemon.settings.schema import SettingEntry, Settings, entries
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
-def entry_of(key: str) -> Entry:
+def entry_of(key: str) -> SettingEntry:
     """The setting that is called `key`; raises UsageError that names the one that may have been meant."""
     for entry in entries():
         if entry.key == key:
@@ -27,7 +27,7 @@ def suggestion(key: str) -> str:
     return f"did you mean {alike[0]}?" if alike else ""
 
 
-def convert(entry: Entry, value: object) -> Any:
+def convert(entry: SettingEntry, value: object) -> Any:
     """The value of `entry` from TOML or from text.
 
     Raises:
@@ -41,7 +41,7 @@ def convert(entry: Entry, value: object) -> Any:
     return converted
 
 
-def _convert(entry: Entry, kind: type, value: object) -> Any:
+def _convert(entry: SettingEntry, kind: type, value: object) -> Any:
     if kind is bool:
         return _bool(value)
     if kind is tuple:
@@ -53,7 +53,7 @@ def _convert(entry: Entry, kind: type, value: object) -> Any:
     return _number(entry, kind, value)
 
 
-def value_of(settings: Settings, entry: Entry) -> Any:
+def value_of(settings: Settings, entry: SettingEntry) -> Any:
     return getattr(getattr(settings, entry.attribute), entry.name)
 
 
@@ -82,7 +82,7 @@ def _strings(value: object) -> tuple[str, ...]:
     raise ValueError(f"expected a list of texts, not {value!r}")
 
 
-def _number(entry: Entry, kind: type, value: object) -> int | float:
+def _number(entry: SettingEntry, kind: type, value: object) -> int | float:
     is_float_for_int = kind is int and isinstance(value, float)
     if isinstance(value, bool) or not isinstance(value, int | float | str) or is_float_for_int:
         raise ValueError(f"expected a number, not {value!r}")

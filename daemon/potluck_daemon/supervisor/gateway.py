@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from potluck_control.codec import CodecError, dumps, from_json, loads
-from potluck_control.gateway_messages import Open, Told
+from potluck_control.gateway_messages import GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 
 from potluck.protocol.invite import decode_invite
@@ -32,7 +32,7 @@ class Gateway:
     def status(self) -> GatewayStatus:
         return self._status
 
-    def start(self, python: str, environment: Mapping[str, str], wanted: Open, *, end_after_s: float) -> None:
+    def start(self, python: str, environment: Mapping[str, str], wanted: GatewayOpening, *, end_after_s: float) -> None:
         """Begin; not while one runs."""
         swarm = decode_invite(wanted.invite)
         self._end_after_s = end_after_s
@@ -48,7 +48,7 @@ class Gateway:
         if self._status.state is not GatewayState.FAILED:
             self._status = GatewayStatus(GatewayState.STOPPED)
 
-    async def _life(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: Open) -> None:
+    async def _life(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: GatewayOpening) -> None:
         """From its start to its end."""
         problem = ""
         try:
@@ -63,7 +63,7 @@ class Gateway:
         if problem:
             log.warning("the chat gateway ended: %s", problem)
 
-    async def _run(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: Open) -> str:
+    async def _run(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: GatewayOpening) -> str:
         """Returns why it failed; empty if it ended because nobody asked."""
         async with started(command, environment) as child:
             await child.say(dumps(wanted) + b"\n")
@@ -86,12 +86,12 @@ class Gateway:
                 return is_ready
             if not line:
                 return False
-            self._hear(from_json(Told, loads(line)), token)
+            self._hear(from_json(GatewayReport, loads(line)), token)
             if self._status.state is GatewayState.READY:
                 wait_s = self._end_after_s
                 self._status = replace(self._status, ends_at=time.time() + wait_s)
 
-    def _hear(self, told: Told, token: str) -> None:
+    def _hear(self, told: GatewayReport, token: str) -> None:
         if told.url:
             ready = GatewayState.READY
             self._status = replace(self._status, state=ready, url=told.url, token=token, step="")

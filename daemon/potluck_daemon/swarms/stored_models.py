@@ -75,7 +75,7 @@ def check_target(source: Path, target: Path, num_bytes: int) -> None:
         raise UsageError(text, hint="delete models that nobody uses, or choose another disk")
 
 
-class Moving:
+class ModelMover:
     """Models on their way from one folder to another, one model after the other, in a thread of its own.
 
     A model is complete at its old place until it is complete at the new one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from potluck_control.gateway_messages import Open
+from potluck_control.gateway_messages import GatewayOpening
 from potluck_control.method import Empty
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
@@ -48,7 +48,7 @@ class GatewayTopic(Topic):
         )
         return self._gateway.status
 
-    def _opening(self, swarm: Swarm) -> Open:
+    def _opening(self, swarm: Swarm) -> GatewayOpening:
         """Return what the gateway is to open. Raises UsageError for a swarm that nobody can find yet."""
         configuration = self._configuration
         is_served = configuration.swarm is not None and configuration.swarm.name == swarm.name
@@ -58,7 +58,7 @@ class GatewayTopic(Topic):
             raise UsageError(f"the swarm {swarm.name} cannot be found", hint="serve it, or ask a member for an invite")
         settings = configuration.settings
         folder = settings.serve.checkpoint if is_served else ""
-        return Open(
+        return GatewayOpening(
             invite=encode_invite(swarm),
             token=secrets.token_urlsafe(_TOKEN_BYTES),
             checkpoint=folder or str(bundled_checkpoint(swarm.model) or swarm.model),

@@ -53,7 +53,7 @@ class HealthTopic(Topic):
         finally:
             self._examination = replace(self._examination, is_running=False)
 
-    async def _export(self, params: health.ExportParams) -> health.Bundle:
+    async def _export(self, params: health.BundleParams) -> health.Bundle:
         from potluck_daemon.doctor.checks import read_scene
         from potluck_daemon.reporting.bundle import this_person, write_bundle
 

@@ -18,7 +18,7 @@ from potluck_daemon.control.server import Handler
 from potluck_daemon.metering.meters import free_bytes, taken_bytes
 from potluck_daemon.policy.budget import download_folder
 from potluck_daemon.reporting.display import needs
-from potluck_daemon.swarms.stored_models import Moving, check_target, delete_folder, delete_model, stored_models
+from potluck_daemon.swarms.stored_models import ModelMover, check_target, delete_folder, delete_model, stored_models
 from potluck_daemon.topics.topic import Topic
 from potluck_daemon.view import DaemonView
 
@@ -32,7 +32,7 @@ class ModelsTopic(Topic):
         self._configuration = configuration
         self._view = view
         self._prepared = configuration.places.cache / _PREPARED
-        self._moving: Moving | None = None
+        self._moving: ModelMover | None = None
         self._task: asyncio.Task[None] | None = None
 
     def handlers(self) -> dict[str, Handler]:
@@ -97,13 +97,13 @@ class ModelsTopic(Topic):
         total = sum(model.bytes for model in (await asyncio.to_thread(self._look))[1]) if params.moves_files else 0
         await asyncio.to_thread(check_target, source, target, total)
         if params.moves_files:
-            self._moving = Moving(source, target, total)
+            self._moving = ModelMover(source, target, total)
             self._task = asyncio.create_task(self._move_all(self._moving, params.folder))
         else:
             await self._configuration.change({"serve.models_folder": params.folder or None})
         return await self._list(Empty())
 
-    async def _move_all(self, moving: Moving, folder: str) -> None:
+    async def _move_all(self, moving: ModelMover, folder: str) -> None:
         """Change the setting after the move: an engine that learned of it before would download everything again."""
         try:
             await asyncio.to_thread(moving.run)

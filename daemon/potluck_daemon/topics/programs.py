@@ -38,16 +38,16 @@ class ProgramsTopic(Topic):
         seen, menu = await asyncio.to_thread(self._look)
         return programs.Programs(choose(seen, menu, given.always, given.never), given.always, given.never)
 
-    async def _place(self, params: programs.PlaceParams) -> programs.Placed:
+    async def _place(self, params: programs.PlaceParams) -> programs.PlacedProgram:
         given = self._configuration.settings.yield_
         before = place_of(params.app, given.always, given.never)
         if before is not params.place:
             await self._configuration.change(placed(params.app, params.place, given.always, given.never))
             self._loop.look_again()
-        return programs.Placed(params.app, params.place, before)
+        return programs.PlacedProgram(params.app, params.place, before)
 
     async def _never_yield(self, params: schema.NeverYieldParams) -> schema.Status:
-        await self._place(programs.PlaceParams(params.app, programs.Place.NEVER))
+        await self._place(programs.PlaceParams(params.app, programs.ProgramPlace.NEVER))
         return self._view.status()
 
     def _look(self) -> tuple[list[UserProcess], dict[str, MenuEntry]]:

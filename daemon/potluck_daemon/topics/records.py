@@ -29,8 +29,8 @@ class RecordsTopic(Topic):
             schema.METRICS.name: self._metrics,
         }
 
-    async def _find(self, params: schema.HistoryParams) -> schema.History:
-        return schema.History(self._history.find(params))
+    async def _find(self, params: schema.HistoryParams) -> schema.HistoryPage:
+        return schema.HistoryPage(self._history.find(params))
 
     async def _tail(self, params: schema.LogsParams) -> schema.Logs:
         return schema.Logs(str(self._log_file), logs.tail(self._log_file, params.lines))

@@ -40,10 +40,10 @@ class ServingTopic(Topic):
             schema.SHUTDOWN.name: self._shutdown,
         }
 
-    async def _hello(self, params: schema.HelloParams) -> schema.Hello:
+    async def _hello(self, params: schema.HelloParams) -> schema.DaemonHello:
         log.debug("%s %s says hello with API %d", params.client[:60], params.version[:30], params.api)
         view, methods = self._view, tuple(schema.METHODS)
-        return schema.Hello(schema.API_VERSION, view.version, os.getpid(), view.started_at, methods)
+        return schema.DaemonHello(schema.API_VERSION, view.version, os.getpid(), view.started_at, methods)
 
     async def _status(self, _: schema.Empty) -> Status:
         return self._view.status()

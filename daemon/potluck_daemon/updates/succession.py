@@ -112,7 +112,7 @@ class LocalSuccessor:
         if self._process is not None and self._process.stderr is not None:
             self._process.stderr.close()
 
-    def _hello(self) -> schema.Hello | None:
+    def _hello(self) -> schema.DaemonHello | None:
         """None: no daemon, or one that does not answer. One of another version of the API answers, and so it runs."""
         try:
             return self._client.call(schema.HELLO, _HELLO)

@@ -19,7 +19,7 @@ from potluck_app.words import engine
 from potluck_control.methods.health import Finding, Severity
 from potluck_control.methods.machine import Device, Machine
 from potluck_control.methods.settings import Change, SetParams
-from potluck_control.methods.setup import BeginParams, Plan, Problem, Progress, SetupState, Step
+from potluck_control.methods.setup import BeginParams, Plan, Problem, SetupProgress, SetupState, Step
 from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
 from potluck_control.schema import Joined, Status, SwarmStatus
 from potluck_control.states import Reason, State
@@ -31,7 +31,7 @@ GIB = 1 << 30
 PLAN = Plan("cu130", "RTX 3090 can be used", "", 3 * GIB, 7 * GIB, False)
 DISK = Finding("disk", Severity.ERROR, "1.0 GB are free, 10.0 GB are needed at most", "free some, or use --folder")
 MISSING = SetupState(False, "/home/me/engines", PLAN, variants=("cpu", "cu130"))
-FETCHING = replace(MISSING, progress=Progress(Step.FETCH, "torch (3 of 40)", GIB, 3 * GIB))
+FETCHING = replace(MISSING, progress=SetupProgress(Step.FETCH, "torch (3 of 40)", GIB, 3 * GIB))
 READY = replace(MISSING, ready=True, variant="cu130", devices=("cuda:0", "cpu"))
 FAILED = replace(MISSING, error=Problem("torch cannot be fetched from example.org: no route", "check the network"))
 UPDATES = UpdatesState("0.1.0", False, True, True)
@@ -99,8 +99,8 @@ def test_progress_is_told_with_bytes_and_can_be_cancelled() -> None:
 
 @pytest.mark.parametrize("step", [step for step in Step if step is not Step.FETCH])
 def test_a_step_without_bytes_has_its_own_words(step: Step) -> None:
-    page, _ = installation(replace(MISSING, progress=Progress(step, "whatever the daemon says")))
-    assert engine.progress(Progress(step, "")) in shown(page)
+    page, _ = installation(replace(MISSING, progress=SetupProgress(step, "whatever the daemon says")))
+    assert engine.progress(SetupProgress(step, "")) in shown(page)
 
 
 def test_a_failure_is_one_sentence_with_advice_and_can_be_tried_again() -> None:

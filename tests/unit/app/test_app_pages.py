@@ -37,13 +37,13 @@ from potluck_control.methods.health import Bundle, Examination, Finding, Severit
 from potluck_control.methods.machine import Device, LoginStart, Machine
 from potluck_control.methods.models import Models, ModelsFolder
 from potluck_control.methods.periods import Period
-from potluck_control.methods.programs import Place, Placed, PlaceParams, Programs
+from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
 from potluck_control.methods.setup import Plan, SetupState
 from potluck_control.methods.swarms import JoinedSwarm, Swarms
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.schema import (
     EngineStatus,
-    History,
+    HistoryPage,
     Logs,
     ProbeState,
     ProbeStatus,
@@ -76,7 +76,7 @@ ANSWERS: dict[str, object] = {
     "earnings.by_model": EarningsGroups((Group("demo", WEEK),)),
     "contribution.series": GAVE,
     "contribution.now": NOW,
-    "history": History(
+    "history": HistoryPage(
         (Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom"),)
     ),
     "programs.running": Programs((), (), ()),
@@ -182,14 +182,14 @@ def test_a_program_is_never_stepped_aside_for_and_that_can_be_undone() -> None:
     page.refresh()
     assert "Giving way to Doom" in shown(page)
     press(page, "Never for this app")
-    assert link.named("programs.place") == [PlaceParams("doom", Place.NEVER)]
+    assert link.named("programs.place") == [PlaceParams("doom", ProgramPlace.NEVER)]
     link.answers["programs.running"] = Programs((), (), ("doom",))
-    link.answer("programs.place", Placed("doom", Place.NEVER, Place.ALWAYS))
+    link.answer("programs.place", PlacedProgram("doom", ProgramPlace.NEVER, ProgramPlace.ALWAYS))
     assert "Potluck goes on serving while doom runs." in shown(page)
     assert "Never stepped aside for" in shown(page)
     assert not [item for item in page.findChildren(QPushButton) if item.text() == "Never for this app"]
     press(page, "Undo")
-    assert link.named("programs.place")[-1] == PlaceParams("doom", Place.ALWAYS)
+    assert link.named("programs.place")[-1] == PlaceParams("doom", ProgramPlace.ALWAYS)
 
 
 def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
@@ -214,7 +214,7 @@ def test_the_way_to_a_state_is_not_told_twice() -> None:
 
 
 def test_an_empty_history_says_so() -> None:
-    page = ActivityPage(FakeLink(ANSWERS | {"history": History(())}))
+    page = ActivityPage(FakeLink(ANSWERS | {"history": HistoryPage(())}))
     page.refresh()
     assert "Nothing of this kind has happened yet." in shown(page)
 

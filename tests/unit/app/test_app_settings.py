@@ -27,7 +27,7 @@ from potluck_control.methods.models import (
     Served,
     StoredModel,
 )
-from potluck_control.methods.programs import Place, Placed, PlaceParams, Programs, RunningProgram
+from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs, RunningProgram
 from potluck_control.methods.settings import Change, Changed, SetParams, SettingsPage
 from potluck_control.methods.swarms import JoinedSwarm, LeaveParams, Swarms
 from potluck_daemon.settings.page import settings_page
@@ -52,7 +52,7 @@ GPUS = (
     Device("cuda:1", "RTX 2060", 6 * GIB, GIB),
 )
 MACHINE = Machine((*GPUS, Device("cpu", "Ryzen", 32 * GIB, 30 * GIB)), "cuda:0", measured_at=1.0)
-DOOM = RunningProgram("doom", "Doom", "", True, 5, Place.NONE)
+DOOM = RunningProgram("doom", "Doom", "", True, 5, ProgramPlace.NONE)
 ANSWERS: dict[str, object] = {
     "settings.get": page_of(),
     "programs.running": Programs((DOOM,), ("blender",), ()),
@@ -183,8 +183,11 @@ def test_a_running_program_is_chosen_and_one_is_taken_off_its_list() -> None:
     box.setEditText("Doom")
     page._always._add_chosen()
     press(page, "Remove blender")
-    assert link.named("programs.place") == [PlaceParams("doom", Place.ALWAYS), PlaceParams("blender", Place.NONE)]
-    link.answer("programs.place", Placed("blender", Place.NONE, Place.ALWAYS))
+    assert link.named("programs.place") == [
+        PlaceParams("doom", ProgramPlace.ALWAYS),
+        PlaceParams("blender", ProgramPlace.NONE),
+    ]
+    link.answer("programs.place", PlacedProgram("blender", ProgramPlace.NONE, ProgramPlace.ALWAYS))
     assert "blender is judged by what it does again." in shown(page)
 
 

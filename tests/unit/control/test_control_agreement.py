@@ -3,7 +3,7 @@
 import pytest
 from potluck_control import schema
 from potluck_control.agreement import Difference, agree
-from potluck_control.schema import API_VERSION, Hello
+from potluck_control.schema import API_VERSION, DaemonHello
 
 ALL = tuple(schema.METHODS)
 
@@ -21,17 +21,17 @@ ALL = tuple(schema.METHODS)
     ],
 )
 def test_the_older_of_the_two_is_named(api: int, version: str, difference: Difference) -> None:
-    agreement = agree(Hello(api, version, 1, 0.0, ALL), "1.2.0")
+    agreement = agree(DaemonHello(api, version, 1, 0.0, ALL), "1.2.0")
     assert agreement.difference is difference
     assert agreement.is_usable == (api == API_VERSION)
     assert bool(agreement.text) == bool(agreement.advice) == (difference is not Difference.NONE)
 
 
 def test_a_page_whose_methods_an_older_daemon_lacks_is_known() -> None:
-    older = agree(Hello(API_VERSION, "1.1.0", 1, 0.0, ("hello", "status")), "1.2.0")
+    older = agree(DaemonHello(API_VERSION, "1.1.0", 1, 0.0, ("hello", "status")), "1.2.0")
     assert older.has(schema.STATUS)
     assert not older.has(schema.STATUS, schema.OFFLOAD)
 
 
 def test_a_daemon_that_does_not_list_its_methods_is_tried() -> None:
-    assert agree(Hello(API_VERSION, "0.1.0", 1, 0.0), "1.2.0").has(schema.OFFLOAD)
+    assert agree(DaemonHello(API_VERSION, "0.1.0", 1, 0.0), "1.2.0").has(schema.OFFLOAD)

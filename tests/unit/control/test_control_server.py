@@ -41,7 +41,7 @@ class Daemon:
             if name == "reload":
                 raise RuntimeError("a fault of ours")
             if name == "hello":
-                return schema.Hello(schema.API_VERSION, "test", os.getpid(), 0.0)
+                return schema.DaemonHello(schema.API_VERSION, "test", os.getpid(), 0.0)
             return SERVING if name in ("status", "pause", "resume") else schema.Empty()
 
         return handle
@@ -280,7 +280,7 @@ async def test_a_socket_file_of_a_dead_daemon_is_replaced(tmp_path: Path, daemon
 async def test_hello_of_another_api_version_says_what_to_do(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = ControlClient(path)
     assert (await asyncio.to_thread(client.hello, "test")).pid == os.getpid()
-    monkeypatch.setattr(client, "call", lambda *_: schema.Hello(schema.API_VERSION + 1, "newer", 1, 0.0))
+    monkeypatch.setattr(client, "call", lambda *_: schema.DaemonHello(schema.API_VERSION + 1, "newer", 1, 0.0))
     with pytest.raises(ControlError, match="The daemon runs version newer, this program is") as refused:
         client.hello("test")
     assert refused.value.hint == "start this program again"

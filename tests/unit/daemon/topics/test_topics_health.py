@@ -57,12 +57,12 @@ async def test_the_bundle_is_private_and_overwrites_nothing(
 ) -> None:
     monkeypatch.setattr(checks, "CHECKS", ())
     path = tmp_path / "bundle.zip"
-    done = await ask(health.EXPORT, health.ExportParams(str(path)))
+    done = await ask(health.EXPORT, health.BundleParams(str(path)))
     assert path.stat().st_mode & 0o777 == 0o600
     with zipfile.ZipFile(path) as file:
         assert tuple(file.namelist()) == done.parts
         assert "status.json" in done.parts
     with pytest.raises(ControlError, match="already"):
-        await ask(health.EXPORT, health.ExportParams(str(path)))
+        await ask(health.EXPORT, health.BundleParams(str(path)))
     with pytest.raises(ControlError, match="cannot write"):
-        await ask(health.EXPORT, health.ExportParams(str(tmp_path / "none" / "bundle.zip")))
+        await ask(health.EXPORT, health.BundleParams(str(tmp_path / "none" / "bundle.zip")))

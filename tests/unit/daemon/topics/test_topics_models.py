@@ -19,7 +19,7 @@ from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.display import download, needs, served
 from potluck_daemon.supervisor.supervisor import EngineFacts, reported
 from potluck_daemon.swarms.joined import JoinedSwarms
-from potluck_daemon.swarms.stored_models import Moving
+from potluck_daemon.swarms.stored_models import ModelMover
 
 from potluck.checkpoint.fetching import Fetching
 from potluck.protocol.invite import new_swarm
@@ -153,7 +153,7 @@ def other_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_to_another_disk_files_are_copied_and_then_removed(hub: Path, tmp_path: Path, other_disk: None) -> None:
     (tmp_path / "target").mkdir()
-    moving = Moving(hub, tmp_path / "target", 600_000)
+    moving = ModelMover(hub, tmp_path / "target", 600_000)
     moving.run()
     assert (moving.state.is_done, moving.state.problem) == (True, "")
     assert moving.state.progress.done_bytes >= 600_000
@@ -165,7 +165,7 @@ def test_to_another_disk_files_are_copied_and_then_removed(hub: Path, tmp_path: 
 
 def test_a_copy_that_is_stopped_leaves_the_models_where_they_were(hub: Path, tmp_path: Path, other_disk: None) -> None:
     (tmp_path / "target").mkdir()
-    moving = Moving(hub, tmp_path / "target", 600_000)
+    moving = ModelMover(hub, tmp_path / "target", 600_000)
     moving.stop()
     moving.run()
     assert moving.state.problem == "stopped before everything was moved"

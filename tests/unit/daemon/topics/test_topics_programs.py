@@ -9,7 +9,7 @@ import pytest
 from helpers.own_daemon import Ask
 from potluck_control.client import ControlError
 from potluck_control.methods import programs
-from potluck_control.methods.programs import Place, PlaceParams
+from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.presence.menu import MenuEntry, read_menu
 from potluck_daemon.presence.running import MAX_SHOWN, UserProcess, choose, look, placed
@@ -46,7 +46,7 @@ def test_what_stands_in_the_menu_comes_first_and_the_list_is_bounded() -> None:
     ]
     shown = choose(seen, {"supertux2": MenuEntry("SuperTux 2", "supertux2")}, ("SuperTux2",), ())
     assert len(shown) == MAX_SHOWN
-    assert (shown[0].title, shown[0].icon, shown[0].place) == ("SuperTux 2", "supertux2", Place.ALWAYS)
+    assert (shown[0].title, shown[0].icon, shown[0].place) == ("SuperTux 2", "supertux2", ProgramPlace.ALWAYS)
     assert [item.memory_bytes for item in shown[1:3]] == [1399, 1398]
 
 
@@ -74,25 +74,25 @@ def test_the_menu_knows_titles_by_executable(tmp_path: Path) -> None:
     assert found == {"blender": MenuEntry("My Blender", "blender"), "krita": MenuEntry("Krita", "")}
 
 
-@pytest.mark.parametrize("before", list(Place))
-@pytest.mark.parametrize("after", list(Place))
+@pytest.mark.parametrize("before", list(ProgramPlace))
+@pytest.mark.parametrize("after", list(ProgramPlace))
 async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(
-    ask: Ask, daemon: Daemon, before: Place, after: Place
+    ask: Ask, daemon: Daemon, before: ProgramPlace, after: ProgramPlace
 ) -> None:
-    await ask(programs.PLACE, PlaceParams("Other", Place.NEVER))
+    await ask(programs.PLACE, PlaceParams("Other", ProgramPlace.NEVER))
     await ask(programs.PLACE, PlaceParams("Game.exe", before))
     lists = daemon.configuration.settings.yield_.always, daemon.configuration.settings.yield_.never
     done = await ask(programs.PLACE, PlaceParams("game.exe", after))
     given = daemon.configuration.settings.yield_
-    assert ("game.exe" in map(str.lower, given.always)) is (after is Place.ALWAYS)
-    assert ("game.exe" in map(str.lower, given.never)) is (after is Place.NEVER)
+    assert ("game.exe" in map(str.lower, given.always)) is (after is ProgramPlace.ALWAYS)
+    assert ("game.exe" in map(str.lower, given.never)) is (after is ProgramPlace.NEVER)
     assert "Other" in given.never
     await ask(programs.PLACE, PlaceParams("Game.exe", done.before))
     assert (daemon.configuration.settings.yield_.always, daemon.configuration.settings.yield_.never) == lists
 
 
 def test_a_program_that_is_on_both_lists_is_taken_off_the_other() -> None:
-    lists = placed("a", Place.NEVER, ("A", "b"), ("c",))
+    lists = placed("a", ProgramPlace.NEVER, ("A", "b"), ("c",))
     assert lists == {"yield.always": ("b",), "yield.never": ("c", "a")}
 
 
@@ -105,4 +105,4 @@ async def test_running_programs_are_those_of_this_user(ask: Ask) -> None:
 @pytest.mark.parametrize("app", ["a,b", "", " a", "a\n"])
 async def test_what_is_no_name_is_refused(ask: Ask, app: str) -> None:
     with pytest.raises((ControlError, ValueError), match="a program's name"):
-        await ask(programs.PLACE, PlaceParams(app, Place.NEVER))
+        await ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER))

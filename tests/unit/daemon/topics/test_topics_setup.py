@@ -13,14 +13,14 @@ from potluck_control.client import ControlClient, ControlError
 from potluck_control.codec import dumps
 from potluck_control.methods import settings, setup
 from potluck_control.methods.settings import Change, SetParams
-from potluck_control.methods.setup import BeginParams, Problem, Progress, SetupState, Step
+from potluck_control.methods.setup import BeginParams, Problem, SetupProgress, SetupState, Step
 from potluck_control.places import Places
 from potluck_daemon.environment import setup_process
 from potluck_daemon.environment.setup_process import SetupLine
 from potluck_daemon.environment.store import Manifest, Store, interpreter
 from potluck_daemon.topics import setup as topic
 
-FETCHING = SetupLine(Progress(Step.FETCH, "torch (1 of 2)", 5, 10))
+FETCHING = SetupLine(SetupProgress(Step.FETCH, "torch (1 of 2)", 5, 10))
 FAILED = SetupLine(problem=Problem("the disk is full", "make room"))
 WAIT = "read line"  # until standard input ends, or a signal comes
 
@@ -48,7 +48,7 @@ async def ended(ask: Ask) -> SetupState:
     return now
 
 
-async def reached(ask: Ask, progress: Progress | None) -> None:
+async def reached(ask: Ask, progress: SetupProgress | None) -> None:
     async with asyncio.timeout(60):
         while (await ask(setup.STATE)).progress != progress:
             pass
