@@ -6,39 +6,31 @@ requirements that come with Potluck. A file is fetched under another name and ge
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import http.client
 import re
 import shutil
-import ssl
 import tempfile
-import time
 import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from potluck.errors import NetworkError, PotluckError
+from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
 from potluck_daemon.environment.failures import AGAIN
 from potluck_daemon.environment.uv import Sources, run_uv
 
-_CHUNK_BYTES = 1 << 20
 _TIMEOUT_S = 30.0
 _DAMAGED = 2  # times that a file may arrive so
-_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EFBIG, errno.EIO)
 _TRIES = 5  # at one file, without a byte of progress between them
-_PAUSE_S = 1.0
 _QUESTIONS = 8  # at a time
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _NAME = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==")
-
-OnProgress = Callable[[int], None]
-"""Bytes of a wheel that are here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +109,7 @@ def _size(wheel: Wheel) -> int:
         return 0
 
 
-def fetch(wheel: Wheel, folder: Path, on_progress: OnProgress) -> Path:
+def fetch(wheel: Wheel, folder: Path, on_progress: OnBytes) -> Path:
     """The wheel as a file in `folder`; nothing is fetched twice, and half a file is continued.
 
     What comes damaged is thrown away and fetched once more: half a file of an earlier try may have been the reason.
@@ -128,12 +120,12 @@ def fetch(wheel: Wheel, folder: Path, on_progress: OnProgress) -> Path:
         OSError: it cannot be written.
     """
     target, part = folder / wheel.name, folder / f"{wheel.name}.part"
-    if target.exists() and _sha256(target) == wheel.sha256:
+    if target.exists() and sha256_of(target) == wheel.sha256:
         on_progress(target.stat().st_size)
         return target
     for _ in range(_DAMAGED):
         _fetch_part(wheel, part, on_progress)
-        if _sha256(part) == wheel.sha256:
+        if sha256_of(part) == wheel.sha256:
             part.replace(target)
             on_progress(target.stat().st_size)
             return target
@@ -141,54 +133,44 @@ def fetch(wheel: Wheel, folder: Path, on_progress: OnProgress) -> Path:
     raise PotluckError(f"{wheel.name} arrives damaged", hint=f"see whether something changes downloads, {AGAIN}")
 
 
-def _fetch_part(wheel: Wheel, part: Path, on_progress: OnProgress) -> None:
+def _fetch_part(wheel: Wheel, part: Path, on_progress: OnBytes) -> None:
     address = urlsplit(wheel.url)
     if address.scheme == "file":
         shutil.copyfile(unquote(address.path), part)
     else:
-        _download(wheel, part, on_progress)
+        continue_download(part, _WheelSource(wheel), on_progress, tries=_TRIES)
 
 
-def _download(wheel: Wheel, part: Path, on_progress: OnProgress) -> None:
-    tries = _TRIES
-    while True:
-        before = part.stat().st_size if part.exists() else 0
+class _WheelSource:
+    """A wheel on an index; its hash decides what it is, so the server's word on its size will do."""
+
+    num_bytes = None
+
+    def __init__(self, wheel: Wheel) -> None:
+        self._wheel = wheel
+
+    def open(self, start: int) -> Any:
+        request = urllib.request.Request(self._wheel.url, headers={"Range": f"bytes={start}-"} if start else {})
         try:
-            _download_rest(wheel.url, part, on_progress)
+            return _opener().open(request, timeout=_TIMEOUT_S)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+                return None  # everything is here already, or the file changed: the hash will tell
+            raise self.failure(error) from error
         except (OSError, http.client.HTTPException) as error:
-            if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
-                raise
-            came = part.exists() and part.stat().st_size > before
-            tries = _TRIES if came else tries - 1
-            if tries == 0 or isinstance(error, ssl.SSLCertVerificationError):
-                host = urlsplit(wheel.url).hostname
-                text = f"{wheel.name} cannot be fetched from {host}: {_plain(error)}"
-                raise NetworkError(text, hint=f"see that this computer has a network, {AGAIN}") from error
-            time.sleep(_PAUSE_S)
-        else:
-            return
+            raise self.failure(error) from error
 
+    def read(self, answer: Any, max_bytes: int) -> bytes:
+        try:
+            return bytes(answer.read(max_bytes))
+        except (OSError, http.client.HTTPException) as error:
+            raise self.failure(error) from error
 
-def _download_rest(url: str, part: Path, on_progress: OnProgress) -> None:
-    """Append what is missing; raises OSError or HTTPException when the connection ends before the file does."""
-    have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
-    try:
-        answer = _opener().open(request, timeout=_TIMEOUT_S)
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == 416:  # everything is here already, or the file changed: the hash will tell
-            return
-        raise
-    with answer, part.open("ab" if answer.status == 206 else "wb") as file:
-        have = file.tell()
-        total = have + int(answer.headers.get("Content-Length") or 0)
-        while chunk := answer.read(_CHUNK_BYTES):
-            file.write(chunk)
-            have += len(chunk)
-            on_progress(have)
-        if have < total:
-            raise ConnectionResetError("the connection ended early")
+    def failure(self, error: Exception) -> NetworkError:
+        reason = str(getattr(error, "reason", error)) or type(error).__name__
+        text = f"{self._wheel.name} cannot be fetched from {urlsplit(self._wheel.url).hostname}: {reason}"
+        return NetworkError(text, hint=f"see that this computer has a network, {AGAIN}")
 
 
 def _opener() -> urllib.request.OpenerDirector:
@@ -197,13 +179,3 @@ def _opener() -> urllib.request.OpenerDirector:
     common = named.get("all")
     proxies = {scheme: proxy for scheme in ("http", "https") if (proxy := named.get(scheme, common))}
     return urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _plain(error: BaseException) -> str:
-    reason = getattr(error, "reason", error)
-    return str(reason) or type(error).__name__

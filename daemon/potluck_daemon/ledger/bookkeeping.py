@@ -14,7 +14,7 @@ from enum import StrEnum
 from potluck_control.outbox import Booking
 
 from potluck.protocol.receipts import COUNTERSIGNED_BYTES, ReceiptError, opened_at
-from potluck_daemon.ledger.tables import LedgerError
+from potluck_daemon.ledger.tables import LedgerError, transaction
 
 KEEP_S = 92 * 86400
 """How long tabs and hours are kept. A receipt of an older tab is refused, so it cannot be booked a second time."""
@@ -39,19 +39,13 @@ class Books:
         """What became of each. All of it is on disk when this returns. Raises LedgerError: nothing was booked."""
         wanted = [self._is_ours(booking, now) for booking in bookings]  # signatures first: they need no transaction
         try:
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                outcomes = [
+            with transaction(self._database):
+                return [
                     self._book(booking, now) if is_ours else Outcome.REFUSED
                     for booking, is_ours in zip(bookings, wanted, strict=True)
                 ]
-                self._database.execute("COMMIT")
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
         except sqlite3.Error as error:
             raise LedgerError(f"cannot write to the ledger: {error}") from error
-        return outcomes
 
     def name_model(self, swarm: bytes, model: str) -> None:
         """What people call the model of a swarm."""

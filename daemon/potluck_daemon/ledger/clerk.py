@@ -27,6 +27,7 @@ from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.receipts import ReceiptError, swarm_id
 from potluck.protocol.swarm import Swarm
+from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck_daemon.ledger.bookkeeping import Outcome
 from potluck_daemon.ledger.ledger import Ledger
 from potluck_daemon.ledger.tables import LedgerError
@@ -65,7 +66,7 @@ class Clerk:
         self._valuing: asyncio.Task[None] | None = None
         self._valued: tuple[PeerId, ...] = ()
         self._valued_at = 0.0
-        self._errands: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
         self.notice: str | None = None  # why nothing is booked
 
     async def start(self) -> None:
@@ -82,10 +83,8 @@ class Clerk:
 
     async def close(self) -> None:
         """Book what is here, and close the file."""
-        tasks = [*self._tasks, *self._errands, *([self._valuing] if self._valuing is not None else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(*self._tasks, self._valuing)
+        await self._background.cancel()
         if self._ledger is not None:
             self.look_into_outbox()
             with contextlib.suppress(LedgerError):
@@ -104,7 +103,8 @@ class Clerk:
             return
         try:
             if isinstance(message, messages.Vouched):
-                self._keep_vouchers([bytes.fromhex(text) for text in message.vouchers])
+                vouchers = [bytes.fromhex(text) for text in message.vouchers]
+                self._background.start(self._do(lambda ledger: ledger.keep_vouchers(vouchers, time.time())))
             elif len(self._waiting) < MAX_WAITING:
                 delegation = bytes.fromhex(message.delegation) or None
                 self._waiting.append(Booking(bytes.fromhex(message.receipt), delegation))
@@ -120,7 +120,7 @@ class Clerk:
     def serve(self, swarm: Swarm) -> None:
         """How people call the model of the receipts that come."""
         if self._ledger is not None:
-            self._soon(lambda ledger: ledger.name_model(swarm_id(swarm), swarm.model))
+            self._background.start(self._do(lambda ledger: ledger.name_model(swarm_id(swarm), swarm.model)))
 
     def value(self, accounts: Sequence[str]) -> None:
         """These are served: tell the engine what their credit is worth, now and then."""
@@ -199,16 +199,8 @@ class Clerk:
         else:
             self._tell(messages.Worth(tuple(worths.items())))
 
-    def _keep_vouchers(self, vouchers: Sequence[bytes]) -> None:
-        self._soon(lambda ledger: ledger.keep_vouchers(vouchers, time.time()))
-
-    def _soon(self, work: Callable[[Ledger], object]) -> None:
-        """Something that nobody waits for: a failure is logged."""
-        task = asyncio.create_task(self._do(work))
-        self._errands.add(task)
-        task.add_done_callback(self._errands.discard)
-
     async def _do(self, work: Callable[[Ledger], object]) -> None:
+        """Do what nobody waits for; a failure is logged."""
         try:
             await self.ask(work)
         except LedgerError as error:

@@ -12,7 +12,9 @@ Every number is a whole one and fits 64 bits. Times are Unix seconds.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 from potluck.errors import PotluckError
@@ -92,6 +94,18 @@ def connect(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         hint = "restore a backup: potluck ledger restore FILE"
         raise LedgerError(f"the ledger {path} cannot be used: {error}", hint=hint) from error
+
+
+@contextlib.contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the body writes, or nothing of it if the body or the commit fails."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:

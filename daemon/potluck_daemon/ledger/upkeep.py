@@ -9,6 +9,7 @@ from potluck_control.outbox import Booking
 
 from potluck.protocol.receipts import ReceiptError
 from potluck_daemon.ledger.bookkeeping import KEEP_S
+from potluck_daemon.ledger.tables import transaction
 
 MAX_PROBLEMS = 20
 
@@ -19,8 +20,7 @@ def add_up_old(database: sqlite3.Connection, now: float) -> None:
     """Entries of tabs that can get no more receipts become one a day, payer, payee and model; no total changes."""
     horizon = int(now) - KEEP_S
     old = "FROM entry WHERE tab IN (SELECT tab FROM entry WHERE tab IS NOT NULL GROUP BY tab HAVING MAX(at) < ?)"
-    database.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(database):
         database.execute(
             "INSERT INTO entry (at, payer, payee, swarm, microcredits, tokens)"
             f" SELECT {_LOCAL_DAY}, payer, payee, swarm, SUM(microcredits), SUM(tokens) {old}"
@@ -29,10 +29,6 @@ def add_up_old(database: sqlite3.Connection, now: float) -> None:
         )
         database.execute(f"DELETE {old}", (horizon,))
         database.execute("DELETE FROM tab WHERE id NOT IN (SELECT tab FROM entry WHERE tab IS NOT NULL)")
-        database.execute("COMMIT")
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
 
 
 def check(database: sqlite3.Connection) -> LedgerCheck:

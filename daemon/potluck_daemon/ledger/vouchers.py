@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from potluck.p2p.identity import Identity
 from potluck.protocol.receipts import ReceiptError, countersign, read_receipt, read_voucher
+from potluck_daemon.ledger.tables import transaction
 
 MAX_KEPT = 4096
 MAX_SHOWN = 8
@@ -17,18 +18,13 @@ MAX_SHOWN = 8
 
 def keep(database: sqlite3.Connection, vouchers: Iterable[bytes], owner: bytes, now: float) -> int:
     """Remember those that are genuine, tell something new, and can matter here; how many. The oldest make room."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(database):
         kept = sum(_keep(database, data, owner, now) for data in vouchers)
         database.execute(
             "DELETE FROM voucher WHERE (server, name) IN"
             " (SELECT server, name FROM voucher ORDER BY seen_at DESC, microcredits DESC LIMIT -1 OFFSET ?)",
             (MAX_KEPT,),
         )
-        database.execute("COMMIT")
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
     return kept
 
 
@@ -37,11 +33,8 @@ def _keep(database: sqlite3.Connection, data: bytes, owner: bytes, now: float) -
         voucher = read_voucher(data)
     except ReceiptError:
         return 0
-    receipt, giver, receiver = (
-        voucher.countersigned.receipt,
-        voucher.countersigned.receipt.server,
-        voucher.delegation.owner,
-    )
+    receipt, receiver = voucher.countersigned.receipt, voucher.delegation.owner
+    giver = receipt.server
     if owner in (giver, receiver) or giver == receiver or not _is_known(database, receiver):
         return 0  # what we gave or received is in our own books
     return database.execute(

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import platform
-import signal
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,6 +15,8 @@ import psutil
 from potluck_control.codec import CodecError, from_json, loads
 from potluck_control.methods.machine import Device, Machine, SpeedProgress
 
+from potluck.tasks import cancel_and_wait
+from potluck_daemon.child import started
 from potluck_daemon.environment.machine import ask_nvidia
 
 log = logging.getLogger(__name__)
@@ -62,10 +62,7 @@ class Measuring:
             self._task = asyncio.create_task(self._measure(python, environment))
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await cancel_and_wait(self._task)
 
     async def _measure(self, python: str, environment: Mapping[str, str]) -> None:
         problem = ""
@@ -83,32 +80,15 @@ class Measuring:
 
     async def _listen(self, python: str, environment: Mapping[str, str]) -> str:
         """Returns why it failed; empty if it did not."""
-        process = await asyncio.create_subprocess_exec(
-            *(python, "-m", "potluck_engine.speeds"),
-            stdin=asyncio.subprocess.PIPE,  # its end tells the process that nobody waits any more
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=dict(environment),
-            start_new_session=True,
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        errors = asyncio.create_task(process.stderr.read())
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                async for line in process.stdout:
-                    told = from_json(SpeedProgress, loads(line))
-                    self._machine = replace(self._machine, progress=told.progress, step=told.step)
-                    if told.device is not None:
-                        self._known[told.device.name] = told.device
-                said = (await errors).decode(errors="replace").strip().splitlines()
-                return "" if await process.wait() == 0 else f"measuring failed: {said[-1] if said else 'no reason'}"
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.stdin.close()
-            await asyncio.shield(asyncio.gather(process.wait(), errors))
+        command = (python, "-m", "potluck_engine.speeds")
+        async with asyncio.timeout(TIMEOUT_S), started(command, environment) as child:
+            while line := await child.line():
+                told = from_json(SpeedProgress, loads(line))
+                self._machine = replace(self._machine, progress=told.progress, step=told.step)
+                if told.device is not None:
+                    self._known[told.device.name] = told.device
+            code = await child.wait()
+            return "" if code == 0 else f"measuring failed: {await child.last_words() or 'no reason'}"
 
 
 def find_devices() -> tuple[Device, ...]:

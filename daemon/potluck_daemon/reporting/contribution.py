@@ -7,10 +7,11 @@ Hours are those of the local clock, so that days, weeks and months are sums of t
 from __future__ import annotations
 
 import logging
+import operator
 import sqlite3
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -54,13 +55,7 @@ class Amounts:
     received_bytes: int = 0
 
     def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(
-            self.served_s + other.served_s,
-            self.tokens + other.tokens,
-            self.energy_wh + other.energy_wh,
-            self.sent_bytes + other.sent_bytes,
-            self.received_bytes + other.received_bytes,
-        )
+        return Amounts(*map(operator.add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +127,7 @@ class ContributionBook:
         self._saved_at = time.monotonic()
         if self._database is None or not self._waiting:
             return
-        rows = [(hour, *_columns(amounts)) for hour, amounts in self._waiting.items()]
+        rows = [(hour, *astuple(amounts)) for hour, amounts in self._waiting.items()]
         try:
             with self._database:
                 self._database.executemany(_ADD, rows)
@@ -201,7 +196,3 @@ def _connect(path: Path) -> sqlite3.Connection:
         database.close()
         raise
     return database
-
-
-def _columns(amounts: Amounts) -> tuple[float, int, float, int, int]:
-    return amounts.served_s, amounts.tokens, amounts.energy_wh, amounts.sent_bytes, amounts.received_bytes

@@ -6,7 +6,6 @@ bytes than were said, never from an address without encryption but on this machi
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import ipaddress
 import threading
@@ -19,20 +18,16 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from potluck.errors import NetworkError, PotluckError, UsageError
+from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
 
 T = TypeVar("T")
 
-_CHUNK_BYTES = 1 << 18
 _SILENCE_S = 15.0  # of a connection
 _ANSWER_S = 20.0  # until a server has begun to answer, and until a small file is here
 _WINDOW_S = 30.0  # in which at least so much of a large file has to come:
 _WINDOW_BYTES = 1 << 18
 _TRIES = 3  # at a large file, without a byte of progress between them
-_PAUSE_S = 1.0
 _HINT = "try again later; it goes on where it stopped"
-
-OnBytes = Callable[[int], None]
-"""Bytes that are here."""
 
 
 def check_address(url: str) -> None:
@@ -66,8 +61,8 @@ def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) 
     part = path.with_name(f"{path.name}.part")
     try:
         was_begun = part.exists()
-        _fetch(url, part, num_bytes, on_bytes)
-        if _is_signed(part, num_bytes, sha256):
+        continue_download(part, _UpdateSource(url, num_bytes), on_bytes, tries=_TRIES)
+        if part.stat().st_size == num_bytes and sha256_of(part) == sha256:
             part.replace(path)
             return
         part.unlink()
@@ -79,40 +74,28 @@ def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) 
     fetch(url, path, num_bytes, sha256, on_bytes)
 
 
-def _fetch(url: str, part: Path, num_bytes: int, on_bytes: OnBytes) -> None:
-    tries = _TRIES
-    while True:
-        before = part.stat().st_size if part.exists() else 0
+class _UpdateSource:
+    """A file of the publisher; never more bytes than were signed, from a server that answers and does not trickle."""
+
+    def __init__(self, url: str, num_bytes: int) -> None:
+        self.num_bytes = num_bytes
+        self._url = url
+        self._window = _Window()
+
+    def open(self, start: int) -> Any:
+        self._window = _Window()
+        return _within(_ANSWER_S, lambda: _open(self._url, start), self._url)
+
+    def read(self, answer: Any, max_bytes: int) -> bytes:
         try:
-            return _fetch_rest(url, part, num_bytes, on_bytes)
-        except NetworkError:
-            came = part.exists() and part.stat().st_size > before
-            tries = _TRIES if came else tries - 1
-            if tries == 0:
-                raise
-            time.sleep(_PAUSE_S)
+            chunk = bytes(answer.read1(max_bytes))
+        except (OSError, http.client.HTTPException) as error:
+            raise self.failure(error) from error
+        self._window.check(len(chunk))
+        return chunk
 
-
-def _fetch_rest(url: str, part: Path, num_bytes: int, on_bytes: OnBytes) -> None:
-    """Append what is missing. Raises NetworkError when the server ends or trickles before that, OSError of the disk."""
-    have = part.stat().st_size if part.exists() else 0
-    if have >= num_bytes:
-        return
-    with _within(_ANSWER_S, lambda: _open(url, have), url) as answer, part.open("r+b" if have else "wb") as file:
-        have = have if answer.status == 206 else 0
-        file.truncate(have)
-        file.seek(have)
-        window = _Window()
-        while have <= num_bytes:  # one byte more shows that it is larger than said
-            chunk = _read(answer, min(_CHUNK_BYTES, num_bytes + 1 - have), url)
-            if not chunk:
-                break
-            file.write(chunk)
-            have += len(chunk)
-            on_bytes(have)
-            window.check(len(chunk))
-    if have < num_bytes:
-        raise NetworkError("the connection ended before the update was here", hint=_HINT)
+    def failure(self, error: Exception) -> NetworkError:
+        return _unreachable(self._url, error)
 
 
 class _Window:
@@ -159,13 +142,6 @@ def _open(url: str, start: int) -> Any:
     return opener.open(urllib.request.Request(url, headers=headers), timeout=_SILENCE_S)
 
 
-def _read(answer: http.client.HTTPResponse, num_bytes: int, url: str) -> bytes:
-    try:
-        return answer.read1(num_bytes)
-    except (OSError, http.client.HTTPException) as error:
-        raise _unreachable(url, error) from error
-
-
 def _within(seconds: float, work: Callable[[], T], url: str) -> T:
     """`work` in a thread: a server that sends a header a letter at a time is silent at no moment."""
     done: list[T] = []
@@ -203,8 +179,3 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _is_signed(path: Path, num_bytes: int, sha256: str) -> bool:
-    with path.open("rb") as file:
-        return path.stat().st_size == num_bytes and hashlib.file_digest(file, "sha256").hexdigest() == sha256

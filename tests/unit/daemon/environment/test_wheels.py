@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_daemon.environment import wheels as module
+from potluck_daemon import downloads
 from potluck_daemon.environment.wheels import Wheel, fetch, locked_hashes, sizes
 
 from potluck.errors import NetworkError, PotluckError
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(downloads, "_PAUSE_S", 0.0)
 
 
 def wheel(server: WheelServer, offered: Path) -> Wheel:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from potluck_daemon import downloads
 from potluck_daemon.updates import download
 from potluck_daemon.updates.download import check_address, fetch, get
 
@@ -21,7 +22,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[UpdateServer]:
-    monkeypatch.setattr(download, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(downloads, "_PAUSE_S", 0.01)
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "file").write_bytes(CONTENT)
     with UpdateServer(tmp_path / "web") as made:
@@ -97,7 +98,7 @@ def test_no_more_is_taken_than_was_said(server: UpdateServer, tmp_path: Path, mo
 
 def test_a_file_that_always_ends_early_is_given_up(server: UpdateServer, tmp_path: Path) -> None:
     server.answers["file"] = update_server.truncated
-    with pytest.raises(NetworkError, match="ended before"):
+    with pytest.raises(NetworkError, match="ended early"):
         fetched(server, tmp_path)
 
 
