@@ -16,7 +16,7 @@ from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, client_of, decode_together, random_states
 from potluck.blocks import BlockSpan, load_span
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 

@@ -15,7 +15,7 @@ from benchmarks.models import checkpoint
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError

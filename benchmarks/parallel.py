@@ -23,7 +23,7 @@ from potluck_engine.ranks.ranked import RankedSpan
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
 from potluck.blocks import BlockSpan, load_span
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm

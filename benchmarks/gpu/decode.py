@@ -15,7 +15,7 @@ from benchmarks.gpu.blocks import LLAMA_8B, Shape, random_blocks
 from benchmarks.gpu.speeds import copy_bps, median_s, name_of
 from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 
 CONTEXT_TOKENS = 1024
 

@@ -14,7 +14,7 @@ import torch
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import synchronize
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck_engine.compute.steps import StepCost
 
 _MEASURE_S = 0.05  # for each of the two measurements; at least one run each

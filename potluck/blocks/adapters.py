@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -28,15 +28,12 @@ MEMORY_BYTES = 1 << 30
 _ALL = slice(None)
 
 
-class Segment(Protocol):
-    """Tokens [start, end) of a step that belong to one adapter, or to none."""
+class Segment(NamedTuple):
+    """Neighbouring tokens [start, end) of a step that go through one adapter, or through none."""
 
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def adapter(self) -> str | None: ...
+    start: int
+    end: int
+    adapter: str | None
 
 
 class _Addition(NamedTuple):

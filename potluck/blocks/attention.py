@@ -1,8 +1,9 @@
 """Attention of packed rows: each token over its own row's keys and values, which lie in a few runs of an arena.
 
-Registered with transformers, whose layers call it with what `RaggedCache.update` gave them in place of keys and values.
-Here for the CPU: several runs, and the past against a row's own new tokens, are attended to one by one and merged by
-their log-sum-exp, so that no mask and no copy is made but for windows that end within the new tokens.
+An attention implementation of transformers (see `switching`), which is called with what `RaggedCache.update` or
+`PagedCache.update` gave in place of keys and values. Here for the CPU: several runs, and the past against a row's own
+new tokens, are attended to one by one and merged by their log-sum-exp, so that no mask and no copy is made but for
+windows that end within the new tokens.
 
 Source: merging by log-sum-exp as in Flash-Decoding; a sink is one more score without a value (gpt-oss).
 """
@@ -15,13 +16,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name)
 from torch import Tensor, nn
-from transformers import AttentionInterface
 
 from potluck.blocks.paged import PagedView
 from potluck.blocks.widening import Widener
-
-RAGGED = "potluck_ragged"
-"""Name of the attention implementation; transformers makes no masks for those it does not know."""
 
 _MAX_RUNS = 4  # beyond, copying a row's keys together is cheaper than that many calls
 _WIDE_GROUP = 4  # query heads a key head from which the fused kernel is fast in bfloat16
@@ -100,7 +97,7 @@ def attend(
     Raises:
         TypeError: the layer wants something that is not known here, so its family takes another way.
     """
-    unknown = [name for name, other in others.items() if isinstance(other, Tensor) and name not in _HARMLESS]
+    unknown = [name for name, other in others.items() if isinstance(other, Tensor) and name != "position_ids"]
     is_known = isinstance(key, LayerView | PagedView) and attention_mask is None and is_causal is not False
     if not is_known or unknown:
         raise TypeError(f"attention of {type(module).__name__} cannot be given packed rows")
@@ -122,11 +119,6 @@ def attend(
         start += row.tokens
     output = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
     return output.reshape(1, tokens, heads, output.shape[-1]), None
-
-
-_HARMLESS = frozenset({"position_ids"})
-
-AttentionInterface.register(RAGGED, attend)
 
 
 def window_mask(tokens: int, seen: int, window: int, like: Tensor) -> Tensor:

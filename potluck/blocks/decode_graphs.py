@@ -21,7 +21,8 @@ from torch import Tensor
 
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.pages import Run
-from potluck.blocks.step_tensors import StepMemory, StepTensors, TensorRow, num_pages_of
+from potluck.blocks.plans import PlannedRow
+from potluck.blocks.step_tensors import StepMemory, StepTensors, num_pages_of
 from potluck.protocol.codes import Code, RemoteError
 
 MAX_BUCKET = 64  # rows; beyond, a step computes long enough to hide its launches
@@ -79,10 +80,11 @@ def bucket_of(num_rows: int) -> int | None:
     return bucket if bucket <= MAX_BUCKET else None
 
 
-def filled_up(rows: list[TensorRow], bucket: int, groups: Sequence[int], spare: Run) -> list[TensorRow]:
+def filled_up(rows: Sequence[PlannedRow], bucket: int, memory: KvMemory, spare: Run) -> list[PlannedRow]:
     """The rows and as many more as the bucket has, which write to the page `spare`."""
-    filler = TensorRow(0, 1, dict.fromkeys(groups, (0, (spare,))), is_filler=True)
-    return rows + [filler] * (bucket - len(rows))
+    tables = dict.fromkeys(memory.used_groups, (0, (spare,)))
+    filler = PlannedRow(memory.layout.span, 0, 1, tables, is_filler=True)
+    return [*rows, *[filler] * (bucket - len(rows))]
 
 
 class DecodeGraphs:
@@ -102,7 +104,7 @@ class DecodeGraphs:
         self._addresses: list[int] = []
         self._spare: Run | None = None
 
-    def run(self, rows: list[TensorRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
+    def run(self, rows: Sequence[PlannedRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
         """A step of one token a row, through all blocks; None where it has to be run without a graph.
 
         Shapes: hidden [rows, hidden_size] and the result, on the device.
@@ -114,7 +116,7 @@ class DecodeGraphs:
         bucket = self._buckets.get(size) or self._new_bucket(size, memory, hidden)
         if bucket is None:
             return None
-        filled = filled_up(rows, size, memory.used_groups, self._spare)
+        filled = filled_up(rows, size, memory, self._spare)
         if num_pages_of(filled) > bucket.numbers.num_pages:  # pages that rows share are listed for each
             return None
         bucket.numbers.write(filled)
@@ -151,7 +153,7 @@ class DecodeGraphs:
         num_pages = memory.num_pages + size * len(windows)
         try:
             numbers = StepMemory([1] * size, windows, num_pages=num_pages, device=self._device)
-            numbers.write(filled_up([], size, memory.used_groups, self._spare))
+            numbers.write(filled_up([], size, memory, self._spare))
             hidden = like.new_zeros((size, like.shape[1]))
             recording = self._record(lambda: self._run_blocks(hidden, numbers.tensors, memory))
         except RuntimeError as error:

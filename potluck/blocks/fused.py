@@ -22,10 +22,8 @@ import torch
 import triton
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import AttentionInterface
 
 from potluck.blocks import kernels
-from potluck.blocks.attention import RAGGED
 
 _FAMILIES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
 """Module and prefix in transformers of the code that is written here again."""
@@ -40,7 +38,6 @@ class FusedBlock:
 
     def __init__(self, layer: Any) -> None:
         self._layer = layer
-        self._attend = AttentionInterface()[RAGGED]
 
     def __call__(
         self, hidden: Tensor, *, position_embeddings: tuple[Tensor, Tensor], past_key_values: Any, **others: Any
@@ -64,8 +61,8 @@ class FusedBlock:
         rotate(query, key, cosines[0], sines[0])
         by_head = (tensor.transpose(0, 1)[None] for tensor in (query, key, value))
         query, key, value = by_head
-        keys, values = cache.update(key, value, attention.layer_idx)
-        output, _ = self._attend(attention, query, keys, values, None, scaling=attention.scaling)
+        view, _ = cache.update(key, value, attention.layer_idx)
+        output = view.attend(query, attention.scaling)
         result: Tensor = attention.o_proj(output.reshape(1, tokens, -1))
         return result
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.step_tensors import PagedRows, StepMemory, StepTensors, TensorRow, num_pages_of
+from potluck.blocks.kv import KvMemory
+from potluck.blocks.plans import PlannedRow
+from potluck.blocks.step_tensors import PagedRows, StepMemory, StepTensors, num_pages_of
 from potluck.protocol.blocks import Span
-
-if TYPE_CHECKING:
-    from potluck.blocks.kv import KvMemory
-    from potluck.blocks.ragged import PlannedRow
 
 
 def has_kernels(device: torch.device) -> bool:
@@ -39,7 +37,7 @@ class PagedView:
     values: Tensor
     paged: PagedRows
 
-    def attend(self, query: Tensor, scale: float, soft_cap: float | None, sinks: Tensor | None) -> Tensor:
+    def attend(self, query: Tensor, scale: float, soft_cap: float | None = None, sinks: Tensor | None = None) -> Tensor:
         """Shapes: query [1, heads, tokens, key_dim]; returns [1, tokens, heads, value_dim]."""
         from potluck.blocks.paged_attention import paged_attention  # there is no triton everywhere
 
@@ -73,19 +71,14 @@ def step_tensors(memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span, dev
     """What a step of these rows through `blocks` reads, on the device."""
     base = memory.layout.span.start
     groups = sorted({memory.homes[block - base][0] for block in blocks})
-    chosen = tensor_rows(rows)
     numbers = StepMemory(
-        [row.tokens for row in chosen],
+        [row.tokens for row in rows],
         {group: memory.groups[group].window for group in groups},
-        num_pages=num_pages_of(chosen),
+        num_pages=num_pages_of(rows),
         device=device,
     )
-    numbers.write(chosen)
+    numbers.write(rows)
     return numbers.tensors
-
-
-def tensor_rows(rows: Sequence[PlannedRow]) -> list[TensorRow]:
-    return [TensorRow(row.position, row.tokens, row.tables) for row in rows]
 
 
 def quick_layers(layers: Iterable[nn.Module]) -> list[Any]:

@@ -1,95 +1,30 @@
 """One step for rows of many sessions: tokens packed side by side, attention by rows.
 
-`plan_step` writes down what a step will do in plain numbers, so that a plan can travel to other processes; `run_step`
-calls the layers with [1, tokens, hidden_size], so that everything but attention sees one long row. Rows may cover
-different blocks: a row joins before its first and leaves after its last.
+A plan (see `plans`) says what a step does; `RaggedRunner.run` calls the layers with [1, tokens, hidden_size], so that
+everything but attention sees one long row. Rows may cover different blocks: a row joins before its first and leaves
+after its last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.adapters import Adapters
+from potluck.blocks.adapters import Adapters, Segment
 from potluck.blocks.attention import LayerView, RowView, window_mask
 from potluck.blocks.calls import LayerCalls
 from potluck.blocks.decode_graphs import DecodeGraphs, GraphRecorder
-from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerGroup
-from potluck.blocks.paged import PagedCache, quick_layers, step_tensors, tensor_rows
+from potluck.blocks.kv import KvLayout, KvMemory, LayerGroup
+from potluck.blocks.paged import PagedCache, quick_layers, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run
+from potluck.blocks.plans import PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepTensors
 from potluck.blocks.weights import SpanWeights
 from potluck.protocol.blocks import Span
-
-
-@dataclass(frozen=True, slots=True)
-class StepRow:
-    """`tokens` new tokens of a sequence, through the blocks the sequence is for; room for them has been reserved."""
-
-    sequence: KvSequence
-    tokens: int
-    adapter: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRow:
-    """A row in plain numbers.
-
-    Attributes:
-        position: of its first new token.
-        tables: index of a group -> (index in the sequence of the first page listed, runs of pages to the last new
-            token); the pages before are not visible to any of the new tokens.
-    """
-
-    span: Span
-    position: int
-    tokens: int
-    adapter: str | None
-    tables: dict[int, tuple[int, tuple[Run, ...]]]
-
-
-@dataclass(frozen=True, slots=True)
-class StepPlan:
-    """What one step does; the rows' tokens are packed in this order."""
-
-    rows: tuple[PlannedRow, ...]
-
-    @property
-    def num_tokens(self) -> int:
-        return sum(row.tokens for row in self.rows)
-
-
-def plan_step(memory: KvMemory, rows: Sequence[StepRow]) -> StepPlan:
-    """The plan of a step; changes nothing. After the step, `memory.advance` each sequence.
-
-    Rows with the same adapter should stand together.
-    """
-    return StepPlan(tuple(_planned(memory, row) for row in rows))
-
-
-def _planned(memory: KvMemory, row: StepRow) -> PlannedRow:
-    position = row.sequence.length
-    tables = {}
-    for group, table in row.sequence.tables.items():
-        assert table.end * PAGE_TOKENS >= position + row.tokens, "room for the step was not reserved"
-        first = memory.groups[group].first_visible(position) // PAGE_TOKENS
-        tables[group] = (first, table.runs_from(first))
-    return PlannedRow(row.sequence.span, position, row.tokens, row.adapter, tables)
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Neighbouring packed tokens, [start, end), of rows with the same adapter."""
-
-    start: int
-    end: int
-    adapter: str | None
 
 
 class RaggedCache:
@@ -199,11 +134,11 @@ class RaggedRunner:
         starts = [0]
         for row in plan.rows:
             starts.append(starts[-1] + row.tokens)
-        parts = _parts(plan)
+        parts = plan.parts()
         hidden = hidden.clone() if prompts or len(parts) > 1 else hidden
         with self._switch(), _current(hidden.device):
-            if self._graphs is not None and not prompts and _is_decode(plan, self.layout.span):
-                output = self._graphs.run(tensor_rows(plan.rows), hidden, memory)
+            if self._graphs is not None and not prompts and plan.is_decode(self.layout.span):
+                output = self._graphs.run(plan.rows, hidden, memory)
                 if output is not None:
                     return output
             for blocks, rows in parts:
@@ -271,24 +206,8 @@ def _current(device: torch.device) -> AbstractContextManager[object]:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
-def _is_decode(plan: StepPlan, span: Span) -> bool:
-    """Whether every row has one token for the whole span and no adapter."""
-    return all(row.tokens == 1 and row.span == span and row.adapter is None for row in plan.rows)
-
-
 def _positions(row: PlannedRow) -> range:
     return range(row.position, row.position + row.tokens)
-
-
-def _parts(plan: StepPlan) -> list[tuple[Span, list[int]]]:
-    """Consecutive blocks through which the same rows go."""
-    span = plan.rows[0].span
-    if all(row.span == span for row in plan.rows):  # nearly always
-        return [(span, list(range(len(plan.rows))))]
-    borders = sorted({border for row in plan.rows for border in (row.span.start, row.span.end)})
-    parts = [Span(start, end) for start, end in pairwise(borders)]
-    found = [(part, [i for i, row in enumerate(plan.rows) if row.span.covers(part)]) for part in parts]
-    return [(part, rows) for part, rows in found if rows]
 
 
 def _segments(rows: Sequence[PlannedRow]) -> tuple[Segment, ...]:

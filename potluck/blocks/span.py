@@ -1,16 +1,12 @@
 """A contiguous range of a model's blocks, run by the family's own code.
 
-The bare decoder keeps only the span's layers; its own inner forward makes masks, positions and whatever else the family
-needs. The first layer is handed the incoming hidden state in place of what the (absent) embeddings made, and the last
-layer's output is taken before the (absent) final norm. Both happen in the layers' `forward`: cheaper than hooks.
-
 Knows nothing of networks, sessions or scheduling.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -18,13 +14,14 @@ from torch import Tensor, nn
 
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache import KvCache
-from potluck.blocks.calls import Call
 from potluck.blocks.formats import block_nbytes, check_quantization, quantize_block
 from potluck.blocks.kv import KvLayout, KvMemory
+from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.parallel import Ranks, keep_local, part_nbytes, shard_layers, shared_digests
-from potluck.blocks.ragged import RaggedRunner, StepPlan
+from potluck.blocks.plans import StepPlan
+from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.residency import Room
-from potluck.blocks.streaming import enter_again
+from potluck.blocks.switching import register_attention
 from potluck.blocks.trial import bytes_per_token, runner_of, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
 from potluck.checkpoint.block_files import names_by_block
@@ -67,25 +64,19 @@ class BlockSpan:
         self.layers = layers
         self.weights = weights
         self.adapters = adapters or Adapters()
-        self.hidden_size: int = decoder.config.hidden_size
-        self.dtype: torch.dtype = decoder.dtype
-        self.device: torch.device = next(decoder.parameters()).device
-        self._input: Tensor | None = None
-        self._output: Tensor | None = None
-        self._prompts: Tensor | None = None
-        for index, layer in enumerate(layers):
-            layer.forward = self._wrapped(index, layer.forward)
-        self._watched: list[Call] | None = None
-        self._heard: list[tuple[Tensor, Tensor]] | None = None
-        self._returns_tuple = False
+        self.loop = FamilyLoop(decoder, layers, span, weights)
+        self.hidden_size = self.loop.hidden_size
+        self.dtype = self.loop.dtype
+        self.device = self.loop.device
         self._runner: RaggedRunner | None = None
         self.bytes_per_token = 0
 
     def try_out(self) -> None:
         """Prove that the blocks run, and find out which ways they can. Raises CheckpointError if they do not run."""
-        cache, heard = try_alone(self)
+        register_attention()
+        cache, heard = try_alone(self.loop)
         self.bytes_per_token = bytes_per_token(cache)
-        self._runner = try_ragged(self, cache, heard)
+        self._runner = try_ragged(self.loop, self.adapters, cache, heard)
 
     @property
     def is_ragged(self) -> bool:
@@ -99,7 +90,7 @@ class BlockSpan:
         """
         self.bytes_per_token = bytes_per_token
         if layout is not None:
-            self._runner = runner_of(self, layout, has_kernels=has_kernels)
+            self._runner = runner_of(self.loop, self.adapters, layout, has_kernels=has_kernels)
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
         """Of blocks within these."""
@@ -154,75 +145,10 @@ class BlockSpan:
             return hidden
         if self.weights.stream is not None and torch.is_grad_enabled():
             with self.weights.stream.remembering():
-                return self._run(hidden, cache, prompts)
-        return self._run(hidden, cache, prompts)
+                return self.loop.run(hidden, cache, prompts)
+        return self.loop.run(hidden, cache, prompts)
 
     __call__ = forward
-
-    def _run(self, hidden: Tensor, cache: KvCache | None, prompts: Tensor | None) -> Tensor:
-        self._input, self._prompts = hidden, prompts
-        try:
-            # Some families scale their embeddings in place; the layers are to get the original.
-            self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=cache is not None)
-            output = self._output
-        finally:
-            self._input = self._output = self._prompts = None
-        if cache is not None:
-            cache.length += hidden.shape[1]
-        assert output is not None
-        return output
-
-    def listen(self, hidden: Tensor, cache: KvCache) -> list[tuple[Tensor, Tensor]]:
-        """As `forward`; returns what went into and came out of each block."""
-        self._heard = []
-        try:
-            self.forward(hidden, cache)
-            return self._heard
-        finally:
-            self._heard = None
-
-    def watch(self, hidden: Tensor, positions: Tensor | None, cache: Any) -> list[Call]:
-        """What the family's own loop hands to each layer besides the hidden state; the layers do nothing meanwhile."""
-        self._watched = []
-        others = {} if positions is None else {"position_ids": positions}
-        try:
-            self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=True, **others)
-            return self._watched
-        finally:
-            self._watched = None
-
-    def _wrapped(self, index: int, own_forward: Callable[..., Any]) -> Callable[..., Any]:
-        is_first, is_last = index == 0, index == len(self.layers) - 1
-        block = self.span.start + index
-        stream = self.weights.stream if self.weights.is_streamed(block) else None
-
-        def forward(*args: Any, **kwargs: Any) -> Any:
-            hidden: Any = args[0] if args else kwargs["hidden_states"]
-            if self._watched is not None:
-                self._watched.append((args[1:], {key: kwargs[key] for key in kwargs if key != "hidden_states"}))
-                return (hidden,) if self._returns_tuple else hidden
-            if is_first and self._input is not None:
-                hidden = self._input
-            if self._prompts is not None:
-                hidden = _add_prompt(hidden, self._prompts[index])
-            if stream is not None:
-                stream.enter(block)
-            if args:
-                output = own_forward(hidden, *args[1:], **kwargs)
-            else:
-                kwargs["hidden_states"] = hidden
-                output = own_forward(**kwargs)
-            if stream is not None:
-                stream.leave(block)
-                output = enter_again(stream, block, output)
-            if self._heard is not None:
-                self._returns_tuple = isinstance(output, tuple)
-                self._heard.append((hidden, output[0] if self._returns_tuple else output))
-            if is_last:
-                self._output = output[0] if isinstance(output, tuple) else output
-            return output
-
-        return forward
 
 
 def load_span(
@@ -326,9 +252,3 @@ def _map_block(checkpoint: Checkpoint, names: dict[str, str]) -> dict[str, Tenso
     for file, wanted in files.items():
         tensors.update(map_tensors(checkpoint.path_of(file), wanted))
     return tensors
-
-
-def _add_prompt(hidden: Tensor, prompt: Tensor) -> Tensor:
-    """hidden [batch, tokens, hidden_size] with prompt [batch or 1, p, hidden_size] added to its first p positions."""
-    tokens = prompt.shape[1]
-    return torch.cat((hidden[:, :tokens] + prompt, hidden[:, tokens:]), dim=1)

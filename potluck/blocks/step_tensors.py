@@ -16,25 +16,10 @@ import torch
 from torch import Tensor
 
 from potluck.blocks.pages import PAGE_TOKENS, Run
+from potluck.blocks.plans import PlannedRow
 
 DECODE_TILE_TOKENS = 1
 PREFILL_TILE_TOKENS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class TensorRow:
-    """A row of a step in plain numbers.
-
-    Attributes:
-        position: of its first new token.
-        tables: index of a group -> (index in the sequence of the first page listed, runs of pages).
-        is_filler: it fills up a bucket: its token is written to page 0 of its tables, and attends to nothing.
-    """
-
-    position: int
-    tokens: int
-    tables: Mapping[int, tuple[int, tuple[Run, ...]]]
-    is_filler: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +84,7 @@ class StepMemory:
         self._numbers[self._num_tokens : self._num_tokens + len(tiles)] = tiles
         self.tensors = self._view()
 
-    def write(self, rows: Sequence[TensorRow]) -> None:
+    def write(self, rows: Sequence[PlannedRow]) -> None:
         """Write the numbers of these rows, which have the tokens of `tokens_a_row`, and send them to the device."""
         if self._copied is not None:
             self._copied.synchronize()  # the copy of the step before reads the same memory
@@ -149,7 +134,7 @@ def pages_in(runs: Sequence[Run]) -> int:
     return sum(count for _, count in runs)
 
 
-def num_pages_of(rows: Sequence[TensorRow]) -> int:
+def num_pages_of(rows: Sequence[PlannedRow]) -> int:
     """Of all page tables together."""
     return sum(pages_in(runs) for row in rows for _, runs in row.tables.values())
 

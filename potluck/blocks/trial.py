@@ -9,72 +9,33 @@ session alone, by its own loop and cache, which is always right.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.masking_utils import sdpa_mask
 
+from potluck.blocks.adapters import Adapters
 from potluck.blocks.arenas import KvShape
-from potluck.blocks.attention import RAGGED, attend
 from potluck.blocks.cache import GrowingLayer, GrowingWindowLayer, KvCache
 from potluck.blocks.calls import LayerCalls, learn_calls, same
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
+from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.paged import has_kernels
 from potluck.blocks.pages import PAGE_TOKENS
-from potluck.blocks.ragged import RaggedRunner, StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
+from potluck.blocks.ragged import RaggedRunner
+from potluck.blocks.switching import RAGGED, WHOLE_MASKS, AttentionSwitch
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
-
-if TYPE_CHECKING:
-    from potluck.blocks.span import BlockSpan
-
-_MASKS = "potluck_masks"
-"""Name of an attention implementation for which transformers makes every mask in full."""
 
 _TOKENS = 4
 _FARTHEST_POSITION = 2**20  # masks of so many tokens are still made in a few milliseconds
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _HALF_TOLERANCE = 2e-2
-_SWITCHED = "_attn_implementation_internal"  # of a configuration: what its layers look up at each call
 _LEAST_SHARE = 0.75  # of the tokens; in half precision a router may send a token to another expert
 
 log = logging.getLogger(__name__)
-
-
-def _whole_mask(*args: Any, allow_is_causal_skip: bool = True, **kwargs: Any) -> Tensor | None:
-    mask: Tensor | None = sdpa_mask(*args, allow_is_causal_skip=False, **kwargs)
-    return mask
-
-
-AttentionInterface.register(_MASKS, attend)
-AttentionMaskInterface.register(_MASKS, _whole_mask)
-
-
-class AttentionSwitch:
-    """Makes the layers take another attention implementation for a while.
-
-    Written past the configurations' own setters, which check all kinds of things and cost a step more than its plan.
-    """
-
-    def __init__(self, decoder: nn.Module) -> None:
-        configs = {id(module.config): module.config for module in decoder.modules() if hasattr(module, "config")}
-        self._attributes: list[dict[str, Any]] = [vars(config) for config in configs.values()]
-
-    @contextmanager
-    def use(self, name: str) -> Iterator[None]:
-        before = [attributes[_SWITCHED] for attributes in self._attributes]
-        for attributes in self._attributes:
-            attributes[_SWITCHED] = name
-        try:
-            yield
-        finally:
-            for attributes, old in zip(self._attributes, before, strict=True):
-                attributes[_SWITCHED] = old
 
 
 class NotRaggedError(Exception):
@@ -82,7 +43,7 @@ class NotRaggedError(Exception):
 
 
 @torch.inference_mode()
-def try_alone(span: BlockSpan) -> tuple[KvCache, list[tuple[Tensor, Tensor]]]:
+def try_alone(loop: FamilyLoop) -> tuple[KvCache, list[tuple[Tensor, Tensor]]]:
     """A few tokens through the span by the family's own way: its cache, and what went into and came out of each layer.
 
     Shapes: two rows of `_TOKENS` tokens, so that what depends on the batch does not look like a constant.
@@ -90,13 +51,13 @@ def try_alone(span: BlockSpan) -> tuple[KvCache, list[tuple[Tensor, Tensor]]]:
     Raises:
         CheckpointError: by family, if layers cannot run alone or do not keep their state in the cache.
     """
-    cache = span.new_cache()
+    cache = KvCache(loop.decoder.config)
     generator = torch.Generator().manual_seed(0)
-    hidden = torch.randn((2, _TOKENS, span.hidden_size), generator=generator).mul_(0.1).to(span.device, span.dtype)
-    family = span.decoder.config.model_type
+    hidden = torch.randn((2, _TOKENS, loop.hidden_size), generator=generator).mul_(0.1).to(loop.device, loop.dtype)
+    family = loop.decoder.config.model_type
     hint = "choose a model of another family"
     try:
-        heard = span.listen(hidden, cache)
+        heard = loop.listen(hidden, cache)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(
             f"models of the family {family} cannot be split: their layers do not run alone", hint=hint
@@ -114,73 +75,77 @@ def bytes_per_token(cache: KvCache) -> int:
 
 
 @torch.inference_mode()
-def try_ragged(span: BlockSpan, cache: KvCache, heard: list[tuple[Tensor, Tensor]]) -> RaggedRunner | None:
+def try_ragged(
+    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: list[tuple[Tensor, Tensor]]
+) -> RaggedRunner | None:
     """The runner of packed rows, or None with a line in the log where sessions have to run alone."""
     try:
-        return _try_ragged(span, cache, heard)
+        return _try_ragged(loop, adapters, cache, heard)
     except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     except NotRaggedError as error:
         reason = str(error)
-    log.info("sessions of %s run one by one: %s", span.decoder.config.model_type, reason)
+    log.info("sessions of %s run one by one: %s", loop.decoder.config.model_type, reason)
     return None
 
 
-def _try_ragged(span: BlockSpan, cache: KvCache, heard: list[tuple[Tensor, Tensor]]) -> RaggedRunner:
+def _try_ragged(
+    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: list[tuple[Tensor, Tensor]]
+) -> RaggedRunner:
     if not all(type(layer) in (GrowingLayer, GrowingWindowLayer) for layer in cache.layers):
         raise NotRaggedError("not all layers keep keys and values")
     if not all(torch.equal(output, hidden) for (_, output), (hidden, _) in pairwise(heard)):
         raise NotRaggedError("its loop changes the hidden state between layers")
-    switch = AttentionSwitch(span.decoder)
-    farthest = _farthest_position(span)
-    with switch.use(_MASKS):
-        windows = _windows(span, farthest)
+    switch = AttentionSwitch(loop.decoder)
+    farthest = _farthest_position(loop)
+    with switch.use(WHOLE_MASKS):
+        windows = _windows(loop, farthest)
     layers = tuple(
         LayerKv(KvShape(layer.keys.shape[1], layer.keys.shape[3], layer.values.shape[3]), window)
         for layer, window in zip(cache.layers, windows, strict=True)
     )
-    layout = KvLayout(span.span, layers, cache.layers[0].keys.dtype, span.device)
+    layout = KvLayout(loop.span, layers, cache.layers[0].keys.dtype, loop.device)
     with switch.use(RAGGED):
-        calls = _try_calls(span, farthest)
-    runner = RaggedRunner(span.layers, layout, calls, lambda: switch.use(RAGGED), span.adapters)
-    if has_kernels(span.device) and _agrees_with_kernels(runner, span, heard):
+        calls = _try_calls(loop, farthest)
+    runner = RaggedRunner(loop.layers, layout, calls, lambda: switch.use(RAGGED), adapters)
+    if has_kernels(loop.device) and _agrees_with_kernels(runner, loop, heard):
         return runner
     _compare(runner, heard)
     return runner
 
 
 @torch.inference_mode()
-def runner_of(span: BlockSpan, layout: KvLayout, *, has_kernels: bool) -> RaggedRunner:
+def runner_of(loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool) -> RaggedRunner:
     """The runner for blocks that were all tried before, in spans of their own; cheap: no layer computes.
 
     Raises:
         NotRaggedError: together they are called otherwise than alone.
     """
-    switch = AttentionSwitch(span.decoder)
+    switch = AttentionSwitch(loop.decoder)
     with switch.use(RAGGED):
-        calls = _try_calls(span, _farthest_position(span))
-    runner = RaggedRunner(span.layers, layout, calls, lambda: switch.use(RAGGED), span.adapters)
+        calls = _try_calls(loop, _farthest_position(loop))
+    runner = RaggedRunner(loop.layers, layout, calls, lambda: switch.use(RAGGED), adapters)
     if has_kernels:
-        runner.use_kernels(span.weights)
+        runner.use_kernels(loop.weights)
     return runner
 
 
-def _agrees_with_kernels(runner: RaggedRunner, span: BlockSpan, heard: list[tuple[Tensor, Tensor]]) -> bool:
+def _agrees_with_kernels(runner: RaggedRunner, loop: FamilyLoop, heard: list[tuple[Tensor, Tensor]]) -> bool:
     """Whether the device's kernels run and give the family's numbers; a line in the log says why not."""
-    runner.use_kernels(span.weights)
+    runner.use_kernels(loop.weights)
     try:
         _compare(runner, heard)
     except Exception as error:  # whatever a compiler, a linker or a driver of some machine has to say
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        log.warning("blocks of %s run without kernels of their own: %s", span.decoder.config.model_type, reason)
+        log.warning("blocks of %s run without kernels of their own: %s", loop.decoder.config.model_type, reason)
         runner.use_plain()
         return False
     return True
 
 
-def _farthest_position(span: BlockSpan) -> int:
+def _farthest_position(loop: FamilyLoop) -> int:
     """Beyond every length at which a family might begin to do something else."""
-    longest = getattr(span.decoder.config, "max_position_embeddings", None) or 2**15
+    longest = getattr(loop.decoder.config, "max_position_embeddings", None) or 2**15
     return min(2 * int(longest) + 7, _FARTHEST_POSITION)
 
 
@@ -195,9 +160,9 @@ class _PretendCache(KvCache):
         return self.length + query_length, 0
 
 
-def _windows(span: BlockSpan, farthest: int) -> list[int | None]:
+def _windows(loop: FamilyLoop, farthest: int) -> list[int | None]:
     """How many tokens each layer sees, by the masks that its family makes at two neighbouring positions."""
-    visible = [_visible(span, position) for position in (farthest, farthest - 1)]
+    visible = [_visible(loop, position) for position in (farthest, farthest - 1)]
     windows: list[int | None] = []
     for at_end, before in zip(*visible, strict=True):
         if at_end == farthest + 1 and before == farthest:
@@ -209,12 +174,12 @@ def _windows(span: BlockSpan, farthest: int) -> list[int | None]:
     return windows
 
 
-def _visible(span: BlockSpan, position: int) -> list[int]:
-    cache = _PretendCache(span.decoder.config, position)
-    hidden = torch.zeros((1, 1, span.hidden_size), dtype=span.dtype, device=span.device)
+def _visible(loop: FamilyLoop, position: int) -> list[int]:
+    cache = _PretendCache(loop.decoder.config, position)
+    hidden = torch.zeros((1, 1, loop.hidden_size), dtype=loop.dtype, device=loop.device)
     counts: dict[int, int] = {}  # by the identity of the mask: most layers share one
     found = []
-    calls = span.watch(hidden, None, cache)
+    calls = loop.watch(hidden, None, cache)
     for args, kwargs in calls:
         masks = [value for value in (*args, *kwargs.values()) if _is_mask(value, position + 1)]
         if len(masks) != 1:
@@ -232,19 +197,19 @@ def _is_mask(value: Any, length: int) -> bool:
     return isinstance(value, Tensor) and value.dtype is torch.bool and value.numel() == value.shape[-1] == length
 
 
-def _try_calls(span: BlockSpan, farthest: int) -> LayerCalls:
+def _try_calls(loop: FamilyLoop, farthest: int) -> LayerCalls:
     """How the layers are called for packed rows; checked against each row alone."""
     starts = (5, farthest, 0)
     lengths = (2, 1, 1)
-    hidden = torch.zeros((1, sum(lengths), span.hidden_size), dtype=span.dtype, device=span.device)
+    hidden = torch.zeros((1, sum(lengths), loop.hidden_size), dtype=loop.dtype, device=loop.device)
     alone = []
     for start, length in zip(starts, lengths, strict=True):
-        cache: Any = _PretendCache(span.decoder.config, start)
-        alone.append([_without(call, cache) for call in span.watch(hidden[:, :length], None, cache)])
+        cache: Any = _PretendCache(loop.decoder.config, start)
+        alone.append([_without(call, cache) for call in loop.watch(hidden[:, :length], None, cache)])
     numbers = [start + i for start, length in zip(starts, lengths, strict=True) for i in range(length)]
-    positions = torch.tensor([numbers], device=span.device)
-    cache = _PretendCache(span.decoder.config, 0)
-    calls = learn_calls(span.decoder, span.watch, hidden, positions, cache)
+    positions = torch.tensor([numbers], device=loop.device)
+    cache = _PretendCache(loop.decoder.config, 0)
+    calls = learn_calls(loop.decoder, loop.watch, hidden, positions, cache)
     packed = [_without(call, cache) for call in calls.make(hidden, positions, cache)]
     for layer, call in enumerate(packed):
         if not _is_joined([row[layer] for row in alone], call):

@@ -20,7 +20,9 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_
 from potluck.blocks.fused import add_and_norm, joined_weight, project, rotate, silu_times  # noqa: E402
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
 from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)
-from potluck.blocks.step_tensors import PagedRows, StepMemory, TensorRow, num_pages_of  # noqa: E402
+from potluck.blocks.plans import PlannedRow  # noqa: E402
+from potluck.blocks.step_tensors import PagedRows, StepMemory, num_pages_of  # noqa: E402
+from potluck.protocol.blocks import Span  # noqa: E402
 
 # The interpreter computes with numpy, which warns of infinities that are meant.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -38,7 +40,7 @@ class Kind:
     soft_cap: float | None = None
 
 
-def rows_of(news: list[int], lengths: list[int], window: int | None = None) -> list[TensorRow]:
+def rows_of(news: list[int], lengths: list[int], window: int | None = None) -> list[PlannedRow]:
     """Rows whose pages lie in runs of one or two, in no order."""
     free = random.Random(0).sample(range(CAPACITY // PAGE_TOKENS // 2), CAPACITY // PAGE_TOKENS // 2)
     rows = []
@@ -46,11 +48,11 @@ def rows_of(news: list[int], lengths: list[int], window: int | None = None) -> l
         first = max(length - new - window + 1, 0) // PAGE_TOKENS if window else 0
         count = -(-length // PAGE_TOKENS) - first
         runs = [(2 * free.pop(), min(2, count - at)) for at in range(0, count, 2)]
-        rows.append(TensorRow(length - new, new, {0: (first, tuple(runs))}))
+        rows.append(PlannedRow(Span(0, 1), length - new, new, {0: (first, tuple(runs))}))
     return rows
 
 
-def paged(rows: list[TensorRow], window: int | None = None) -> PagedRows:
+def paged(rows: list[PlannedRow], window: int | None = None) -> PagedRows:
     tokens = [row.tokens for row in rows]
     memory = StepMemory(tokens, {0: window}, num_pages=num_pages_of(rows), device=torch.device(DEVICE))
     memory.write(rows)
@@ -58,7 +60,7 @@ def paged(rows: list[TensorRow], window: int | None = None) -> PagedRows:
 
 
 def reference(
-    query: Tensor, keys: Tensor, values: Tensor, rows: list[TensorRow], kind: Kind, sinks: Tensor | None
+    query: Tensor, keys: Tensor, values: Tensor, rows: list[PlannedRow], kind: Kind, sinks: Tensor | None
 ) -> Tensor:
     """Row by row in float64, over gathered keys and values."""
     group = query.shape[1] // keys.shape[0]
@@ -128,7 +130,7 @@ def test_the_kernel_agrees_with_attention_row_by_row(
 def test_a_row_that_only_fills_a_bucket_gets_zeros_and_changes_no_other() -> None:
     torch.manual_seed(0)
     rows = rows_of([1, 1], [40, 9])
-    filled = [*rows, TensorRow(0, 1, {0: (0, ((9, 1),))}, is_filler=True)]
+    filled = [*rows, PlannedRow(Span(0, 1), 0, 1, {0: (0, ((9, 1),))}, is_filler=True)]
     query = torch.randn(3, 4, 32, device=DEVICE)
     keys, values = (torch.randn(2, CAPACITY, 32, device=DEVICE) for _ in range(2))
 

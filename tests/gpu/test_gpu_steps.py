@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM
 
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck_engine.blocks import ServedBlocks
 from potluck_engine.memory.session_memory import SessionStep
 

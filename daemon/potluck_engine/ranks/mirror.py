@@ -12,7 +12,7 @@ from torch import Tensor
 from potluck.blocks import KvCache
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.parallel import Ranks, join_ranks
-from potluck.blocks.ragged import StepPlan
+from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck_engine.blocks import ServedBlocks
 from potluck_engine.loading import load, open_for_swarm

@@ -19,7 +19,7 @@ from torch import Tensor
 from potluck.blocks import BlockSpan, KvCache
 from potluck.blocks.arenas import KvArena
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, SavedSequence
-from potluck.blocks.ragged import StepPlan
+from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 from potluck_engine.blocks import ServedBlocks, backward_of

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.adapters import Adapters
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.adapter_files import AdapterFile, open_adapter
 from potluck.errors import CheckpointError

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.attention import attend
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.blocks.ragged import RaggedCache, StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
+from potluck.blocks.ragged import RaggedCache
 from potluck.protocol.blocks import Span
 
 KEY_DIM, HEADS, KV_HEADS = 16, 8, 2

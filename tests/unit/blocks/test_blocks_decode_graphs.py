@@ -13,7 +13,8 @@ from torch import Tensor
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.decode_graphs import DecodeGraphs, Recording
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
-from potluck.blocks.step_tensors import StepTensors, TensorRow
+from potluck.blocks.plans import PlannedRow
+from potluck.blocks.step_tensors import StepTensors
 from potluck.protocol.blocks import Span
 
 CPU = torch.device("cpu")
@@ -47,8 +48,8 @@ def new_memory(num_tokens: int = 256) -> KvMemory:
     return KvMemory(KvLayout(Span(0, 1), layers, torch.float32, CPU), num_tokens)
 
 
-def row(position: int, page: int) -> TensorRow:
-    return TensorRow(position, 1, {0: (0, ((page, 1),))})
+def row(position: int, page: int) -> PlannedRow:
+    return PlannedRow(Span(0, 1), position, 1, {0: (0, ((page, 1),))})
 
 
 def hidden(*values: float) -> Tensor:
@@ -118,6 +119,6 @@ def test_a_step_runs_without_a_graph_while_no_page_is_spare_or_its_tables_are_to
     assert graphs.run([row(0, page=2)], hidden(1.0), memory) is None
 
     memory.pool.release(held)
-    shared = TensorRow(50, 1, {0: (0, ((0, memory.num_pages),))})
+    shared = PlannedRow(Span(0, 1), 50, 1, {0: (0, ((0, memory.num_pages),))})
     assert graphs.run([shared], hidden(1.0), memory) is not None
     assert graphs.run([shared] * 8, hidden(*[1.0] * 8), memory) is None

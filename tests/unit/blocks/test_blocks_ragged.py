@@ -13,7 +13,7 @@ from torch import Tensor
 
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.trial import try_alone, try_ragged
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
@@ -243,8 +243,8 @@ def test_a_family_that_does_something_else_for_packed_rows_runs_alone(
 ) -> None:
     """Its loop changed what goes into a layer, or a layer gives something else than for rows alone."""
     blocks = load(family_folder("llama"), span)
-    cache, heard = try_alone(blocks)
-    assert try_ragged(blocks, cache, heard) is not None
+    cache, heard = try_alone(blocks.loop)
+    assert try_ragged(blocks.loop, blocks.adapters, cache, heard) is not None
     with torch.inference_mode():
         heard[layer][what][1, 2] += 0.01
-    assert try_ragged(blocks, cache, heard) is None
+    assert try_ragged(blocks.loop, blocks.adapters, cache, heard) is None

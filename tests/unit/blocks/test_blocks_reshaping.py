@@ -12,7 +12,7 @@ from torch import Tensor
 
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.reshaping import NotReshapableError, part_of, reshaped
 from potluck.blocks.residency import Room
 from potluck.checkpoint import open_checkpoint

@@ -5,21 +5,31 @@ from __future__ import annotations
 import pytest
 import torch
 
+from potluck.blocks.arenas import KvShape
 from potluck.blocks.decode_graphs import MAX_BUCKET, bucket_of, filled_up
-from potluck.blocks.step_tensors import StepMemory, TensorRow, num_pages_of, tiles_of
+from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
+from potluck.blocks.pages import Run
+from potluck.blocks.plans import PlannedRow
+from potluck.blocks.step_tensors import StepMemory, num_pages_of, tiles_of
+from potluck.protocol.blocks import Span
 
 CPU = torch.device("cpu")
 SPARE = (99, 1)
+BLOCKS = Span(0, 2)
 
 
-def memory_for(rows: list[TensorRow], windows: dict[int, int | None]) -> StepMemory:
+def row(position: int, tokens: int, tables: dict[int, tuple[int, tuple[Run, ...]]]) -> PlannedRow:
+    return PlannedRow(BLOCKS, position, tokens, tables)
+
+
+def memory_for(rows: list[PlannedRow], windows: dict[int, int | None]) -> StepMemory:
     return StepMemory([row.tokens for row in rows], windows, num_pages=num_pages_of(rows), device=CPU)
 
 
 def test_each_token_has_its_position_and_the_slot_that_its_page_table_gives() -> None:
     rows = [
-        TensorRow(position=30, tokens=4, tables={0: (0, ((5, 1), (9, 2)))}),  # pages 5, 9, 10
-        TensorRow(position=0, tokens=1, tables={0: (0, ((2, 1),))}),
+        row(position=30, tokens=4, tables={0: (0, ((5, 1), (9, 2)))}),  # pages 5, 9, 10
+        row(position=0, tokens=1, tables={0: (0, ((2, 1),))}),
     ]
     memory = memory_for(rows, {0: None})
 
@@ -33,7 +43,7 @@ def test_each_token_has_its_position_and_the_slot_that_its_page_table_gives() ->
 
 
 def test_a_table_whose_first_pages_are_gone_is_found_by_the_page_it_begins_with() -> None:
-    rows = [TensorRow(position=100, tokens=1, tables={0: (5, ((7, 2),)), 3: (0, ((20, 7),))})]
+    rows = [row(position=100, tokens=1, tables={0: (5, ((7, 2),)), 3: (0, ((20, 7),))})]
     memory = memory_for(rows, {0: 20, 3: None})
 
     memory.write(rows)
@@ -46,12 +56,12 @@ def test_a_table_whose_first_pages_are_gone_is_found_by_the_page_it_begins_with(
 
 
 def test_the_same_memory_is_written_again_for_the_next_step() -> None:
-    rows = [TensorRow(position=15, tokens=1, tables={0: (0, ((5, 2),))})]
+    rows = [row(position=15, tokens=1, tables={0: (0, ((5, 2),))})]
     memory = memory_for(rows, {0: None})
     memory.write(rows)
     slots = memory.tensors.slots[0]
 
-    memory.write([TensorRow(position=16, tokens=1, tables={0: (0, ((5, 2),))})])
+    memory.write([row(position=16, tokens=1, tables={0: (0, ((5, 2),))})])
 
     assert memory.tensors.slots[0] is slots
     assert slots.tolist() == [6 * 16]
@@ -59,7 +69,7 @@ def test_the_same_memory_is_written_again_for_the_next_step() -> None:
 
 def test_prefill_is_cut_into_tiles_and_decode_takes_one_a_row() -> None:
     assert tiles_of([20, 1], 16) == [(0, 0), (0, 16), (1, 0)]
-    rows = [TensorRow(position, 1, {0: (0, ((position, 1),))}) for position in range(3)]
+    rows = [row(position, 1, {0: (0, ((position, 1),))}) for position in range(3)]
     memory = memory_for(rows, {0: None})
     memory.write(rows)
     assert memory.tensors.paged[0].tile_tokens == 1
@@ -76,8 +86,9 @@ def test_more_rows_than_the_largest_bucket_have_none() -> None:
 
 
 def test_fillers_write_to_the_spare_page_and_attend_to_nothing() -> None:
-    row = TensorRow(position=15, tokens=1, tables={0: (0, ((5, 1),)), 1: (0, ((6, 1),))})
-    rows = filled_up([row], 4, range(2), SPARE)
+    first = row(position=15, tokens=1, tables={0: (0, ((5, 1),)), 1: (0, ((6, 1),))})
+    kinds = LayerKv(KvShape(1, 2, 2)), LayerKv(KvShape(1, 2, 2), 8)
+    rows = filled_up([first], 4, KvMemory(KvLayout(BLOCKS, kinds, torch.float32, CPU), 64), SPARE)
     memory = memory_for(rows, {0: None, 1: 8})
 
     memory.write(rows)

@@ -37,7 +37,7 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.ragged import StepRow, plan_step
+from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import CheckpointError, UsageError
 from potluck.p2p.config import HostConfig

@@ -1,0 +1,133 @@
+"""The family's own loop over the layers of a span.
+
+The bare decoder keeps only the span's layers; its own inner forward makes masks, positions and whatever else the family
+needs. The first layer is handed the incoming hidden state in place of what the (absent) embeddings made, and the last
+layer's output is taken before the (absent) final norm. Both happen in the layers' `forward`: cheaper than hooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from potluck.blocks.cache import KvCache
+from potluck.blocks.calls import Call
+from potluck.blocks.streaming import enter_again
+from potluck.blocks.weights import SpanWeights
+from potluck.protocol.blocks import Span
+
+
+@dataclass(slots=True)
+class _Pass:
+    """What one pass through the loop does to the layers.
+
+    Attributes:
+        hidden: what the first layer gets in place of the embeddings.
+        prompts: [blocks, batch or 1, prompt_tokens, hidden_size], added to the first tokens of each layer's input.
+        heard: what went into and came out of each layer; None where nobody listens.
+        output: of the last layer that ran.
+    """
+
+    hidden: Tensor
+    prompts: Tensor | None = None
+    heard: list[tuple[Tensor, Tensor]] | None = None
+    output: Tensor | None = None
+
+    def input_of(self, index: int, hidden: Tensor) -> Tensor:
+        if index == 0:
+            hidden = self.hidden
+        return hidden if self.prompts is None else _add_prompt(hidden, self.prompts[index])
+
+    def note(self, hidden: Tensor, output: Tensor) -> None:
+        self.output = output
+        if self.heard is not None:
+            self.heard.append((hidden, output))
+
+
+class FamilyLoop:
+    """Runs the layers of `span` by the family's loop. One call at a time: it is not re-entrant.
+
+    Attributes:
+        weights: where the weights are; streamed ones are brought before their layer computes.
+    """
+
+    def __init__(self, decoder: Any, layers: nn.ModuleList, span: Span, weights: SpanWeights) -> None:
+        self.decoder = decoder
+        self.layers = layers
+        self.span = span
+        self.weights = weights
+        self.hidden_size: int = decoder.config.hidden_size
+        self.dtype: torch.dtype = decoder.dtype
+        self.device: torch.device = next(decoder.parameters()).device
+        self._pass: _Pass | None = None  # None: somebody else calls the layers one by one
+        self._watched: list[Call] | None = None
+        self._returns_tuple = False
+        for index, layer in enumerate(layers):
+            layer.forward = self._wrapped(index, layer.forward)
+
+    def run(self, hidden: Tensor, cache: KvCache | None, prompts: Tensor | None) -> Tensor:
+        """See `BlockSpan.forward`."""
+        return self._run(_Pass(hidden, prompts), cache)
+
+    def listen(self, hidden: Tensor, cache: KvCache) -> list[tuple[Tensor, Tensor]]:
+        """As `run`; returns what went into and came out of each layer."""
+        heard: list[tuple[Tensor, Tensor]] = []
+        self._run(_Pass(hidden, heard=heard), cache)
+        return heard
+
+    def watch(self, hidden: Tensor, positions: Tensor | None, cache: Any) -> list[Call]:
+        """What the loop hands to each layer besides the hidden state; the layers do nothing meanwhile."""
+        self._watched = []
+        others = {} if positions is None else {"position_ids": positions}
+        try:
+            self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=True, **others)
+            return self._watched
+        finally:
+            self._watched = None
+
+    def _run(self, this: _Pass, cache: KvCache | None) -> Tensor:
+        self._pass = this
+        try:
+            # Some families scale their embeddings in place; the layers are to get the original.
+            self.decoder(inputs_embeds=this.hidden.clone(), past_key_values=cache, use_cache=cache is not None)
+        finally:
+            self._pass = None
+        if cache is not None:
+            cache.length += this.hidden.shape[1]
+        assert this.output is not None
+        return this.output
+
+    def _wrapped(self, index: int, own_forward: Callable[..., Any]) -> Callable[..., Any]:
+        block = self.span.start + index
+        stream = self.weights.stream if self.weights.is_streamed(block) else None
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            hidden, others = (args[0], args[1:]) if args else (kwargs.pop("hidden_states"), ())
+            if self._watched is not None:
+                self._watched.append((others, kwargs))
+                return (hidden,) if self._returns_tuple else hidden
+            this = self._pass
+            if this is not None:
+                hidden = this.input_of(index, hidden)
+            if stream is not None:
+                stream.enter(block)
+            output = own_forward(hidden, *others, **kwargs)
+            if stream is not None:
+                stream.leave(block)
+                output = enter_again(stream, block, output)
+            if this is not None:
+                self._returns_tuple = isinstance(output, tuple)
+                this.note(hidden, output[0] if self._returns_tuple else output)
+            return output
+
+        return forward
+
+
+def _add_prompt(hidden: Tensor, prompt: Tensor) -> Tensor:
+    """hidden [batch, tokens, hidden_size] with prompt [batch or 1, p, hidden_size] added to its first p positions."""
+    tokens = prompt.shape[1]
+    return torch.cat((hidden[:, :tokens] + prompt, hidden[:, tokens:]), dim=1)
