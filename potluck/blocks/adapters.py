@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
 import torch
@@ -89,31 +89,36 @@ class Adapters:
                     hint="serve fewer blocks, or an adapter of a smaller rank",
                 )
 
-    def load(self, adapter: str) -> None:
+    def load(self, adapter: str) -> Mapping[Place, _Addition]:
         """Have the tensors of an adapter ready, given by its id. Raises CheckpointError, RemoteError INTERNAL."""
-        self._additions(adapter)
+        with self._loading:
+            found = self._loaded.get(adapter)
+            if found is None:
+                file = self._files[adapter]
+                free = self._memory_bytes - file.nbytes(self._places, self._like.itemsize)
+                while self._loaded and self._used_bytes() > free:
+                    self._loaded.popitem(last=False)
+                found = self._loaded[adapter] = self._read(file)
+            self._loaded.move_to_end(adapter)
+            return found
 
     def unload(self) -> None:
         """Let go of all tensors; they are read again when somebody needs them."""
         with self._loading:
             self._loaded.clear()
 
-    @contextmanager
-    def using(self, adapter: str | None) -> Iterator[None]:
+    def using(self, adapter: str | None) -> AbstractContextManager[None]:
         """Within this context all tokens go through the adapter with this id, or through none."""
-        with self._activated([(_ALL, adapter)]):
-            yield
+        return self._activated([(_ALL, adapter)])
 
-    @contextmanager
-    def using_segments(self, segments: Sequence[Segment]) -> Iterator[None]:
+    def using_segments(self, segments: Sequence[Segment]) -> AbstractContextManager[None]:
         """Within this context the packed tokens of a step go through the adapters of their segments."""
-        with self._activated([(slice(each.start, each.end), each.adapter) for each in segments]):
-            yield
+        return self._activated([(slice(each.start, each.end), each.adapter) for each in segments])
 
     @contextmanager
     def _activated(self, wanted: Sequence[tuple[slice, str | None]]) -> Iterator[None]:
         before = self._active
-        used = [(tokens, self._additions(adapter)) for tokens, adapter in wanted if adapter is not None]
+        used = [(tokens, self.load(adapter)) for tokens, adapter in wanted if adapter is not None]
         self._thread.active = used
         try:
             yield
@@ -162,18 +167,6 @@ class Adapters:
         if not isinstance(module, AdaptedLinear):
             self._places.add(place)
             setattr(parent, name, AdaptedLinear(module, place, self))
-
-    def _additions(self, adapter: str) -> Mapping[Place, _Addition]:
-        with self._loading:
-            found = self._loaded.get(adapter)
-            if found is None:
-                file = self._files[adapter]
-                free = self._memory_bytes - file.nbytes(self._places, self._like.itemsize)
-                while self._loaded and self._used_bytes() > free:
-                    self._loaded.popitem(last=False)
-                found = self._loaded[adapter] = self._read(file)
-            self._loaded.move_to_end(adapter)
-            return found
 
     def _read(self, file: AdapterFile) -> dict[Place, _Addition]:
         """Raises CheckpointError, RemoteError INTERNAL."""

@@ -51,9 +51,13 @@ class KvArena:
         self._maps = (key_map, value_map)
         self.widener = Widener() if device.type == "cpu" and dtype.itemsize == 2 else None
 
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor]:
+        return self.keys, self.values
+
     def copy(self, source: int, target: int, count: int) -> None:
         """Copy slots within each layer; the two ranges do not overlap."""
-        for tensor in (self.keys, self.values):
+        for tensor in self.tensors:
             tensor.narrow(2, target, count).copy_(tensor.narrow(2, source, count))
 
     def free(self) -> None:
@@ -67,7 +71,7 @@ class KvArena:
     def give_back(self, runs: Iterable[tuple[int, int]]) -> None:
         """Tell the system that these (slot, count) hold nothing of worth. Only where that pays and can be done."""
         for start, count in runs:
-            for tensor, mapped in zip((self.keys, self.values), self._maps, strict=True):
+            for tensor, mapped in zip(self.tensors, self._maps, strict=True):
                 if mapped is not None:
                     _drop_slots(tensor, mapped, start, count)
 
@@ -75,7 +79,7 @@ class KvArena:
         """Other tensors in place of a device's: not every kind of device can resize a storage (Apple's cannot)."""
         if self.keys.device.type != "cpu":
             self.keys, self.values = (
-                tensor.new_empty((*tensor.shape[:2], capacity, tensor.shape[3])) for tensor in (self.keys, self.values)
+                tensor.new_empty((*tensor.shape[:2], capacity, tensor.shape[3])) for tensor in self.tensors
             )
 
 

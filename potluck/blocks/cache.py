@@ -28,81 +28,65 @@ WINDOW_ROLLBACK_TOKENS = 256
 """How far back a sliding window can go: kept beyond the window so that a rejected draft does not need a replay."""
 
 
-class GrowingLayer(DynamicLayer):  # type: ignore[misc]
-    """Keys and values of one layer, [batch, heads, length, head_dim], as views into buffers with room to grow."""
+class _Growing:
+    """Keys and values of one layer, [batch, heads, tokens, head_dim], as views into buffers with room to grow.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._length = 0
-        self._key_buffer: Tensor | None = None
-        self._value_buffer: Tensor | None = None
-
-    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        start, end = self._length, self._length + key_states.shape[-2]
-        key_buffer, value_buffer = self._key_buffer, self._value_buffer
-        if key_buffer is None or value_buffer is None or end > key_buffer.shape[-2]:
-            self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
-            key_buffer = self._key_buffer = _regrow(key_buffer, key_states, 0, start, end)
-            value_buffer = self._value_buffer = _regrow(value_buffer, value_states, 0, start, end)
-        key_buffer[:, :, start:end] = key_states
-        value_buffer[:, :, start:end] = value_states
-        self._length = end
-        self.keys, self.values = key_buffer[:, :, :end], value_buffer[:, :, :end]
-        return self.keys, self.values
-
-    def get_seq_length(self) -> int:
-        return self._length
-
-    def can_remove(self, tokens: int) -> bool:
-        return tokens <= self._length
-
-    def crop(self, tokens_to_remove: int) -> None:
-        self._length -= abs(tokens_to_remove)
-        if self._key_buffer is not None and self._value_buffer is not None:
-            self.keys, self.values = self._key_buffer[:, :, : self._length], self._value_buffer[:, :, : self._length]
-
-    def select_rows(self, rows: Tensor) -> None:
-        if self._key_buffer is not None and self._value_buffer is not None:
-            self._key_buffer = self._key_buffer.index_select(0, rows.to(self._key_buffer.device))
-            self._value_buffer = self._value_buffer.index_select(0, rows.to(self._value_buffer.device))
-            self.crop(0)
-
-    @property
-    def buffers(self) -> tuple[Tensor, ...]:
-        if self._key_buffer is None or self._value_buffer is None:
-            return ()
-        return self._key_buffer, self._value_buffer
-
-
-class GrowingWindowLayer(DynamicSlidingWindowLayer):  # type: ignore[misc]
-    """The last tokens of a sliding-window layer, with `WINDOW_ROLLBACK_TOKENS` more to go back to.
-
-    `cumulative_length` counts all tokens seen; the buffer holds the last `_used` of them.
+    Attributes:
+        buffers: of keys and of values; the first `_used` tokens of each count. Empty before the first token.
     """
 
-    def __init__(self, sliding_window: int) -> None:
-        super().__init__(sliding_window=sliding_window)
-        self._used = 0
-        self._key_buffer: Tensor | None = None
-        self._value_buffer: Tensor | None = None
+    buffers: tuple[Tensor, ...] = ()
+    _used = 0
+
+    def _append(self, keys: Tensor, values: Tensor, *, keep: int, visible: int) -> tuple[Tensor, Tensor]:
+        """Add tokens and show the newest `visible`; where buffers must grow, only the newest `keep` stay besides."""
+        new = keys.shape[-2]
+        if not self.buffers or self._used + new > self.buffers[0].shape[-2]:
+            self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
+            start, self._used = self._used - keep, keep
+            old = self.buffers or (None, None)
+            self.buffers = tuple(
+                _regrow(buffer, like, start, keep, keep + new) for buffer, like in zip(old, (keys, values), strict=True)
+            )
+        for buffer, states in zip(self.buffers, (keys, values), strict=True):
+            buffer[:, :, self._used : self._used + new] = states
+        self._used += new
+        self.keys, self.values = (buffer[:, :, self._used - visible : self._used] for buffer in self.buffers)
+        return self.keys, self.values
+
+    def select_rows(self, rows: Tensor) -> None:
+        self.buffers = tuple(buffer.index_select(0, rows.to(buffer.device)) for buffer in self.buffers)
+
+
+class GrowingLayer(_Growing, DynamicLayer):  # type: ignore[misc]
+    """A layer of full attention."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        visible = self._used + key_states.shape[-2]
+        return self._append(key_states, value_states, keep=self._used, visible=visible)
+
+    def get_seq_length(self) -> int:
+        return self._used
+
+    def can_remove(self, tokens: int) -> bool:
+        return tokens <= self._used
+
+    def crop(self, tokens_to_remove: int) -> None:
+        self._used -= abs(tokens_to_remove)
+
+
+class GrowingWindowLayer(_Growing, DynamicSlidingWindowLayer):  # type: ignore[misc]
+    """The last tokens of a sliding-window layer, with `WINDOW_ROLLBACK_TOKENS` more to go back to.
+
+    `cumulative_length` counts all tokens seen; the buffers hold the last `_used` of them.
+    """
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         new = key_states.shape[-2]
+        keep = min(self._used, self.sliding_window - 1 + WINDOW_ROLLBACK_TOKENS)
         visible = min(self.cumulative_length, self.sliding_window - 1) + new
-        key_buffer, value_buffer = self._key_buffer, self._value_buffer
-        if key_buffer is None or value_buffer is None or self._used + new > key_buffer.shape[-2]:
-            self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
-            keep = min(self._used, self.sliding_window - 1 + WINDOW_ROLLBACK_TOKENS)
-            start, self._used = self._used - keep, keep
-            key_buffer = self._key_buffer = _regrow(key_buffer, key_states, start, keep, keep + new)
-            value_buffer = self._value_buffer = _regrow(value_buffer, value_states, start, keep, keep + new)
-        end = self._used + new
-        key_buffer[:, :, self._used : end] = key_states
-        value_buffer[:, :, self._used : end] = value_states
-        self._used = end
         self.cumulative_length += new
-        self.keys, self.values = key_buffer[:, :, end - visible : end], value_buffer[:, :, end - visible : end]
-        return self.keys, self.values
+        return self._append(key_states, value_states, keep=keep, visible=visible)
 
     def can_remove(self, tokens: int) -> bool:
         needed = min(self.cumulative_length - tokens, self.sliding_window - 1)
@@ -111,17 +95,6 @@ class GrowingWindowLayer(DynamicSlidingWindowLayer):  # type: ignore[misc]
     def crop(self, tokens_to_remove: int) -> None:
         self._used -= abs(tokens_to_remove)
         self.cumulative_length -= abs(tokens_to_remove)
-
-    def select_rows(self, rows: Tensor) -> None:
-        if self._key_buffer is not None and self._value_buffer is not None:
-            self._key_buffer = self._key_buffer.index_select(0, rows.to(self._key_buffer.device))
-            self._value_buffer = self._value_buffer.index_select(0, rows.to(self._value_buffer.device))
-
-    @property
-    def buffers(self) -> tuple[Tensor, ...]:
-        if self._key_buffer is None or self._value_buffer is None:
-            return ()
-        return self._key_buffer, self._value_buffer
 
 
 class KvCache(DynamicCache):  # type: ignore[misc]
@@ -156,7 +129,7 @@ class KvCache(DynamicCache):  # type: ignore[misc]
     def reorder(self, hypo_ids: Tensor) -> None:
         """Row i becomes what row `hypo_ids[i]` was; hypo_ids [batch] int64, already checked to be rows of the batch."""
         for layer in self.layers:
-            if isinstance(layer, GrowingLayer | GrowingWindowLayer):
+            if isinstance(layer, _Growing):
                 layer.select_rows(hypo_ids)
             else:
                 layer.reorder_cache(hypo_ids)
@@ -165,12 +138,6 @@ class KvCache(DynamicCache):  # type: ignore[misc]
     def nbytes(self) -> int:
         """Bytes held now, room to grow included."""
         return sum(tensor.nbytes for layer in self.layers for tensor in _tensors_of(layer))
-
-    @property
-    def one_token_nbytes(self) -> int:
-        """What one token of one row needs, read off a cache that holds just that; states of fixed size do not count."""
-        attending = [layer for layer in self.layers if isinstance(layer, CacheLayerMixin) and layer.keys is not None]
-        return sum(layer.keys.nbytes + layer.values.nbytes for layer in attending)
 
     # The base class looks the layer kinds up at each call; a span of only linear attention has no answer there.
     def get_seq_length(self, layer_idx: int = 0) -> int:
@@ -214,11 +181,8 @@ def _regrow(buffer: Tensor | None, like: Tensor, start: int, kept: int, needed: 
 
 
 def _tensors_of(layer: Any) -> list[Tensor]:
-    if isinstance(layer, GrowingLayer | GrowingWindowLayer):
+    if isinstance(layer, _Growing):
         return list(layer.buffers)
-    found: list[Tensor] = []
-    for value in vars(layer).values():
-        for item in value.values() if isinstance(value, dict) else (value,):
-            if isinstance(item, Tensor):
-                found.append(item)
-    return found
+    values = vars(layer).values()
+    items = (item for value in values for item in (value.values() if isinstance(value, dict) else (value,)))
+    return [item for item in items if isinstance(item, Tensor)]

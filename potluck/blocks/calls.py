@@ -31,11 +31,12 @@ _LEAST_KEPT_POSITIONS: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A place in a template that is filled at each step; `tables` None: the cache or the positions."""
+    """A place in a template that is filled at each step: with the cache, the positions or a table, by its index."""
 
-    is_cache: bool = False
-    is_positions: bool = False
-    table: int | None = None
+    index: int
+
+
+_CACHE, _POSITIONS, _FIRST_TABLE = range(3)
 
 
 class KeptTables:
@@ -89,14 +90,10 @@ class LayerCalls:
         """Shapes: hidden [1, tokens, hidden_size], whose values do not count; positions [1, tokens]."""
         if not self.is_direct:
             return self._watch(hidden, positions, cache)
-        made = [tables(hidden, positions) for tables in self._tables]
+        made = [cache, positions, *(tables(hidden, positions) for tables in self._tables)]
 
         def fill(value: Any) -> Any:
-            if not isinstance(value, _Made):
-                return value
-            if value.table is not None:
-                return made[value.table]
-            return cache if value.is_cache else positions
+            return made[value.index] if isinstance(value, _Made) else value
 
         calls = [
             (tuple(fill(value) for value in args), {key: fill(value) for key, value in kwargs.items()})
@@ -118,14 +115,14 @@ def learn_calls(decoder: Any, watch: Watch, hidden: Tensor, positions: Tensor, c
         if value is None or isinstance(value, bool | str):  # a number might be a length that looks constant
             return value
         if value is cache:
-            return _Made(is_cache=True)
+            return _Made(_CACHE)
         if same(value, positions):
-            return _Made(is_positions=True)
+            return _Made(_POSITIONS)
         for table, result in zip(tables, made, strict=True):
             if result is not None and same(value, result):
                 if table not in used:
                     used.append(table)
-                return _Made(table=used.index(table))
+                return _Made(_FIRST_TABLE + used.index(table))
         raise LookupError
 
     calls = watch(hidden, positions, cache)

@@ -134,7 +134,7 @@ class DecodeGraphs:
 
     def _has_spare_page(self, memory: KvMemory) -> bool:
         """Whether there is a page for rows that only fill up; graphs of memory elsewhere are forgotten."""
-        addresses = [tensor.data_ptr() for arena in memory.arenas for tensor in (arena.keys, arena.values)]
+        addresses = [tensor.data_ptr() for arena in memory.arenas for tensor in arena.tensors]
         if self._memory is not None and self._memory() is memory and self._addresses == addresses:
             return True
         self.forget()

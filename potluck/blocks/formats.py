@@ -196,12 +196,7 @@ def quantize_block(block: nn.Module, quantization: str) -> None:
             f"no weights of these blocks can be held in {quantization}", hint="leave the quantization out"
         )
     while targets:  # which hold the originals
-        target = targets.pop()
-        if target.is_expert:
-            _replace_experts(target, quantization)
-        else:
-            _replace_linear(target, quantization)
-    del target
+        _replace(targets.pop(), quantization)
     trim_heap()  # or the originals of many blocks stay, in pieces between the codes: twice the result at the peak
 
 
@@ -221,7 +216,6 @@ class _Target(NamedTuple):
     parent: nn.Module
     name: str  # of a linear layer, or of the experts' parameter
     weight: Tensor  # [rows, columns], or [experts, rows, columns]
-    is_expert: bool
 
 
 def _targets(block: nn.Module) -> Iterator[_Target]:
@@ -229,11 +223,11 @@ def _targets(block: nn.Module) -> Iterator[_Target]:
         for name, child in parent.named_children():
             weight = _linear_weight(child)
             if weight is not None and weight.shape[0] >= _MIN_ROWS and weight.shape[1] % _GROUP == 0:
-                yield _Target(parent, name, weight, False)
+                yield _Target(parent, name, weight)
         if hasattr(parent, "is_transposed"):  # an experts class of transformers, which indexes its parameters
             for name, parameter in parent.named_parameters(recurse=False):
                 if parameter.dim() == 3 and parameter.shape[2] % _GROUP == 0 and parameter.shape[1] % 2 == 0:
-                    yield _Target(parent, name, parameter, True)
+                    yield _Target(parent, name, parameter)
 
 
 def linear_shape(module: nn.Module) -> tuple[int, int] | None:
@@ -255,24 +249,22 @@ def _linear_weight(module: nn.Module) -> Tensor | None:
     return None
 
 
-def _replace_linear(target: _Target, quantization: str) -> None:
-    old: Any = getattr(target.parent, target.name)
-    weight = target.weight.detach()
-    matrix = Int8Matrix(weight) if quantization == "int8" else Int4Matrix(weight, _kernel_rows() or _OTHER_ROWS)
-    setattr(target.parent, target.name, QuantizedLinear(matrix, old.bias, weight.shape[1], weight.shape[0]))
-    old.weight = None
-
-
-def _replace_experts(target: _Target, quantization: str) -> None:
-    weight = target.weight.detach()
-    rows = weight.shape[1]
-    flat = weight.reshape(-1, weight.shape[2])
-    matrix = Int8Matrix(flat) if quantization == "int8" else Int4Matrix(flat, math.gcd(rows, _OTHER_ROWS))
-    delattr(target.parent, target.name)
-    setattr(target.parent, target.name, QuantizedExperts(matrix, rows))
-    config: Any = copy.copy(target.parent.config)
+def _replace(target: _Target, quantization: str) -> None:
+    parent, weight = target.parent, target.weight.detach()
+    is_expert, (rows, columns) = weight.dim() == 3, weight.shape[-2:]
+    flat = weight.reshape(-1, columns)
+    rows_together = math.gcd(rows, _OTHER_ROWS) if is_expert else _kernel_rows() or _OTHER_ROWS
+    matrix = Int8Matrix(flat) if quantization == "int8" else Int4Matrix(flat, rows_together)
+    old: Any = getattr(parent, target.name)
+    if not is_expert:
+        setattr(parent, target.name, QuantizedLinear(matrix, old.bias, columns, rows))
+        old.weight = None
+        return
+    delattr(parent, target.name)
+    setattr(parent, target.name, QuantizedExperts(matrix, rows))
+    config: Any = copy.copy(parent.config)
     config._experts_implementation = "eager"  # the family's own loop, which takes one expert's matrix at a time
-    target.parent.config = config
+    parent.config = config
 
 
 def _to_levels(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

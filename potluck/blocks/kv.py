@@ -223,7 +223,7 @@ class KvMemory:
         return sum(
             (sequence.length - table.first * PAGE_TOKENS)
             * len(self._places(group, sequence.span))
-            * self.arenas[self.groups[group].arena].shape.numel
+            * self.arena_of(group).shape.numel
             * itemsize
             for group, table in sequence.tables.items()
         )
@@ -238,13 +238,13 @@ class KvMemory:
         tensors = []
         for group, table in sequence.tables.items():
             places, tokens = self._places(group, sequence.span), sequence.length - table.first * PAGE_TOKENS
-            for arena in self._tensors(group):
-                whole = (len(places), arena.shape[1], tokens, arena.shape[3])
+            for tensor in self.arena_of(group).tensors:
+                whole = (len(places), tensor.shape[1], tokens, tensor.shape[3])
                 used = torch.Size(whole).numel() * self.layout.dtype.itemsize
                 target, buffer = buffer[:used].view(self.layout.dtype).view(whole), buffer[used:]
                 for layers, here in _stretches(places):
                     for at, slot, count in _slots(table.runs, tokens):
-                        target[layers].narrow(2, at, count).copy_(arena[here].narrow(2, slot, count))
+                        target[layers].narrow(2, at, count).copy_(tensor[here].narrow(2, slot, count))
                 tensors.append(target)
         firsts = {group: table.first for group, table in sequence.tables.items()}
         return SavedSequence(sequence.span, sequence.length, firsts, tuple(tensors))
@@ -271,11 +271,11 @@ class KvMemory:
         sources = iter(tensors)
         for group, table in sequence.tables.items():
             places = self._places(group, sequence.span)
-            for arena in self._tensors(group):
+            for tensor in self.arena_of(group).tensors:
                 source = next(sources)
                 for layers, here in _stretches(places):
                     for at, slot, count in _slots(table.runs, source.shape[2]):
-                        arena[here].narrow(2, slot, count).copy_(source[layers].narrow(2, at, count))
+                        tensor[here].narrow(2, slot, count).copy_(source[layers].narrow(2, at, count))
 
     def _page_to_copy(self, sequence: KvSequence, table: PageTable) -> int | None:
         """The half-full page that the next token would be written to, if another sequence holds it as well."""
@@ -286,7 +286,7 @@ class KvMemory:
     def _copy_last_page(self, group: int, table: PageTable, page: int, tokens: int) -> None:
         released = table.cut(table.end - 1)
         (copy,) = self.pool.allocate(1, after=table.last_page)
-        self.arenas[self.groups[group].arena].copy(page * PAGE_TOKENS, copy[0] * PAGE_TOKENS, tokens)
+        self.arena_of(group).copy(page * PAGE_TOKENS, copy[0] * PAGE_TOKENS, tokens)
         table.append([copy])
         self._release(group, released)
 
@@ -294,11 +294,10 @@ class KvMemory:
         freed = self.pool.release(runs) if runs else []
         if freed:
             slots = [(start * PAGE_TOKENS, count * PAGE_TOKENS) for start, count in freed]
-            self.arenas[self.groups[group].arena].give_back(slots)
+            self.arena_of(group).give_back(slots)
 
-    def _tensors(self, group: int) -> tuple[Tensor, Tensor]:
-        arena = self.arenas[self.groups[group].arena]
-        return arena.keys, arena.values
+    def arena_of(self, group: int) -> KvArena:
+        return self.arenas[self.groups[group].arena]
 
     def _places(self, group: int, span: Span) -> list[int]:
         """Where in the arena the group's layers within `span` are, in the order of the blocks."""

@@ -58,7 +58,7 @@ class PagedCache:
     def update(self, key: Tensor, value: Tensor, layer_idx: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Shapes: key [1, kv_heads, tokens, key_dim], value [1, kv_heads, tokens, value_dim]."""
         group, place = self._memory.homes[layer_idx]
-        arena = self._memory.arenas[self._memory.groups[group].arena]
+        arena = self._memory.arena_of(group)
         keys, values = arena.keys[place], arena.values[place]
         slots = self._tensors.slots[group]
         keys.index_copy_(1, slots, key[0])

@@ -50,7 +50,7 @@ class _GroupStep:
     """Where the tokens of a step are in the arena, for the layers of one group."""
 
     def __init__(self, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> None:
-        self._arena = memory.arenas[memory.groups[group].arena]
+        self._arena = memory.arena_of(group)
         self._places = self._arena.keys.unsqueeze(1), self._arena.values.unsqueeze(1)  # [places, 1, heads, slots, dim]
         self._rows = [self._view(memory.groups[group], row, *row.tables[group]) for row in rows]
         slots: list[int] = []

@@ -157,7 +157,6 @@ def load_span(
     *,
     dtype: torch.dtype | None = None,
     device: str = "cpu",
-    attention: str | None = None,
     ranks: Ranks | None = None,
     room: Room | None = None,
     quantization: str = "none",
@@ -167,7 +166,6 @@ def load_span(
 
     Args:
         dtype: of weights and computation; None takes the checkpoint's.
-        attention: a transformers attention implementation; None takes sdpa, or eager where the family refuses sdpa.
         ranks: load this rank's part of each tensor only; all ranks make this call.
         room: what weights may take; blocks beyond it are streamed. None takes what it needs.
         quantization: how the matrices are held, see `potluck.blocks.formats`.
@@ -185,7 +183,7 @@ def load_span(
     if span.end > checkpoint.num_blocks:
         raise UsageError(f"blocks {span} are beyond the model, which has blocks 0:{checkpoint.num_blocks}")
     dtype = dtype or checkpoint.dtype
-    decoder, layers, stack_name, model_config = _build_empty(checkpoint, span, dtype, attention)
+    decoder, layers, stack_name, model_config = _build_empty(checkpoint, span, dtype)
     if ranks is not None:
         shard_layers(decoder, stack_name, ranks)
     rebuild_buffers(decoder, checkpoint.text_config, device)
@@ -219,9 +217,7 @@ def load_span(
     return blocks
 
 
-def _build_empty(
-    checkpoint: Checkpoint, span: Span, dtype: torch.dtype, attention: str | None
-) -> tuple[Any, nn.ModuleList, str, Any]:
+def _build_empty(checkpoint: Checkpoint, span: Span, dtype: torch.dtype) -> tuple[Any, nn.ModuleList, str, Any]:
     """The bare decoder on meta with the layers of `span`, renumbered from 0, and nothing else that has weights.
 
     Returns it, the layers, what it calls them, and its configuration for all blocks.
@@ -229,7 +225,7 @@ def _build_empty(
     config = copy.deepcopy(checkpoint.text_config)  # threads switch the attention of their own layers in it
     model_class = decoder_class(config)
     with torch.device("meta"):
-        model = model_class._from_config(config, dtype=dtype, attn_implementation=attention_of(model_class, attention))
+        model = model_class._from_config(config, dtype=dtype, attn_implementation=attention_of(model_class))
     decoder, stack_name = decoder_of(model, checkpoint.num_blocks)
     layers = nn.ModuleList(getattr(decoder, stack_name)[span.start : span.end])
     for module in layers.modules():

@@ -23,6 +23,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from potluck.blocks.accelerators import copies_in_background
 from potluck.blocks.mapping import MappedRange
+from potluck.blocks.residency import NUM_SLOTS
 
 _ALIGNMENT = 256  # of tensors within a slot, bytes; what CUDA's own allocator keeps
 
@@ -146,24 +147,38 @@ class PageStream:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamedBlock:
+class KeptBlock:
     """The parameters of one block and where their values come from.
 
     Attributes:
-        sources: on the host, one a parameter, in its final number format; views of `arena` if there is one.
-        arena: all of them as they lie in a slot, pinned, so that one copy brings everything.
-        pages: of a file, where the sources are mapped; dropped after each copy.
+        pages: of a mapped file, where the values are; None: they are in no file.
+        sources: on the host, one a parameter, in its final number format; empty where a CPU computes on the pages, or
+            where nothing but the device has the values.
+        arena: all sources as they lie in a slot, pinned, so that one copy brings everything.
     """
 
     parameters: tuple[nn.Parameter, ...]
-    sources: tuple[Tensor, ...]
+    pages: tuple[MappedRange, ...] | None = None
+    sources: tuple[Tensor, ...] = ()
     arena: Tensor | None = None
-    pages: tuple[MappedRange, ...] = ()
 
     @property
-    def offsets(self) -> tuple[int, ...]:
-        """Where each lies in a slot, bytes."""
-        return slot_offsets(self.sources)[0]
+    def is_restorable(self) -> bool:
+        return self.pages is not None or bool(self.sources)
+
+    def fill(self, memory: Tensor) -> None:
+        """Copy the values to a piece of a device's memory; `views_in` of it are the parameters' tensors."""
+        in_background = copies_in_background(memory.device)
+        if self.arena is not None:
+            memory[: self.arena.numel()].copy_(self.arena, non_blocking=in_background)
+            return
+        for view, source in zip(views_in(memory, self.sources), self.sources, strict=True):
+            view.copy_(source, non_blocking=in_background)
+
+    def forget(self, device: torch.device) -> None:
+        """Leave the parameters without values."""
+        for parameter in self.parameters:
+            parameter.data = torch.empty(0, dtype=parameter.dtype, device=device)
 
 
 def slot_offsets(tensors: Sequence[Tensor]) -> tuple[tuple[int, ...], int]:
@@ -194,8 +209,10 @@ def in_arena(tensors: Sequence[Tensor], *, pinned: bool) -> tuple[Tensor, tuple[
 
 def views_in(memory: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Views of one piece of memory that look like these tensors."""
-    offsets = slot_offsets(tensors)[0]
-    return tuple(_view(memory, offset, tensor) for offset, tensor in zip(offsets, tensors, strict=True))
+    return tuple(
+        memory[offset : offset + like.nbytes].view(like.dtype).view(like.shape)
+        for offset, like in zip(slot_offsets(tensors)[0], tensors, strict=True)
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -213,10 +230,9 @@ class SlotStream:
     on the host, by the fetching thread and by `enter`, while the device is busy with the block between them.
     """
 
-    def __init__(self, blocks: Mapping[int, StreamedBlock], device: torch.device, *, num_slots: int) -> None:
+    def __init__(self, blocks: Mapping[int, KeptBlock], device: torch.device) -> None:
         self._blocks = blocks
         self._device = device
-        self._num_slots = num_slots
         self._slot_bytes = max(slot_offsets(block.sources)[1] for block in blocks.values())
         self._slots: list[_Slot] = []  # the least recently entered first
         self._order = Order(sorted(blocks))
@@ -231,7 +247,7 @@ class SlotStream:
     def enter(self, block: int) -> None:
         """Raises torch.OutOfMemoryError if the device has no room for the slots."""
         if not self._slots:
-            self._slots = [self._new_slot() for _ in range(self._num_slots)]
+            self._slots = [self._new_slot() for _ in range(NUM_SLOTS)]
         slot = self._slot_for(block)
         self._slots.remove(slot)
         self._slots.append(slot)
@@ -255,8 +271,7 @@ class SlotStream:
 
     def free(self) -> None:
         for block in self._blocks.values():
-            for parameter in block.parameters:
-                parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
+            block.forget(self._device)
         for slot in self._slots:
             if slot.fetch is not None:
                 slot.fetch.result()
@@ -284,16 +299,16 @@ class SlotStream:
         event.record(torch.cuda.current_stream(self._device))
         return event
 
-    def _fetch(self, block: StreamedBlock, memory: Tensor, free: Any) -> None:
+    def _fetch(self, block: KeptBlock, memory: Tensor, free: Any) -> None:
         """Runs in the thread of its own, and returns when the bytes are there."""
         if free is not None:
             free.synchronize()
         begin = time.monotonic()
         with torch.cuda.stream(self._copies):  # None: nothing happens
-            _copy_block(block, memory)
+            block.fill(memory)
         if self._copies is not None:
             self._copies.synchronize()
-        for pages in block.pages:
+        for pages in block.pages or ():
             pages.drop(evict=True)
         self._fetch_s += time.monotonic() - begin
         self._fetched_bytes += sum(source.nbytes for source in block.sources)
@@ -329,16 +344,3 @@ class _Note:
     offset: int
     size: torch.Size
     stride: tuple[int, ...]
-
-
-def _copy_block(block: StreamedBlock, memory: Tensor) -> None:
-    in_background = copies_in_background(memory.device)
-    if block.arena is not None:
-        memory[: block.arena.numel()].copy_(block.arena, non_blocking=in_background)
-        return
-    for offset, source in zip(block.offsets, block.sources, strict=True):
-        _view(memory, offset, source).copy_(source, non_blocking=in_background)
-
-
-def _view(memory: Tensor, offset: int, like: Tensor) -> Tensor:
-    return memory[offset : offset + like.nbytes].view(like.dtype).view(like.shape)

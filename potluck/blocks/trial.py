@@ -9,11 +9,13 @@ session alone, by its own loop and cache, which is always right.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers.cache_utils import CacheLayerMixin
 
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.arenas import KvShape
@@ -70,8 +72,9 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, list[tuple[Tensor, Tensor]]]:
 
 
 def bytes_per_token(cache: KvCache) -> int:
-    """Of one row, read off the cache of `try_alone`."""
-    return cache.one_token_nbytes // (2 * _TOKENS)
+    """Of one row, read off the cache of `try_alone`; states of fixed size do not count."""
+    attending = [layer for layer in cache.layers if isinstance(layer, CacheLayerMixin) and layer.keys is not None]
+    return sum(int(layer.keys.nbytes + layer.values.nbytes) for layer in attending) // (2 * _TOKENS)
 
 
 @torch.inference_mode()
@@ -205,45 +208,39 @@ def _try_calls(loop: FamilyLoop, farthest: int) -> LayerCalls:
     alone = []
     for start, length in zip(starts, lengths, strict=True):
         cache: Any = _PretendCache(loop.decoder.config, start)
-        alone.append([_without(call, cache) for call in loop.watch(hidden[:, :length], None, cache)])
+        alone.append([dict(_leaves(call, cache)) for call in loop.watch(hidden[:, :length], None, cache)])
     numbers = [start + i for start, length in zip(starts, lengths, strict=True) for i in range(length)]
     positions = torch.tensor([numbers], device=loop.device)
     cache = _PretendCache(loop.decoder.config, 0)
     calls = learn_calls(loop.decoder, loop.watch, hidden, positions, cache)
-    packed = [_without(call, cache) for call in calls.make(hidden, positions, cache)]
-    for layer, call in enumerate(packed):
-        if not _is_joined([row[layer] for row in alone], call):
+    for packed, *rows in zip(calls.make(hidden, positions, cache), *alone, strict=True):
+        leaves = dict(_leaves(packed, cache))
+        are_alike = all(row.keys() == leaves.keys() for row in rows)
+        if not are_alike or not all(_is_joined([row[path] for row in rows], leaf) for path, leaf in leaves.items()):
             raise NotRaggedError("what layers are handed for several rows is not what each row needs")
     return calls
 
 
-def _without(value: Any, cache: Any) -> Any:
-    """The same arguments with a word in place of the cache."""
-    if value is cache:
-        return "cache"
-    if isinstance(value, tuple | list):
-        return tuple(_without(item, cache) for item in value)
+def _leaves(value: Any, cache: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """What is in nested arguments, by its path; a word stands for the cache."""
     if isinstance(value, dict):
-        return {key: _without(item, cache) for key, item in value.items()}
-    return value
+        for key, item in value.items():
+            yield from _leaves(item, cache, f"{path}.{key}")
+    elif isinstance(value, tuple | list):
+        for index, item in enumerate(value):
+            yield from _leaves(item, cache, f"{path}.{index}")
+    else:
+        yield path, "cache" if value is cache else value
 
 
 def _is_joined(rows: list[Any], packed: Any) -> bool:
-    """Whether packed arguments are those of the rows side by side: tensors joined in some dimension, the rest equal."""
+    """Whether a packed argument is that of the rows side by side: joined in some dimension, or equal."""
     if isinstance(packed, Tensor):
         if not all(isinstance(row, Tensor) and row.dim() == packed.dim() for row in rows):
             return False
-        return any(
-            same(torch.cat(rows, dim), packed) for dim in range(packed.dim()) if _can_join(rows, packed, dim)
-        ) or all(same(row, packed) for row in rows)
-    if isinstance(packed, tuple):
-        return all(isinstance(row, tuple) and len(row) == len(packed) for row in rows) and all(
-            _is_joined([row[i] for row in rows], item) for i, item in enumerate(packed)
-        )
-    if isinstance(packed, dict):
-        return all(isinstance(row, dict) and row.keys() == packed.keys() for row in rows) and all(
-            _is_joined([row[key] for row in rows], item) for key, item in packed.items()
-        )
+        joinable = [dim for dim in range(packed.dim()) if _can_join(rows, packed, dim)]
+        if any(same(torch.cat(rows, dim), packed) for dim in joinable):
+            return True
     return all(same(row, packed) for row in rows)
 
 

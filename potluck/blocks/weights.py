@@ -8,35 +8,25 @@ then the span has to be loaded anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from potluck.blocks.accelerators import copies_in_background, synchronize
-from potluck.blocks.mapping import MappedRange, ask_all, drop_all, mapped_ranges, trim_heap
-from potluck.blocks.residency import NUM_SLOTS, Home, Placement, Room, Tier, place
+from potluck.blocks.mapping import ask_all, drop_all, mapped_ranges, trim_heap
+from potluck.blocks.residency import Home, Placement, Room, Tier, place
 from potluck.blocks.streaming import (
     BlockStream,
+    KeptBlock,
     PageStream,
     SlotStream,
-    StreamedBlock,
     in_arena,
     slot_offsets,
     views_in,
 )
 from potluck.checkpoint.prepared import PreparedBlocks
 from potluck.protocol.blocks import Span
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """One block whose weights are at home."""
-
-    parameters: tuple[nn.Parameter, ...]
-    pages: tuple[MappedRange, ...] | None = None  # of a mapped file, on which a CPU computes; None: not mapped
-    sources: tuple[Tensor, ...] | None = None  # on the host, for another device; None: nothing to restore from
-    arena: Tensor | None = None  # pinned, with the sources
 
 
 class SpanWeights:
@@ -65,7 +55,7 @@ class SpanWeights:
         self._device = device
         self._is_paged = _computes_on_files(device)
         self._prepared = None if room is None else PreparedBlocks(room.folder, limit_bytes=room.disk_bytes)
-        self._kept: list[_Kept] = []
+        self._kept: list[KeptBlock] = []
 
     def take(self, index: int, digest: str) -> None:
         """Bring the weights of `layers[index]`, which were filled on the CPU, to their home; in order of the blocks.
@@ -94,11 +84,7 @@ class SpanWeights:
             evicted = {block for block in streamed if self.placement.homes[block - self._first].origin is Tier.DISK}
             self.stream = PageStream(pages, frozenset(evicted))
         else:
-            blocks = {
-                block: StreamedBlock(kept.parameters, kept.sources or (), kept.arena, kept.pages or ())
-                for block, kept in streamed.items()
-            }
-            self.stream = SlotStream(blocks, self._device, num_slots=NUM_SLOTS)
+            self.stream = SlotStream(streamed, self._device)
 
     @classmethod
     def gathered(cls, layers: nn.ModuleList, pieces: Sequence[tuple[SpanWeights, Span]]) -> SpanWeights:
@@ -129,7 +115,7 @@ class SpanWeights:
 
     @property
     def is_restorable(self) -> bool:
-        return all(kept.pages is not None or kept.sources is not None for kept in self._kept)
+        return all(kept.is_restorable for kept in self._kept)
 
     def free(self) -> None:
         """Give the memory back, to the system and to the device; nothing can be computed before `restore`."""
@@ -148,16 +134,15 @@ class SpanWeights:
             ask_all(pages for kept in resident for pages in kept.pages or ())
             return
         for kept in resident:
-            _bring(kept.parameters, kept.sources or (), kept.arena, self._device)
+            _bring(kept, self._device)
         synchronize(self._device)
 
-    def _empty(self, blocks: Iterable[_Kept]) -> None:
+    def _empty(self, blocks: Iterable[KeptBlock]) -> None:
         for kept in blocks:
             if not self._is_paged or kept.pages is None:
-                for parameter in kept.parameters:
-                    parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
+                kept.forget(self._device)
 
-    def _take_paged(self, home: Home, parameters: dict[str, nn.Parameter], digest: str) -> _Kept:
+    def _take_paged(self, home: Home, parameters: dict[str, nn.Parameter], digest: str) -> KeptBlock:
         pages = mapped_ranges(parameters.values())
         if pages is None and not home.is_resident:
             assert self._prepared is not None
@@ -168,9 +153,9 @@ class SpanWeights:
         if not home.is_resident:
             for each in pages or ():
                 each.drop(evict=home.origin is Tier.DISK)
-        return _Kept(tuple(parameters.values()), pages=pages)
+        return KeptBlock(tuple(parameters.values()), pages)
 
-    def _take_to_device(self, home: Home, parameters: dict[str, nn.Parameter], digest: str) -> _Kept:
+    def _take_to_device(self, home: Home, parameters: dict[str, nn.Parameter], digest: str) -> KeptBlock:
         tensors = {name: parameter.data for name, parameter in parameters.items()}
         arena, sources = None, tuple(tensors.values())
         if home.origin is Tier.RAM:
@@ -178,17 +163,17 @@ class SpanWeights:
         elif mapped_ranges(sources) is None and not home.is_resident:
             assert self._prepared is not None
             sources = tuple(self._prepared.keep(digest, tensors).values())
-        if home.is_resident:
-            _bring(parameters.values(), tuple(tensors.values()) if arena is None else sources, arena, self._device)
-        else:
-            for parameter in parameters.values():
-                parameter.data = torch.empty(0, dtype=parameter.dtype, device=self._device)
-        _move_buffers(self._layers[len(self._kept)], self._device)
         pages = mapped_ranges(sources) if arena is None else ()
+        kept = KeptBlock(tuple(parameters.values()), pages, sources, arena)
+        if home.is_resident:
+            _bring(kept, self._device)
+        else:
+            kept.forget(self._device)
+        _move_buffers(self._layers[len(self._kept)], self._device)
         for each in pages or ():
             each.drop(evict=not home.is_resident)
-        has_origin = pages is not None or not home.is_resident  # or else these are the device's own
-        return _Kept(tuple(parameters.values()), pages, sources if has_origin else None, arena)
+        has_origin = pages is not None or not home.is_resident  # or else the sources are what was brought to the device
+        return kept if has_origin else replace(kept, sources=())
 
 
 def _computes_on_files(device: torch.device) -> bool:
@@ -200,19 +185,11 @@ def _all_resident(sizes: Sequence[int]) -> Placement:
     return Placement(tuple(Home(True, Tier.DISK) for _ in sizes), tuple(sizes))
 
 
-def _bring(
-    parameters: Iterable[nn.Parameter], sources: Sequence[Tensor], arena: Tensor | None, device: torch.device
-) -> None:
+def _bring(kept: KeptBlock, device: torch.device) -> None:
     """Resident weights to the device, as one piece of its memory: freed at once, and neighbours can be read as one."""
-    memory = torch.empty(slot_offsets(sources)[1], dtype=torch.uint8, device=device)
-    here = views_in(memory, sources)
-    in_background = copies_in_background(device)
-    if arena is not None:
-        memory.copy_(arena, non_blocking=in_background)
-    else:
-        for tensor, source in zip(here, sources, strict=True):
-            tensor.copy_(source, non_blocking=in_background)
-    for parameter, tensor in zip(parameters, here, strict=True):
+    memory = torch.empty(slot_offsets(kept.sources)[1], dtype=torch.uint8, device=device)
+    kept.fill(memory)
+    for parameter, tensor in zip(kept.parameters, views_in(memory, kept.sources), strict=True):
         parameter.data = tensor
 
 

@@ -31,7 +31,6 @@ def convert_checkpoint(
     *,
     revision: str | None = None,
     token: str | None = None,
-    cache_dir: Path | None = None,
     progress: bool = False,
 ) -> Path:
     """Write `source` (a folder or a hub name) with safetensors shards, index, configuration and tokenizer to `out_dir`.
@@ -43,7 +42,7 @@ def convert_checkpoint(
     out_dir = out_dir.expanduser().absolute()
     if out_dir.exists() and (not out_dir.is_dir() or any(out_dir.iterdir())):
         raise UsageError(f"{out_dir} exists already", hint="give a new folder to write to")
-    folder = _bin_folder(source, revision, token, cache_dir, progress)
+    folder = _bin_folder(source, revision, token, progress)
     out_dir.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{out_dir.name}-", dir=out_dir.parent))
     try:
@@ -57,16 +56,14 @@ def convert_checkpoint(
     return out_dir
 
 
-def _bin_folder(source: str, revision: str | None, token: str | None, cache_dir: Path | None, progress: bool) -> Path:
+def _bin_folder(source: str, revision: str | None, token: str | None, progress: bool) -> Path:
     """The local folder that holds the shards, fetched from a hub if need be."""
-    folder = Path(source).expanduser()
-    if folder.is_dir():
-        return folder
-    if source.startswith((".", "/", "~")) or source.count("/") > 1:
-        raise CheckpointError(f"there is no folder {source}", hint="give a folder with a config.json, or a hub name")
-    from potluck.checkpoint.hub import HubFiles
+    from potluck.checkpoint.hub import HubFiles, local_folder
 
-    hub = HubFiles.find(source, revision=revision, token=token, cache_dir=cache_dir, progress=progress)
+    folder = local_folder(source)
+    if folder is not None:
+        return folder
+    hub = HubFiles.find(source, revision=revision, token=token, progress=progress)
     for file in sorted(hub.small_files()):
         hub.download(file)
     for file in sorted(_shards_of(hub.folder, hub.files)):

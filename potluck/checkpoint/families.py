@@ -102,8 +102,6 @@ def slice_config(config: Any, start: int, end: int) -> Any:
     return sliced
 
 
-def attention_of(model_class: Any, wanted: str | None) -> str:
-    """`sdpa` unless the family refuses it or the caller wants another."""
-    if wanted is not None:
-        return wanted
+def attention_of(model_class: Any) -> str:
+    """`sdpa` unless the family refuses it."""
     return "sdpa" if getattr(model_class, "_supports_sdpa", False) else "eager"

@@ -57,40 +57,33 @@ class HubFiles:
     folder: Path
     files: set[str]
     token: str | None
-    cache_dir: Path | None
     progress: bool
 
     @classmethod
-    def find(
-        cls, name: str, *, revision: str | None, token: str | None, cache_dir: Path | None, progress: bool
-    ) -> HubFiles:
+    def find(cls, name: str, *, revision: str | None, token: str | None, progress: bool) -> HubFiles:
         """Ask the hub for the list of files; if the hub cannot be reached, use what the cache holds."""
         try:
-            with hub_errors(name, "config.json", cache_dir):
+            with hub_errors(name, "config.json"):
                 info = HfApi(endpoint=_endpoint(), token=token).model_info(
                     name, revision=revision, timeout=_SEARCH_TIMEOUT_S
                 )
-        except CheckpointError as error:
-            if not isinstance(error, HubUnreachableError):
-                raise
-            return cls._from_cache(name, revision, cache_dir, error)
+        except HubUnreachableError as error:
+            return cls._from_cache(name, revision, error)
         files = {sibling.rfilename for sibling in info.siblings or () if "/" not in sibling.rfilename}
         if "config.json" not in files:
             raise CheckpointError(f"{name} is not a checkpoint: it has no config.json", hint="look for another name")
         # Asked for by branch, so that the cache remembers which commit the branch was when the hub is away.
-        path = _download(name, "config.json", revision or constants.DEFAULT_REVISION, token, cache_dir, progress)
-        return cls(name, path.parent.name, path.parent, files, token, cache_dir, progress)
+        path = download_file(name, "config.json", revision=revision, token=token, progress=progress)
+        return cls(name, path.parent.name, path.parent, files, token, progress)
 
     @classmethod
-    def _from_cache(cls, name: str, revision: str | None, cache_dir: Path | None, why: CheckpointError) -> HubFiles:
+    def _from_cache(cls, name: str, revision: str | None, why: CheckpointError) -> HubFiles:
         try:
-            path = Path(
-                hf_hub_download(name, "config.json", revision=revision, cache_dir=cache_dir, local_files_only=True)
-            )
+            path = Path(hf_hub_download(name, "config.json", revision=revision, local_files_only=True))
         except (LocalEntryNotFoundError, HFValidationError, ValueError) as error:
             raise why from error
         files = {entry.name for entry in path.parent.iterdir()}
-        return cls(name, path.parent.name, path.parent, files, None, cache_dir, progress=False)
+        return cls(name, path.parent.name, path.parent, files, None, progress=False)
 
     def small_files(self) -> set[str]:
         """Configuration, tokenizer and index."""
@@ -99,9 +92,9 @@ class HubFiles:
     def download(self, file: str) -> Path:
         """Fetch one file into the cache, or find it there. A shard goes on where an earlier attempt broke off."""
         if file.endswith(_SMALL):
-            return _download(self.name, file, self.revision, self.token, self.cache_dir, self.progress)
+            return download_file(self.name, file, revision=self.revision, token=self.token, progress=self.progress)
         pointer = self.folder / file
-        with hub_errors(self.name, file, self.cache_dir):
+        with hub_errors(self.name, file):
             if not pointer.exists():
                 self._resume(file, pointer)
         return pointer
@@ -136,23 +129,24 @@ class HubFiles:
             link_or_copy(blob, pointer)
 
 
-def download_file(name: str, file: str) -> Path:
-    """One file of the main branch of what `name` is on the hub, or in the cache. Raises CheckpointError."""
-    return _download(name, file, constants.DEFAULT_REVISION, None, None, progress=False)
-
-
 class HubUnreachableError(CheckpointError):
     """The hub did not answer; the cache may still hold the model."""
 
 
-def _download(name: str, file: str, revision: str, token: str | None, cache_dir: Path | None, progress: bool) -> Path:
-    with hub_errors(name, file, cache_dir):
+def download_file(
+    name: str, file: str, *, revision: str | None = None, token: str | None = None, progress: bool = False
+) -> Path:
+    """One file of what `name` is on the hub, from there or from the cache. Raises CheckpointError.
+
+    Args:
+        revision: None takes the main branch.
+    """
+    with hub_errors(name, file):
         path = hf_hub_download(
             name,
             file,
-            revision=revision,
+            revision=revision or constants.DEFAULT_REVISION,
             token=token,
-            cache_dir=cache_dir,
             endpoint=_endpoint(),
             tqdm_class=tqdm if progress else _SilentBar,
         )
@@ -170,45 +164,55 @@ def link_or_copy(blob: Path, pointer: Path) -> None:
 
 
 @contextmanager
-def hub_errors(name: str, file: str, cache_dir: Path | None) -> Iterator[None]:
+def hub_errors(name: str, file: str) -> Iterator[None]:
     """Turns what huggingface_hub raises into a CheckpointError."""
     try:
         yield
-    except GatedRepoError as error:
-        raise CheckpointError(
-            f"{name} is gated: its owner must grant you access",
-            hint="accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN",
-        ) from error
-    except RevisionNotFoundError as error:
-        raise CheckpointError(f"{name} has no such revision", hint="leave the revision out to take main") from error
-    except RepositoryNotFoundError as error:
-        raise CheckpointError(
-            f"there is no model {name} on the hub, or you may not see it",
-            hint="check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN",
-        ) from error
-    except HFValidationError as error:
-        raise CheckpointError(
-            f"{name!r} is neither a folder nor a hub name", hint="a hub name looks like owner/model"
-        ) from error
-    except LocalEntryNotFoundError as error:
-        raise _offline(name) from error
-    except EntryNotFoundError as error:
-        raise CheckpointError(f"{name} has no file {file} on the hub", hint="try another revision") from error
-    except HfHubHTTPError as error:
-        status = error.response.status_code if error.response is not None else None
-        if status in (401, 403):
-            raise CheckpointError(
-                f"the hub refuses access to {name}", hint="log in with `hf auth login` or set HF_TOKEN"
-            ) from error
-        raise HubUnreachableError(f"the hub answered {status} for {name}", hint="try again later") from error
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise disk_full((cache_dir or Path(constants.HF_HUB_CACHE)) / file) from error
-        raise _offline(name) from error
     except Exception as error:
-        if type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2"):
-            raise _offline(name) from error
-        raise
+        explained = _explained(error, name, file)
+        if explained is None:
+            raise
+        raise explained from error
+
+
+def _explained(error: Exception, name: str, file: str) -> CheckpointError | None:
+    log_in = "log in with `hf auth login` or set HF_TOKEN"
+    match error:
+        case GatedRepoError():
+            message = f"{name} is gated: its owner must grant you access"
+            hint = f"accept its terms on its page, then {log_in}"
+        case RevisionNotFoundError():
+            message, hint = f"{name} has no such revision", "leave the revision out to take main"
+        case RepositoryNotFoundError():
+            message = f"there is no model {name} on the hub, or you may not see it"
+            hint = f"check the spelling; for a private model {log_in}"
+        case HFValidationError():
+            message, hint = f"{name!r} is neither a folder nor a hub name", "a hub name looks like owner/model"
+        case LocalEntryNotFoundError():
+            return _offline(name)
+        case EntryNotFoundError():
+            message, hint = f"{name} has no file {file} on the hub", "try another revision"
+        case HfHubHTTPError(response=response):
+            status = response.status_code if response is not None else None
+            if status not in (401, 403):
+                return HubUnreachableError(f"the hub answered {status} for {name}", hint="try again later")
+            message, hint = f"the hub refuses access to {name}", log_in
+        case OSError(errno=errno.ENOSPC):
+            return disk_full(Path(constants.HF_HUB_CACHE) / file)
+        case _:
+            is_network = type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2")
+            return _offline(name) if is_network or isinstance(error, OSError) else None
+    return CheckpointError(message, hint=hint)
+
+
+def local_folder(model: str) -> Path | None:
+    """The folder that a user named, if it is one; None for a name on the hub. Raises CheckpointError."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder
+    if model.startswith((".", "/", "~")) or model.count("/") > 1:
+        raise CheckpointError(f"there is no folder {model}", hint="give a folder with a config.json, or a hub name")
+    return None
 
 
 def _offline(name: str) -> HubUnreachableError:

@@ -11,34 +11,21 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import _TYPES
 from torch import Tensor
 
-from potluck.checkpoint.tensors import disk_full, file_errors, map_tensors
+from potluck.checkpoint.tensors import bytes_of, disk_full, file_errors, map_tensors
 from potluck.errors import CheckpointError
 from potluck.files import replacing
 
 _ALIGNMENT = 4096  # the data begins on a page of its own
 _KEPT_FREE_BYTES = 1 << 30  # of the disk: it is somebody's own computer
-_DTYPE_NAMES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int64: "I64",
-    torch.int32: "I32",
-    torch.int16: "I16",
-    torch.int8: "I8",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
-    torch.float8_e4m3fn: "F8_E4M3",
-    torch.float8_e5m2: "F8_E5M2",
-}
+_DTYPE_NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
 
 class PreparedBlocks:
@@ -74,12 +61,11 @@ class PreparedBlocks:
             self._make_room(path, needed)
             with replacing(path) as file:
                 file.write(header)
-                for tensor in tensors.values():
-                    file.write(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+                file.writelines(map(bytes_of, tensors.values()))
 
     def _make_room(self, path: Path, needed: int) -> None:
         """Raises CheckpointError; removes the files that were not used for the longest time."""
-        others = sorted(_files_in(self._folder), key=lambda other: other.stat().st_mtime)
+        others = sorted(self._folder.glob("*.safetensors"), key=lambda other: other.stat().st_mtime)
         used = sum(other.stat().st_size for other in others)
         for other in others:
             if used + needed <= self._limit_bytes and _free_bytes(self._folder) >= needed:
@@ -94,10 +80,6 @@ class PreparedBlocks:
                 f"converted blocks would take more than the {self._limit_bytes >> 20} MiB they may have on disk",
                 hint="serve the number format of the checkpoint, which needs no converted files, or fewer blocks",
             )
-
-
-def _files_in(folder: Path) -> Iterable[Path]:
-    return folder.glob("*.safetensors")
 
 
 def _free_bytes(folder: Path) -> int:

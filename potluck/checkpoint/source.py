@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from potluck.checkpoint.hub import HubFiles
-from potluck.checkpoint.tensors import names_in
+from potluck.checkpoint.hub import HubFiles, local_folder
+from potluck.checkpoint.tensors import shapes_in
 from potluck.errors import CheckpointError
 from potluck.protocol.swarm import LOCAL_REVISION
 
@@ -78,7 +78,7 @@ class Checkpoint:
         if index.is_file():
             return _read_index(index)
         self.fetch([SINGLE_FILE])
-        return dict.fromkeys(names_in(self.path_of(SINGLE_FILE)), SINGLE_FILE)
+        return dict.fromkeys(shapes_in(self.path_of(SINGLE_FILE)), SINGLE_FILE)
 
     @property
     def total_bytes(self) -> int:
@@ -111,29 +111,25 @@ def open_checkpoint(
     *,
     revision: str | None = None,
     token: str | None = None,
-    cache_dir: Path | None = None,
     progress: bool = False,
 ) -> Checkpoint:
-    """Open a local folder or a model on the hub (HF_ENDPOINT is honoured).
+    """Open a local folder or a model on the hub (HF_ENDPOINT and HF_HOME are honoured).
 
     Args:
         revision: branch, tag or commit on the hub; None takes `main`. Ignored for a folder.
         token: for gated and private models; None takes what `hf auth login` or HF_TOKEN left.
-        cache_dir: None takes the hub's usual cache, so models are shared with other programs.
         progress: show a bar on standard error for each file that is fetched.
 
     Raises:
         CheckpointError: with a hint of what to do.
     """
-    folder = Path(model).expanduser()
-    if folder.is_dir():
+    folder = local_folder(model)
+    if folder is not None:
         files = {path.name for path in folder.iterdir()}
         _check_layout(model, files)
         return Checkpoint(model, LOCAL_REVISION, folder, _read_config(folder))
-    if model.startswith((".", "/", "~")) or model.count("/") > 1:
-        raise CheckpointError(f"there is no folder {model}", hint="give a folder with a config.json, or a hub name")
     name = model.replace("-petals", "") if model.startswith("bigscience/") else model
-    hub = HubFiles.find(name, revision=revision, token=token, cache_dir=cache_dir, progress=progress)
+    hub = HubFiles.find(name, revision=revision, token=token, progress=progress)
     _check_layout(name, hub.files)
     for file in sorted(hub.small_files()):
         hub.download(file)

@@ -50,12 +50,6 @@ def disk_full(path: Path) -> CheckpointError:
     return CheckpointError(f"the disk is full: no room for {path.name}", hint=f"free some space below {path.parent}")
 
 
-def names_in(path: Path) -> list[str]:
-    """Names of the tensors in one shard, without reading them."""
-    with file_errors(path), safe_open(path, framework="pt", device="cpu") as shard:
-        return list(shard.keys())
-
-
 def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
     """Shapes of the tensors in one shard, by name, without reading them."""
     with file_errors(path), safe_open(path, framework="pt", device="cpu") as shard:
@@ -76,5 +70,10 @@ def digest_tensors(tensors: dict[str, Tensor]) -> str:
         header = json.dumps([name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)])
         whole.update(header.encode() + b"\n")
         if tensor.numel():
-            whole.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+            whole.update(bytes_of(tensor))
     return whole.hexdigest()[:DIGEST_HEX_DIGITS]
+
+
+def bytes_of(tensor: Tensor) -> memoryview:
+    """The bytes of a tensor on the CPU, without a copy if it is contiguous."""
+    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data

@@ -31,8 +31,8 @@ KEY = bytes(range(32))
 PRIVATE = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", membership_key=KEY)
 
 
-def load(span: Span, dtype: torch.dtype = torch.float32, attention: str | None = None) -> BlockSpan:
-    return load_span(open_checkpoint(str(CHECKPOINT)), span, dtype=dtype, attention=attention)
+def load(span: Span, dtype: torch.dtype = torch.float32) -> BlockSpan:
+    return load_span(open_checkpoint(str(CHECKPOINT)), span, dtype=dtype)
 
 
 @dataclass(slots=True)

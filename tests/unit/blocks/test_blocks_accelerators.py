@@ -9,7 +9,7 @@ import torch
 from potluck.blocks import accelerators
 from potluck.blocks.accelerators import apple_memory, memory_of
 from potluck.blocks.arenas import KvArena, KvShape
-from potluck.blocks.streaming import StreamedBlock, _copy_block
+from potluck.blocks.streaming import KeptBlock
 
 MPS, CPU = torch.device("mps"), torch.device("cpu")
 GB = 10**9
@@ -94,9 +94,9 @@ def test_a_block_is_copied_to_its_slot_while_somebody_waits(monkeypatch: pytest.
 
     monkeypatch.setattr(torch.Tensor, "copy_", note)
     source = torch.arange(6.0)
-    block = StreamedBlock((torch.nn.Parameter(torch.empty(0)),), (source,))
+    block = KeptBlock((torch.nn.Parameter(torch.empty(0)),), sources=(source,))
     memory = torch.zeros(256, dtype=torch.uint8)
-    _copy_block(block, memory)
+    block.fill(memory)
     assert waits == [True]
     assert memory.view(torch.float32)[:6].tolist() == source.tolist()
 

@@ -17,7 +17,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from potluck.blocks import BlockSpan, load_span, weights
 from potluck.blocks.residency import Room
-from potluck.blocks.streaming import Order, PageStream, SlotStream
+from potluck.blocks.streaming import KeptBlock, Order, PageStream, SlotStream
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
@@ -134,7 +134,7 @@ def test_a_fetch_that_failed_is_told_and_tried_again(
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as broken, torch.inference_mode():
-        broken.setattr("potluck.blocks.streaming._copy_block", fail)
+        broken.setattr(KeptBlock, "fill", fail)
         with pytest.raises(OSError, match="the disk is gone"):
             blocks.forward(hidden_of(1))
     resident = load_span(open_checkpoint(str(family_folder("llama"))), WHOLE)

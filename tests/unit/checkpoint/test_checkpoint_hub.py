@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.hub_server import HubRepo, HubServer
+from huggingface_hub import constants
 from torch import nn
 from transformers.utils import logging
 
@@ -31,9 +32,10 @@ def repo(family_folder: Callable[[str], Path]) -> HubRepo:
 
 
 @pytest.fixture
-def hub(repo: HubRepo, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+def hub(repo: HubRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
     for variable in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     with HubServer({NAME: repo}) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.origin)
         yield server
@@ -45,7 +47,7 @@ def shards_of(folder: Path, *keys: str) -> set[str]:
 
 
 def test_opening_fetches_no_shard_and_a_span_only_its_own(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
-    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path)
+    checkpoint = open_checkpoint(NAME)
     assert hub.fetched() == {"config.json", "generation_config.json", "model.safetensors.index.json"}
     assert checkpoint.revision == repo.commit
     span = load_span(checkpoint, Span(2, 4))
@@ -55,48 +57,48 @@ def test_opening_fetches_no_shard_and_a_span_only_its_own(hub: HubServer, repo: 
 
 
 def test_ends_fetch_only_the_shards_of_the_ends(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
-    load_ends(open_checkpoint(NAME, cache_dir=tmp_path), nn.Identity())
+    load_ends(open_checkpoint(NAME), nn.Identity())
     shards = {file for file in hub.fetched() if file.endswith(".safetensors")}
     assert shards == shards_of(repo.folder, "embed_tokens", "lm_head", "model.norm.")
 
 
 def test_files_are_fetched_once(hub: HubServer, tmp_path: Path) -> None:
-    load_span(open_checkpoint(NAME, cache_dir=tmp_path), Span(0, 1))
+    load_span(open_checkpoint(NAME), Span(0, 1))
     before = len([request for request in hub.requests if request.method == "GET"])
-    load_span(open_checkpoint(NAME, cache_dir=tmp_path), Span(0, 1))
+    load_span(open_checkpoint(NAME), Span(0, 1))
     assert len([request for request in hub.requests if request.method == "GET"]) == before
 
 
 def test_other_programs_find_the_shards_in_the_cache(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
     from huggingface_hub import hf_hub_download
 
-    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path)
+    checkpoint = open_checkpoint(NAME)
     (shard, *_) = sorted(shards_of(repo.folder, "layers.0."))
     checkpoint.fetch([shard])
-    found = hf_hub_download(NAME, shard, cache_dir=tmp_path, local_files_only=True)
+    found = hf_hub_download(NAME, shard, local_files_only=True)
     assert Path(found).read_bytes() == (repo.folder / shard).read_bytes()
 
 
 _KILLED_DOWNLOAD = """
 import os, sys
-from pathlib import Path
 from huggingface_hub import file_download
 from potluck.checkpoint import open_checkpoint
-checkpoint = open_checkpoint(sys.argv[1], cache_dir=Path(sys.argv[2]))
+checkpoint = open_checkpoint(sys.argv[1])
 file_download.constants.DOWNLOAD_CHUNK_SIZE = 10_000
 file_download.time.sleep = lambda seconds: os._exit(9)  # die where the library would wait and retry
-checkpoint.fetch([sys.argv[3]])
+checkpoint.fetch([sys.argv[2]])
 """
 
 
 def test_a_download_that_died_goes_on_where_it_broke_off(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
     (shard, *_) = sorted(shards_of(repo.folder, "layers.0."))
     repo.break_after[shard] = 20_000
-    arguments = [sys.executable, "-c", _KILLED_DOWNLOAD, NAME, str(tmp_path), shard]
-    assert subprocess.run(arguments, env={**os.environ, "HF_ENDPOINT": hub.origin}, check=False).returncode == 9
+    arguments = [sys.executable, "-c", _KILLED_DOWNLOAD, NAME, shard]
+    environment = {**os.environ, "HF_ENDPOINT": hub.origin, "HF_HUB_CACHE": str(tmp_path)}
+    assert subprocess.run(arguments, env=environment, check=False).returncode == 9
     repo.break_after.clear()
     hub.requests.clear()
-    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path)
+    checkpoint = open_checkpoint(NAME)
     checkpoint.fetch([shard])
     (again,) = [request for request in hub.requests if request.method == "GET" and request.file == shard]
     assert again.range is not None
@@ -117,7 +119,7 @@ def test_how_far_a_download_is_can_be_asked_meanwhile(
     monkeypatch.setattr(hub_module, "FETCHING", watched := Watched())
     (shard, *_) = sorted(shards_of(repo.folder, "layers.0."))
     size = (repo.folder / shard).stat().st_size
-    open_checkpoint(NAME, cache_dir=tmp_path).fetch([shard])
+    open_checkpoint(NAME).fetch([shard])
     assert seen[-1] == (size, size)
     assert watched.progress() is None
 
@@ -127,9 +129,10 @@ def test_progress_is_shown_only_when_asked_for(
 ) -> None:
     monkeypatch.setenv("TQDM_POSITION", "-1")  # bars are for terminals; this asks for them elsewhere
     logging.enable_progress_bar()
-    load_span(open_checkpoint(NAME, cache_dir=tmp_path / "quiet"), Span(0, 1))
+    load_span(open_checkpoint(NAME), Span(0, 1))
     assert capfd.readouterr().err == ""
-    load_span(open_checkpoint(NAME, cache_dir=tmp_path / "shown", progress=True), Span(0, 1))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "shown"))
+    load_span(open_checkpoint(NAME, progress=True), Span(0, 1))
     assert "model-00001" in capfd.readouterr().err
 
 
@@ -137,38 +140,39 @@ def test_a_gated_model_needs_its_token(hub: HubServer, repo: HubRepo, tmp_path: 
     repo.token = "hf_right"
     for token in (None, "hf_wrong"):
         with pytest.raises(CheckpointError, match="gated") as refusal:
-            open_checkpoint(NAME, cache_dir=tmp_path, token=token)
+            open_checkpoint(NAME, token=token)
         assert "hf auth login" in (refusal.value.hint or "")
-    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path, token="hf_right")
+    checkpoint = open_checkpoint(NAME, token="hf_right")
     assert load_span(checkpoint, Span(0, 1)).digests
 
 
 def test_unknown_names_are_told_apart(hub: HubServer, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no model someone/else on the hub"):
-        open_checkpoint("someone/else", cache_dir=tmp_path)
+        open_checkpoint("someone/else")
     with pytest.raises(CheckpointError, match="no such revision"):
-        open_checkpoint(NAME, cache_dir=tmp_path, revision="v9")
+        open_checkpoint(NAME, revision="v9")
     with pytest.raises(CheckpointError, match="neither a folder nor a hub name"):
-        open_checkpoint("what is this", cache_dir=tmp_path)
+        open_checkpoint("what is this")
     with pytest.raises(CheckpointError, match="there is no folder"):
-        open_checkpoint("./nowhere", cache_dir=tmp_path)
+        open_checkpoint("./nowhere")
 
 
 def test_offline_says_so_unless_the_cache_has_the_model(
     hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digests = load_span(open_checkpoint(NAME, cache_dir=tmp_path / "cache"), Span(0, 1)).digests
+    digests = load_span(open_checkpoint(NAME), Span(0, 1)).digests
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(CheckpointError, match="cannot reach the hub"):
-        open_checkpoint(NAME, cache_dir=tmp_path / "empty")
-    cached = open_checkpoint(NAME, cache_dir=tmp_path / "cache")
+    cached = open_checkpoint(NAME)
     assert load_span(cached, Span(0, 1)).digests == digests
     with pytest.raises(CheckpointError, match="cannot reach the hub"):
         load_span(cached, Span(5, 6))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "empty"))
+    with pytest.raises(CheckpointError, match="cannot reach the hub"):
+        open_checkpoint(NAME)
 
 
 def test_a_full_disk_is_named(hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint = open_checkpoint(NAME, cache_dir=tmp_path)
+    checkpoint = open_checkpoint(NAME)
 
     def full(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
