@@ -13,7 +13,7 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import NoReturn, Protocol, cast
 
@@ -182,8 +182,8 @@ def load(name: str) -> Command:
     return cast(Command, importlib.import_module(f"potluck_cli.{name}"))
 
 
-def parser_of(name: str, command: Command) -> Parser:
-    parser = Parser(prog=f"potluck {name}", description=command.DESCRIPTION, epilog=f"examples:\n{command.EXAMPLES}")
+def parser_of(name: str, command: Command, make: Callable[..., Parser] = Parser) -> Parser:
+    parser = make(prog=f"potluck {name}", description=command.DESCRIPTION, epilog=f"examples:\n{command.EXAMPLES}")
     command.add_arguments(parser)
     return parser
 

@@ -1,6 +1,7 @@
-"""The manual pages and docs/commands.md, made from the parsers: `python -m potluck_cli.manual FOLDER`.
+"""Generates the manual pages, docs/commands.md and the completion scripts: `python -m potluck_cli.manual FOLDER`.
 
-`make manual` writes them into the source tree, and a test says when that was forgotten.
+All of them come from the parsers that run, so they cannot differ from what the program accepts. `make manual` writes
+them into the source tree, and a test says when that was forgotten. Needs shtab, which only developers install.
 """
 
 from __future__ import annotations
@@ -11,161 +12,156 @@ import enum
 import types
 import typing
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import shtab
 from potluck_daemon.settings.schema import entries
 from potluck_daemon.settings.values import shown
 
-from potluck_cli import main
-from potluck_cli.command_tree import Command, Option, potluck, potluckd
+from potluck_cli import daemon, main
+from potluck_cli.parser import HelpText, Parser, actions_of
 
-_DATE = "2026-11-21"  # of the last release; today's would change the file by itself
+_DATE = "2026-11-21"  # of the last release; today's date would change the files every day
+_WIDTH = 80  # of the help texts, in columns
+_SUMMARY = "share this machine's computing with a swarm, and use the swarm's"
+_FILES = ("DIR", "FILE", "OUT", "SOURCE", "MODEL")  # values that are completed as paths
+_EXIT_CODES = " ".join(main.EXIT_CODES_HELP.split()).removeprefix("exit codes: ")
+_DAEMON_EXIT_CODES = "0 ended as asked; 1 it failed; 3 another daemon of this user is already running."
+_SETTINGS = "Change settings with `potluck config` or in the file. POTLUCK_SECTION_NAME overrides a setting."
 _JSON_RULES = """\
-With --json a command prints one JSON object, or one a line where it goes on, with the fields below. Fields may be
-added; none is renamed, removed or given another type as long as the first number of the version stays. Errors are
-lines on standard error, and the exit code tells what went wrong, with --json too."""
+With `--json`, a command prints one JSON object, or one per line if it keeps running. The fields are listed below.
+New fields may be added. None is renamed, removed or given another type while the first number of the version stays
+the same. Errors still go to standard error, and the exit code still tells what went wrong."""
 
 
 def outputs() -> dict[str, str]:
-    """The generated files by their path in the source tree."""
-    top, daemon = potluck(), potluckd()
+    """Return the generated files by their path in the source tree."""
+    scripts = {shell: shtab.complete(completed_parser(), shell) for shell in ("bash", "zsh", "fish")}
     return {
-        "docs/commands.md": markdown(top, daemon),
-        "resources/man/potluck.1": man_page(top, 1),
-        "resources/man/potluckd.8": man_page(daemon, 8),
+        "docs/commands.md": _markdown(),
+        "resources/man/potluck.1": _man_page("potluck", 1, _SUMMARY, commands(), _EXIT_CODES),
+        "resources/man/potluckd.8": _man_page(
+            "potluckd", 8, "Potluck's daemon in the foreground", [daemon.parser()], _DAEMON_EXIT_CODES
+        ),
+        **{f"resources/completions/potluck.{shell}": script.rstrip() + "\n" for shell, script in scripts.items()},
     }
 
 
-def man_page(top: Command, section: int) -> str:
-    """In the man(7) language, which every man program reads."""
-    name = top.path[0]
+def commands() -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser of each command, each followed by the parsers of its actions."""
+    for name in main.COMMANDS:
+        parser = main.parser_of(name, main.load(name))
+        yield from (parser, *actions_of(parser).values())
+
+
+def completed_parser() -> Parser:
+    """Return one parser of everything, marked with what the shells complete."""
+    top = main.top_parser()
+    top._actions[-2:] = []  # the name of a command, which subparsers replace, and --version
+    names = top.add_subparsers()
+    for name, summary in main.COMMANDS.items():
+        main.parser_of(name, main.load(name), partial(names.add_parser, name, help=summary))
+    _mark(top)
+    return top
+
+
+def _mark(parser: argparse.ArgumentParser) -> None:
+    for action in parser._actions:
+        if action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif action.metavar == "KEY":
+            action.choices = [entry.key for entry in entries()]
+    for inner in actions_of(parser).values():
+        _mark(inner)
+
+
+def _man_page(
+    name: str, section: int, summary: str, parsers: typing.Iterable[argparse.ArgumentParser], exit_codes: str
+) -> str:
+    """In the man(7) language; the help texts stand as they are."""
+    other = "potluckd (8)" if section == 1 else "potluck (1)"
     lines = [f'.TH {name.upper()} {section} "{_DATE}" "Potluck" "Potluck manual"']
-    lines += [".SH NAME", f"{name} \\- {_roff(top.summary)}"]
-    lines += [".SH SYNOPSIS", *_roff_synopsis(top)]
-    lines += [".SH DESCRIPTION", _roff(top.description)]
-    if top.actions:
-        lines += [".SH COMMANDS"]
-        for command in top.walk():
-            if command is not top:
-                lines += _roff_command(command)
-    else:
-        lines += [".SH OPTIONS", *_roff_options(top)]
-    lines += [".SH SETTINGS", "Changed by", ".B potluck config", "or in the file; POTLUCK_SECTION_NAME overrides it."]
+    lines += [".SH NAME", f"{name} \\- {_roff(summary)}", ".SH COMMANDS"]
+    for parser in parsers:
+        lines += [f".SS {_roff(parser.prog)}", ".nf", _roff(_help(parser)), ".fi"]
+    lines += [".SH SETTINGS", _roff(_SETTINGS)]
     for entry in entries() if section == 1 else ():
         unit = f" [{entry.unit}]" if entry.unit else ""
-        lines += [
-            ".TP",
-            f".B {_roff(entry.key)}",
-            f"{_roff(entry.help)}{unit} (default: {_roff(shown(entry.default))})",
-        ]
-    lines += [".SH EXIT STATUS", _roff(_exit_codes(section)), ".SH SEE ALSO"]
-    lines += [".BR potluckd (8)" if section == 1 else ".BR potluck (1)"]
-    return "\n".join(lines) + "\n"
-
-
-def markdown(top: Command, daemon: Command) -> str:
-    lines = [
-        "# Commands",
-        "",
-        "Made by `make manual` from the program's own parsers; do not edit. `man potluck` shows the same.",
-        "",
-        _exit_codes(1).replace("POTLUCK_DEBUG=1", "`POTLUCK_DEBUG=1`"),
-        "",
-        _JSON_RULES.replace("--json", "`--json`"),
-    ]
-    shapes: dict[str, type] = {}
-    for command in (*top.walk(), daemon):
-        if command is not top:
-            lines += _markdown_command(command, shapes)
-    lines += ["", "## Settings", "", "| Key | Default | Meaning |", "| --- | --- | --- |"]
-    for entry in entries():
-        unit = f" [{entry.unit}]" if entry.unit else ""
-        lines.append(f"| `{entry.key}` | `{shown(entry.default)}` | {entry.help}{unit} |")
-    lines += ["", "## JSON objects"]
-    done: set[str] = set()
-    while waiting := [kind for name, kind in shapes.items() if name not in done]:
-        done.add(waiting[0].__name__)
-        lines += _markdown_shape(waiting[0], shapes)
-    return "\n".join(lines) + "\n"
-
-
-def _exit_codes(section: int) -> str:
-    if section == 8:
-        return "0 ended as it was told to; 1 it failed; 3 another daemon of this user runs already."
-    text = " ".join(main.EXIT_CODES_HELP.split())
-    return text[0].upper() + text[1:]
-
-
-def _roff_command(command: Command) -> list[str]:
-    words = _roff(" ".join(command.path))
-    if command.actions:
-        return [f".SS {words}", _roff(command.description), *_roff_examples(command)]
-    lines = [f".SS {words}", *_roff_synopsis(command), ".PP", _roff(command.description)]
-    return lines + _roff_options(command) + _roff_examples(command)
-
-
-def _roff_synopsis(command: Command) -> list[str]:
-    rest = " ".join(_usage_words(command))
-    return [f".B {_roff(' '.join(command.path))}", *([_roff(rest)] if rest else [])]
-
-
-def _roff_options(command: Command) -> list[str]:
-    lines = []
-    for option in _listed(command):
-        lines += [".TP", f".B {_roff(_option_words(option))}", _roff(option.help) or "\\&"]
-    return lines
-
-
-def _roff_examples(command: Command) -> list[str]:
-    if not command.examples:
-        return []
-    return [".PP", "Examples:", ".PP", ".nf", *(_roff(line) for line in command.examples.splitlines()), ".fi"]
+        default = f"{unit} (default: {shown(entry.default)})"
+        lines += [".TP", f".B {_roff(entry.key)}", _roff(f"{entry.help}{default}")]
+    return "\n".join([*lines, ".SH EXIT STATUS", _roff(exit_codes), ".SH SEE ALSO", f".BR {other}"]) + "\n"
 
 
 def _roff(text: str) -> str:
-    """Dashes that can be copied, and nothing at the start of a line that would be taken for a request."""
+    """Keep dashes that can be copied, and let no line start with what roff takes for a request."""
     escaped = text.strip("\n").replace("\\", "\\e").replace("-", "\\-").replace("~", "\\(ti").replace("^", "\\(ha")
     return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in escaped.splitlines())
 
 
-def _markdown_command(command: Command, shapes: dict[str, type]) -> list[str]:
-    level = "##" if len(command.path) <= 2 else "###"
-    lines = ["", f"{level} {' '.join(command.path)}", "", command.description.strip()]
-    if not command.actions:
-        usage = " ".join((*command.path, *_usage_words(command)))
-        lines += ["", f"    {usage}", ""]
-        lines += [f"- `{_option_words(option)}`: {option.help}" for option in _listed(command)]
-    if command.examples:
-        lines += ["", "Examples:", "", *(f"  {line}" for line in command.examples.rstrip().splitlines())]
-    for kind in _classes(command.result):
-        shapes.setdefault(kind.__name__, kind)
-    if command.result is not None:
-        lines += ["", f"`--json`: {_type_words(command.result)}"]
-    return lines
+def _help(parser: argparse.ArgumentParser) -> str:
+    parser.formatter_class = partial(HelpText, width=_WIDTH)
+    return parser.format_help().rstrip()
 
 
-def _markdown_shape(kind: type, shapes: dict[str, type]) -> list[str]:
-    lines = ["", f"### {kind.__name__}", "", (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " "), ""]
+def _markdown() -> str:
+    lines = ["# Commands", "", "Generated by `make manual`; do not edit. `man potluck` shows the same.", ""]
+    lines += [f"Exit codes: {_EXIT_CODES.replace('POTLUCK_DEBUG=1', '`POTLUCK_DEBUG=1`')}", "", _JSON_RULES]
+    shapes: list[type] = []
+    for parser in (*commands(), daemon.parser()):
+        words = parser.prog.split()
+        lines += ["", f"{'#' * min(len(words), 3):#<2} {parser.prog}", "", "```", _help(parser), "```"]
+        result = result_of(words)
+        if result is not None and not actions_of(parser):
+            lines += ["", f"`--json`: {_type_words(result)}"]
+            shapes += _classes(result)
+    lines += ["", "## Settings", "", _SETTINGS, "", "| Key | Default | Meaning |", "| --- | --- | --- |"]
+    for entry in entries():
+        unit = f" [{entry.unit}]" if entry.unit else ""
+        lines.append(f"| `{entry.key}` | `{shown(entry.default)}` | {entry.help}{unit} |")
+    lines += ["", "## JSON objects"]
+    for kind in _with_inner(shapes):
+        lines += _markdown_shape(kind)
+    return "\n".join(lines) + "\n"
+
+
+def result_of(words: list[str]) -> typing.Any:
+    """Return what `--json` of a command prints: a dataclass, or several; None if it has no `--json`."""
+    if len(words) == 1:
+        return None
+    result = getattr(main.load(words[1]), "RESULT", None)
+    return result.get(words[-1]) if isinstance(result, dict) else result
+
+
+def _with_inner(shapes: list[type]) -> Iterator[type]:
+    """Yield each dataclass once, and those in its fields."""
+    done = set()
+    for kind in shapes:  # grows while it is read
+        if kind not in done:
+            done.add(kind)
+            shapes += [inner for hint in typing.get_type_hints(kind).values() for inner in _classes(hint)]
+            yield kind
+
+
+def _markdown_shape(kind: type) -> list[str]:
     hints = typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        lines.append(f"- `{field.name}`: {_type_words(hints[field.name])}")
-        for inner in _classes(hints[field.name]):
-            shapes.setdefault(inner.__name__, inner)
-    return lines
+    about = (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+    fields = dataclasses.fields(kind)
+    return ["", f"### {kind.__name__}", "", about, "", *(f"- `{f.name}`: {_type_words(hints[f.name])}" for f in fields)]
 
 
 def _classes(kind: typing.Any) -> Iterator[type]:
-    """The dataclasses in a type hint."""
+    """Yield the dataclasses in a type hint."""
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         yield kind
-    for inner in typing.get_args(kind):
+    for inner in kind if isinstance(kind, tuple) else typing.get_args(kind):
         yield from _classes(inner)
 
 
 def _type_words(kind: typing.Any) -> str:
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (typing.Union, types.UnionType):
-        return " or ".join("null" if part is type(None) else _type_words(part) for part in parts)
+    if isinstance(kind, tuple) or origin in (typing.Union, types.UnionType):
+        return " or ".join("null" if part is type(None) else _type_words(part) for part in parts or kind)
     if origin is tuple:
         inner = parts[:1] if parts[-1] is Ellipsis else parts
         return f"list of {' and '.join(_type_words(part) for part in inner)}"
@@ -177,27 +173,8 @@ def _type_words(kind: typing.Any) -> str:
     return names.get(kind, "number, text, true, false or list of texts")
 
 
-def _usage_words(command: Command) -> list[str]:
-    if command.actions:
-        return ["COMMAND [OPTIONS]" if len(command.path) == 1 else "ACTION"]
-    words = [f"[{_option_words(option, short=True)}]" for option in _listed(command) if option.flags]
-    for argument in command.arguments:
-        word = argument.metavar + (" ..." if argument.is_repeated else "")
-        words.append(f"[{word}]" if argument.is_optional else word)
-    return words
-
-
-def _listed(command: Command) -> list[Option]:
-    """All but --help, which every command has."""
-    return [option for option in (*command.arguments, *command.options) if "--help" not in option.flags]
-
-
-def _option_words(option: Option, *, short: bool = False) -> str:
-    flags = option.flags[-1] if short and option.flags else ", ".join(option.flags)
-    return " ".join(filter(None, (flags, option.metavar)))
-
-
 def write(root: Path) -> None:
+    """Write all generated files below `root`."""
     for name, text in outputs().items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import textwrap
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -13,11 +14,19 @@ from potluck.errors import UsageError
 _QUOTED = re.compile(r"'([^']*)'")
 
 
+class HelpText(argparse.HelpFormatter):
+    """Fits paragraphs to the width of the terminal and keeps tables and examples, which are indented, as written."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        parts = text.split("\n\n")
+        return "\n\n".join(part if "\n  " in part else textwrap.fill(part, width) for part in parts)
+
+
 class Parser(argparse.ArgumentParser):
-    """No abbreviations, paragraphs as written, errors that `main` prints. Parsers of actions are of this class too."""
+    """A parser without abbreviations whose errors `main` prints. Parsers of actions are of this class too."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
+        super().__init__(formatter_class=HelpText, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""

@@ -11,9 +11,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from potluck_cli.command_tree import potluck
-from potluck_cli.completions import bash, fish, zsh
-
 from installer.tree import SOURCE, build_epoch, product_version
 
 _SHARE = Path(__file__).parent / "share"
@@ -32,11 +29,11 @@ def manuals() -> dict[str, bytes]:
 
 
 def completions() -> dict[str, bytes]:
-    top = potluck()
+    scripts = SOURCE / "resources" / "completions"
     return {
-        "share/bash-completion/completions/potluck": bash(top).encode(),
-        "share/zsh/vendor-completions/_potluck": zsh(top).encode(),
-        "share/fish/vendor_completions.d/potluck.fish": fish(top).encode(),
+        "share/bash-completion/completions/potluck": (scripts / "potluck.bash").read_bytes(),
+        "share/zsh/vendor-completions/_potluck": (scripts / "potluck.zsh").read_bytes(),
+        "share/fish/vendor_completions.d/potluck.fish": (scripts / "potluck.fish").read_bytes(),
     }
 
 

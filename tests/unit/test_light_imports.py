@@ -28,7 +28,6 @@ def loaded_by(code: str) -> set[str]:
         "potluck.p2p.runtime_dir",
         "potluck.protocol.invite",
         "potluck.protocol.messages",
-        "potluck_cli.command_tree",
         "potluck_cli.main",
         "potluck_cli.manual",
         "potluck_daemon.doctor.checks",

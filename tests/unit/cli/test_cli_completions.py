@@ -8,25 +8,19 @@ from pathlib import Path
 
 import pytest
 from potluck_cli import main
-from potluck_cli.command_tree import potluck
-from potluck_cli.completions import bash, fish, zsh
-from potluck_daemon.settings.schema import entries
+from potluck_control.resources import resource
 
-KEYS = {entry.key for entry in entries()}
-TYPED = [  # what stands on the line, and what must and must not be offered for its last word
-    ("", set(main.COMMANDS), {"--blocks"}),
-    ("sw", {"swarm"}, {"serve"}),
-    ("swarm ", {"create", "join", "show", "invite", "leave"}, {"start"}),
-    ("swarm create --boot", {"--bootstrap"}, {"--open"}),
-    ("serve --dty", {"--dtype"}, {"--device"}),
-    ("serve --dtype b", {"bfloat16"}, {"float32"}),
-    ("serve --dtype bfloat16 --thr", {"--threads"}, set()),
-    ("config get serve.", {key for key in KEYS if key.startswith("serve.")}, {"yield.always"}),
-    ("config set yield.al", {"yield.always"}, set()),
-    ("completions ", {"bash", "zsh", "fish"}, set()),
-    ("convert here-", {"here-is-a-file"}, set()),
-    ("serve --identity here-", {"here-is-a-file"}, set()),
-]
+TYPED = {  # what stands on the line: what is offered for its last word, and what is not
+    "": (set(main.COMMANDS), {"--blocks"}),
+    "sw": ({"swarm"}, {"serve"}),
+    "swarm ": ({"create", "join", "show", "invite", "leave"}, {"start"}),
+    "swarm create --boot": ({"--bootstrap"}, {"--open"}),
+    "serve --dtype b": ({"bfloat16"}, {"float32"}),
+    "serve --dtype bfloat16 --thr": ({"--threads"}, set()),
+    "config get serve.": ({"serve.listen", "serve.blocks"}, {"yield.always"}),
+    "convert here-": ({"here-is-a-file"}, set()),
+    "serve --identity here-": ({"here-is-a-file"}, set()),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -36,70 +30,39 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here-is-a-file").touch()
 
 
-def bash_offers(line: str) -> set[str]:
-    words = " ".join(f"'{word}'" for word in ["potluck", *line.split(" ")])
-    script = f"{bash(potluck())}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _potluck\n"
-    script += 'printf "%s\\n" "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "--norc", "-u", "-c", script], capture_output=True, text=True)
-    assert done.stderr == ""
-    return set(done.stdout.split())
-
-
-def fish_offers(line: str) -> set[str]:
-    script = f"{fish(potluck())}\ncomplete -C 'potluck {line}'"
-    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True)
+def offers(shell: str, line: str) -> set[str]:
+    script = f"source {resource(f'completions/potluck.{shell}')}\n"
+    if shell == "bash":
+        words = " ".join(f"'{word}'" for word in ["potluck", *line.split(" ")])
+        script += f"COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _shtab_potluck\n"
+        script += 'printf "%s\\n" "${COMPREPLY[@]}"'
+    else:
+        script += f"complete -C 'potluck {line}'"
+    done = subprocess.run([shell, "-c", script], capture_output=True, text=True)
     assert done.stderr == ""
     return {item.split("\t")[0] for item in done.stdout.splitlines()}
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-@pytest.mark.parametrize(("line", "offered", "others"), TYPED)
-def test_bash_offers_what_fits(line: str, offered: set[str], others: set[str]) -> None:
-    found = bash_offers(line)
-    assert offered <= found
-    assert not others & found
-
-
-@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
-@pytest.mark.parametrize(("line", "offered", "others"), TYPED)
-def test_fish_offers_what_fits(line: str, offered: set[str], others: set[str]) -> None:
-    found = fish_offers(line)
-    assert offered <= found
-    assert not others & found
-
-
-def zsh_offers(line: str) -> set[str]:
-    """Completion needs a terminal, which only its two last functions use; here they print what they are given."""
-    words = " ".join(f"'{word}'" for word in ["potluck", *line.split(" ")])
-    last = line.rpartition(" ")[2]
-    script = f"""
-compdef() {{ }}
-_describe() {{ print -rl -- ${{(P)2}} }}
-_files() {{ print -rl -- * }}
-{zsh(potluck())}
-words=({words}); CURRENT=$#words
-_potluck
-"""
-    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True)
-    assert done.stderr == ""
-    return {item.split(":")[0] for item in done.stdout.splitlines() if item.startswith(last)}
-
-
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
-@pytest.mark.parametrize(("line", "offered", "others"), TYPED)
-def test_zsh_offers_what_fits(line: str, offered: set[str], others: set[str]) -> None:
-    found = zsh_offers(line)
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize("line", TYPED)
+def test_a_shell_offers_what_fits(shell: str, line: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    offered, others = TYPED[line]
+    found = offers(shell, line)
     assert offered <= found
     assert not others & found
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
-def test_zsh_takes_the_script_as_an_autoloaded_function_and_by_source(tmp_path: Path) -> None:
-    (tmp_path / "_potluck").write_text(zsh(potluck()))
-    for way in ("source ./_potluck", f"fpath=({tmp_path} $fpath); compinit -u -D"):
-        done = subprocess.run(
-            ["zsh", "-f", "-c", f"autoload -U compinit; compinit -u -D; {way}; print $_comps[potluck]"],
-            capture_output=True,
-            text=True,
-        )
-        assert (done.stdout, done.stderr) == ("_potluck\n", "")
+def test_zsh_takes_the_script_as_an_autoloaded_function_and_by_eval(tmp_path: Path) -> None:
+    script = shutil.copy(resource("completions/potluck.zsh"), tmp_path / "_potluck")
+    for way in (f'eval "$(cat {script})"', f"fpath=({tmp_path} $fpath); compinit -u -D"):
+        command = f"autoload -U compinit; compinit -u -D; {way}; print $_comps[potluck]"
+        done = subprocess.run(["zsh", "-f", "-c", command], capture_output=True, text=True)
+        assert (done.stdout.strip() != "", done.stderr) == (True, "")
+
+
+def test_the_command_prints_the_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["completions", "fish"]) == 0
+    assert capsys.readouterr().out == resource("completions/potluck.fish").read_text()

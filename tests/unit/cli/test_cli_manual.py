@@ -9,16 +9,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from potluck_cli import main
-from potluck_cli.command_tree import potluck, potluckd
-from potluck_cli.manual import outputs
+from potluck_cli import daemon, main
+from potluck_cli.manual import commands, outputs, result_of
+from potluck_cli.parser import actions_of
 from potluck_daemon.settings.schema import entries
 
 from potluck.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 WITHOUT_JSON = {"completions", "control"}  # a script; bytes of the control API
-LEAVES = [command for command in potluck().walk() if not command.actions]
+PARSERS = {parser.prog: parser for parser in (*commands(), daemon.parser())}
+LEAVES = [name for name, parser in PARSERS.items() if name != "potluckd" and not actions_of(parser)]
 
 
 @pytest.mark.parametrize("name", list(outputs()))
@@ -26,26 +27,23 @@ def test_the_files_in_the_tree_are_what_the_parsers_say_now(name: str) -> None:
     assert (ROOT / name).read_text() == outputs()[name], "run: make manual"
 
 
-def test_every_command_option_and_setting_is_in_the_manual() -> None:
+def test_every_command_and_setting_is_in_the_manual() -> None:
     text = (ROOT / "docs" / "commands.md").read_text()
-    for command in (*list(potluck().walk())[1:], potluckd()):
-        assert f"# {' '.join(command.path)}\n" in text
-        assert all(option.flags[-1] in text for option in command.options if "--help" not in option.flags)
+    assert all(f"# {name}\n" in text for name in PARSERS)
     assert all(f"| `{entry.key}` |" in text for entry in entries())
 
 
-@pytest.mark.parametrize("command", LEAVES, ids=lambda command: " ".join(command.path))
-def test_every_command_takes_json_and_says_what_it_prints(command: object) -> None:
-    flags = {flag for option in command.options for flag in option.flags}  # type: ignore[attr-defined]
-    has_json = command.path[1] not in WITHOUT_JSON  # type: ignore[attr-defined]
-    assert ("--json" in flags) is has_json
-    assert (command.result is not None) is has_json  # type: ignore[attr-defined]
+@pytest.mark.parametrize("name", LEAVES)
+def test_every_command_takes_json_and_says_what_it_prints(name: str) -> None:
+    has_json = name.split()[1] not in WITHOUT_JSON
+    assert ("--json" in PARSERS[name].format_usage()) is has_json
+    assert (result_of(name.split()) is not None) is has_json
 
 
-@pytest.mark.parametrize("command", [*potluck().walk(), potluckd()], ids=lambda command: " ".join(command.path))
-def test_every_option_and_argument_explains_itself(command: object) -> None:
-    for option in (*command.options, *command.arguments):  # type: ignore[attr-defined]
-        assert option.help, option
+@pytest.mark.parametrize("name", PARSERS)
+def test_every_option_and_argument_explains_itself(name: str) -> None:
+    for action in PARSERS[name]._actions:
+        assert action.help or actions_of(PARSERS[name]), action
 
 
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc is not installed")
@@ -68,6 +66,12 @@ def test_groff_has_no_complaint_and_shows_dashes_that_can_be_copied(page: str) -
 def documented() -> list[str]:
     """Every command line that the documents show."""
     found = set()
+    found.update(
+        re.split(r"\s{2,}|\s[|>&#;<]|\s\(", line.strip())[0]
+        for name in main.COMMANDS
+        for line in main.load(name).EXAMPLES.splitlines()
+        if line.startswith("  potluck ")
+    )
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
         for line in path.read_text().splitlines():
             shown = re.match(r"(?: {4}|\t)(?:sudo )?(?:[A-Z_]+=\S+ )?(?:\.venv/bin/)?(potluck .*)", line)
