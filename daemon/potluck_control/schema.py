@@ -11,7 +11,6 @@ Times are Unix seconds, because they cross processes and are shown to people.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from potluck_control.engine_metrics import EngineMetrics
@@ -33,7 +32,7 @@ from potluck_control.methods import (
 from potluck_control.methods.models import Progress
 from potluck_control.methods.programs import check_app
 from potluck_control.network_report import NetworkReport
-from potluck_control.states import Certainty, Reason, State
+from potluck_control.states import Certainty, OpenEnum, Reason, State
 
 API_VERSION = 1
 HOST = "potluckd.local"  # the only Host header that is answered
@@ -100,7 +99,7 @@ class UseStatus:
     cost: float | None = None  # None: no price of electricity is set
 
 
-class ProbeState(StrEnum):
+class ProbeState(OpenEnum):
     WATCHING = "watching"  # works, sees nothing
     SEEN = "seen"  # sees a reason to yield
     ASLEEP = "asleep"  # not needed in this state
@@ -108,10 +107,6 @@ class ProbeState(StrEnum):
     FAILED = "failed"  # it is here but does not work; `detail` says why
     OFF = "off"  # switched off in the settings
     UNKNOWN = "unknown"  # what a newer daemon says
-
-    @classmethod
-    def _missing_(cls, value: object) -> ProbeState | None:
-        return cls.UNKNOWN if isinstance(value, str) else None
 
 
 @dataclass(frozen=True, slots=True)

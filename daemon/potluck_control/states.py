@@ -9,7 +9,15 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class State(StrEnum):
+class OpenEnum(StrEnum):
+    """Words to which a newer daemon may add: one that is not known here is read as `UNKNOWN`."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> OpenEnum | None:
+        return cls("unknown") if isinstance(value, str) and value != "unknown" else None
+
+
+class State(OpenEnum):
     IDLE = "idle"  # nothing to serve: no swarm joined, or serving switched off
     STARTING = "starting"  # the engine starts and reads the checkpoint
     JOINING = "joining"  # the engine is up, its blocks are loaded or loading, not announced as online yet
@@ -19,10 +27,6 @@ class State(StrEnum):
     PAUSED = "paused"  # by the user
     ERROR = "error"  # the engine failed; `until` says when it is tried again
     UNKNOWN = "unknown"  # what a newer daemon says; this one never does
-
-    @classmethod
-    def _missing_(cls, value: object) -> State | None:
-        return cls.UNKNOWN if isinstance(value, str) else None
 
     @property
     def is_working(self) -> bool:
@@ -41,7 +45,7 @@ class Certainty(StrEnum):
         return list(Certainty).index(self)
 
 
-class Reason(StrEnum):
+class Reason(OpenEnum):
     NONE = "none"
     START_UP = "start_up"  # the daemon has just started
     NO_SWARM = "no_swarm"
@@ -72,7 +76,3 @@ class Reason(StrEnum):
     ENGINE_FAILED = "engine_failed"
     SHUTDOWN = "shutdown"
     UNKNOWN = "unknown"  # as of State
-
-    @classmethod
-    def _missing_(cls, value: object) -> Reason | None:
-        return cls.UNKNOWN if isinstance(value, str) else None

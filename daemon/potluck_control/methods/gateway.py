@@ -7,21 +7,17 @@ when it is told to, and when nobody asked for `chat.end_after_s`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from potluck_control.method import Empty, Method
+from potluck_control.states import OpenEnum
 
 
-class GatewayState(StrEnum):
+class GatewayState(OpenEnum):
     STOPPED = "stopped"
     STARTING = "starting"  # imports, loads embeddings and head, looks for servers
     READY = "ready"
     FAILED = "failed"  # `problem` says why; start it again
     UNKNOWN = "unknown"  # what a newer daemon says
-
-    @classmethod
-    def _missing_(cls, value: object) -> GatewayState | None:
-        return cls.UNKNOWN if isinstance(value, str) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,15 @@ environment and the manual are made of.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from potluck_control.method import Empty, Method
+from potluck_control.states import OpenEnum
 
 Value = bool | int | float | str | tuple[str, ...]
 MAX_CHANGES = 64
 
 
-class SettingKind(StrEnum):
+class SettingKind(OpenEnum):
     FLAG = "flag"  # true or false
     WHOLE = "whole"  # a whole number
     NUMBER = "number"
@@ -23,10 +23,6 @@ class SettingKind(StrEnum):
     CHOICE = "choice"  # one of `choices`
     LIST = "list"  # texts
     UNKNOWN = "unknown"  # what a newer daemon says
-
-    @classmethod
-    def _missing_(cls, value: object) -> SettingKind | None:
-        return cls.UNKNOWN if isinstance(value, str) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from potluck_control.gateway_messages import GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 
 from potluck.protocol.invite import decode_invite
+from potluck.tasks import cancel_and_wait
 from potluck_daemon.child import Child, started
 
 log = logging.getLogger(__name__)
@@ -41,10 +42,8 @@ class Gateway:
         self._task = asyncio.create_task(self._life(command, environment, wanted))
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await cancel_and_wait(self._task)
+        self._task = None
         if self._status.state is not GatewayState.FAILED:
             self._status = GatewayStatus(GatewayState.STOPPED)
 

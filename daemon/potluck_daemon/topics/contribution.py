@@ -16,10 +16,9 @@ from potluck_control.methods.periods import Period, SeriesParams
 from potluck.errors import PotluckError
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.control.server import Handler
 from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.ledger.history import LedgerHistory
-from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.view import DaemonView
 
 
@@ -30,9 +29,7 @@ class ContributionTopic(Topic):
         self._clerk = clerk
         self._view = view
 
-    def handlers(self) -> dict[str, Handler]:
-        return {contribution.NOW.name: self._now, contribution.SERIES.name: self._series}
-
+    @answers(contribution.NOW)
     async def _now(self, _: Empty) -> contribution.ContributionNow:
         now = await self._count()
         book, power = self._account.book, self._account.budget.power
@@ -51,6 +48,7 @@ class ContributionTopic(Topic):
             sources=power.sources,
         )
 
+    @answers(contribution.SERIES)
     async def _series(self, params: SeriesParams) -> contribution.ContributionSeries:
         now = await self._count()
         found = self._account.book.series(params.period, params.count, now)

@@ -14,10 +14,9 @@ from potluck.errors import UsageError
 from potluck.protocol.invite import encode_invite
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.control.server import Handler
 from potluck_daemon.supervisor.gateway import Gateway
 from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.topic import Topic, answers
 
 _TOKEN_BYTES = 32
 _RUNS = (GatewayState.STARTING, GatewayState.READY)
@@ -29,9 +28,7 @@ class GatewayTopic(Topic):
         self._supervisor = supervisor
         self._gateway = Gateway()
 
-    def handlers(self) -> dict[str, Handler]:
-        return {gateway.START.name: self._start, gateway.STOP.name: self._stop, gateway.STATUS.name: self._status}
-
+    @answers(gateway.START)
     async def _start(self, params: StartParams) -> GatewayStatus:
         """Start a gateway, unless one runs for the same swarm. One that runs for another swarm ends."""
         configuration = self._configuration
@@ -66,10 +63,12 @@ class GatewayTopic(Topic):
             socket=str(configuration.places.socket),
         )
 
+    @answers(gateway.STOP)
     async def _stop(self, _: Empty) -> GatewayStatus:
         await self._gateway.stop()
         return self._gateway.status
 
+    @answers(gateway.STATUS)
     async def _status(self, _: Empty) -> GatewayStatus:
         return self._gateway.status
 

@@ -11,8 +11,8 @@ from potluck_control.method import Empty
 from potluck_control.methods import health
 from potluck_control.places import Places
 
-from potluck_daemon.control.server import Handler
-from potluck_daemon.topics.topic import Topic
+from potluck.tasks import cancel_and_wait
+from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.view import DaemonView
 
 
@@ -23,13 +23,7 @@ class HealthTopic(Topic):
         self._examination = health.Examination()
         self._running: asyncio.Task[None] | None = None
 
-    def handlers(self) -> dict[str, Handler]:
-        return {
-            health.EXAMINE.name: self._examine,
-            health.FINDINGS.name: self._findings,
-            health.EXPORT.name: self._export,
-        }
-
+    @answers(health.EXAMINE)
     async def _examine(self, _: Empty) -> health.Examination:
         """Begin an examination, unless one runs already."""
         if not self._examination.is_running:
@@ -39,6 +33,7 @@ class HealthTopic(Topic):
             self._running = asyncio.create_task(self._examine_each())
         return self._examination
 
+    @answers(health.FINDINGS)
     async def _findings(self, _: Empty) -> health.Examination:
         return self._examination
 
@@ -53,6 +48,7 @@ class HealthTopic(Topic):
         finally:
             self._examination = replace(self._examination, is_running=False)
 
+    @answers(health.EXPORT)
     async def _export(self, params: health.BundleParams) -> health.Bundle:
         from potluck_daemon.doctor.checks import read_scene
         from potluck_daemon.reporting.bundle import this_person, write_bundle
@@ -65,6 +61,4 @@ class HealthTopic(Topic):
         return await asyncio.to_thread(write)
 
     async def close(self) -> None:
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+        await cancel_and_wait(self._running)

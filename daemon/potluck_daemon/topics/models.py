@@ -13,13 +13,13 @@ from potluck_control.methods import models
 from potluck_control.methods.models import ModelsFolder, StoredModel
 
 from potluck.errors import PotluckError, UsageError
+from potluck.tasks import cancel_and_wait
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.control.server import Handler
 from potluck_daemon.metering.meters import free_bytes, taken_bytes
 from potluck_daemon.policy.budget import download_folder
 from potluck_daemon.reporting.display import needs
 from potluck_daemon.swarms.stored_models import ModelMover, check_target, delete_folder, delete_model, stored_models
-from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.view import DaemonView
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,7 @@ class ModelsTopic(Topic):
         self._moving: ModelMover | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def handlers(self) -> dict[str, Handler]:
-        return {models.LIST.name: self._list, models.DELETE.name: self._delete, models.MOVE.name: self._move}
-
+    @answers(models.LIST)
     async def _list(self, _: Empty) -> models.Models:
         status, move = self._view.status(), self._move_state()  # before the look, which then sees what was moved
         folder, stored = await asyncio.to_thread(self._look)
@@ -74,6 +72,7 @@ class ModelsTopic(Topic):
         )
         return folder, stored
 
+    @answers(models.DELETE)
     async def _delete(self, params: models.DeleteParams) -> models.Deleted:
         if not params.name:
             if self._view.is_serving:
@@ -88,6 +87,7 @@ class ModelsTopic(Topic):
         log.info("deleted a downloaded model, %d MiB", freed >> 20)
         return models.Deleted(params.name, freed)
 
+    @answers(models.MOVE)
     async def _move(self, params: models.MoveParams) -> models.Models:
         """Move the files in the background, or change only the setting if no files are to move."""
         if self._task is not None and not self._task.done():
@@ -114,6 +114,4 @@ class ModelsTopic(Topic):
             await self._configuration.change({"serve.models_folder": folder or None})
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_and_wait(self._task)

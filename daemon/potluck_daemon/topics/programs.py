@@ -12,11 +12,10 @@ from potluck_control.methods import programs
 
 from potluck.errors import PotluckError
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.control.server import Handler
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.presence.menu import MenuEntry, read_menu
 from potluck_daemon.presence.running import UserProcess, choose, look, place_of, placed
-from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.view import DaemonView
 
 
@@ -26,18 +25,13 @@ class ProgramsTopic(Topic):
         self._loop = loop
         self._view = view
 
-    def handlers(self) -> dict[str, Handler]:
-        return {
-            programs.RUNNING.name: self._running,
-            programs.PLACE.name: self._place,
-            schema.NEVER_YIELD.name: self._never_yield,
-        }
-
+    @answers(programs.RUNNING)
     async def _running(self, _: Empty) -> programs.Programs:
         given = self._configuration.settings.yield_
         seen, menu = await asyncio.to_thread(self._look)
         return programs.Programs(choose(seen, menu, given.always, given.never), given.always, given.never)
 
+    @answers(programs.PLACE)
     async def _place(self, params: programs.PlaceParams) -> programs.PlacedProgram:
         given = self._configuration.settings.yield_
         before = place_of(params.app, given.always, given.never)
@@ -46,6 +40,7 @@ class ProgramsTopic(Topic):
             self._loop.look_again()
         return programs.PlacedProgram(params.app, params.place, before)
 
+    @answers(schema.NEVER_YIELD)
     async def _never_yield(self, params: schema.NeverYieldParams) -> schema.Status:
         await self._place(programs.PlaceParams(params.app, programs.ProgramPlace.NEVER))
         return self._view.status()

@@ -7,12 +7,11 @@ import time
 from potluck_control import schema
 from potluck_control.places import Places
 
-from potluck_daemon.control.server import Handler
 from potluck_daemon.reporting import logs
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.topic import Topic, answers
 
 
 class RecordsTopic(Topic):
@@ -22,19 +21,15 @@ class RecordsTopic(Topic):
         self._supervisor = supervisor
         self._page = page
 
-    def handlers(self) -> dict[str, Handler]:
-        return {
-            schema.HISTORY.name: self._find,
-            schema.LOGS.name: self._tail,
-            schema.METRICS.name: self._metrics,
-        }
-
+    @answers(schema.HISTORY)
     async def _find(self, params: schema.HistoryParams) -> schema.HistoryPage:
         return schema.HistoryPage(self._history.find(params))
 
+    @answers(schema.LOGS)
     async def _tail(self, params: schema.LogsParams) -> schema.Logs:
         return schema.Logs(str(self._log_file), logs.tail(self._log_file, params.lines))
 
+    @answers(schema.METRICS)
     async def _metrics(self, _: schema.Empty) -> schema.Metrics:
         facts = self._supervisor.facts
         age_s = round(time.monotonic() - facts.reported_at, 1) if facts.reported_at else None

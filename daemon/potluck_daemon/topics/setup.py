@@ -13,11 +13,10 @@ from potluck_control.methods.setup import BeginParams, SetupState
 
 from potluck.errors import UsageError
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.control.server import Handler
 from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.setup_process import SetupProcess
 from potluck_daemon.environment.state import read_state
-from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.topic import Topic, answers
 
 TELL_INTERVAL_S = 0.5
 LOOK_INTERVAL_S = 60.0  # at the machine's GPUs and driver, which need a moment
@@ -41,22 +40,16 @@ class SetupTopic(Topic):
         self._timer: asyncio.TimerHandle | None = None
         self._told_at = 0.0  # monotonic
 
-    def handlers(self) -> dict[str, Handler]:
-        return {
-            setup.STATE.name: self._get,
-            setup.BEGIN.name: self._begin,
-            setup.CANCEL.name: self._cancel,
-            setup.ROLL_BACK.name: self._roll_back,
-        }
-
     async def close(self) -> None:
         await self._stop()
         if self._timer is not None:
             self._timer.cancel()
 
+    @answers(setup.STATE)
     async def _get(self, _: Empty) -> SetupState:
         return self._with_progress(await self._look(self._asked))
 
+    @answers(setup.BEGIN)
     async def _begin(self, params: BeginParams) -> SetupState:
         """Start a set-up. `_look` refuses what no machine could have; the process finds what this one cannot run."""
         await self._refuse_second()
@@ -65,12 +58,14 @@ class SetupTopic(Topic):
         wanted = {"--variant": params.variant, "--folder": params.folder, "--index": index}
         return await self._start([f"{name}={value}" for name, value in wanted.items() if value], params)
 
+    @answers(setup.ROLL_BACK)
     async def _roll_back(self, _: Empty) -> SetupState:
         await self._refuse_second()
         if not (await self._look(BeginParams())).can_roll_back:
             raise UsageError("there is no earlier environment to go back to")
         return await self._start(["--roll-back"], BeginParams())
 
+    @answers(setup.CANCEL)
     async def _cancel(self, _: Empty) -> SetupState:
         await self._stop()
         return await self._get(Empty())

@@ -12,11 +12,10 @@ from potluck.errors import UsageError
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.control.server import Handler
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.swarms.joined import free_name
 from potluck_daemon.swarms.new_model import find_model
-from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
 
@@ -26,18 +25,11 @@ class SwarmsTopic(Topic):
         self._configuration = configuration
         self._supervisor = supervisor
 
-    def handlers(self) -> dict[str, Handler]:
-        return {
-            schema.JOIN.name: self._join,
-            schema.CREATE.name: self._create,
-            schema.INVITE.name: self._invite,
-            swarms.LIST.name: self._list,
-            swarms.LEAVE.name: self._leave,
-        }
-
+    @answers(schema.JOIN)
     async def _join(self, params: schema.JoinParams) -> schema.Joined:
         return self._add(decode_invite(params.invite))
 
+    @answers(schema.CREATE)
     async def _create(self, params: schema.CreateParams) -> schema.Joined:
         configuration = self._configuration
         taken = configuration.swarms.load()
@@ -55,10 +47,12 @@ class SwarmsTopic(Topic):
         self._configuration.reload()
         return schema.Joined(swarm.name, swarm.model)
 
+    @answers(schema.INVITE)
     async def _invite(self, _: Empty) -> schema.Invite:
         swarm = self._configuration.invited_swarm(self._supervisor.facts.addresses)
         return schema.Invite(swarm.name, encode_invite(swarm))
 
+    @answers(swarms.LIST)
     async def _list(self, _: Empty) -> swarms.Swarms:
         served = self._configuration.swarm
         name = served.name if served is not None else None
@@ -69,6 +63,7 @@ class SwarmsTopic(Topic):
             )
         )
 
+    @answers(swarms.LEAVE)
     async def _leave(self, params: swarms.LeaveParams) -> swarms.Left:
         """Forget a swarm. The swarm that was joined last is served instead, and the engine says goodbye."""
         configuration = self._configuration

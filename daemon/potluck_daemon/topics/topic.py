@@ -1,16 +1,39 @@
-"""What the topics have in common: handlers of methods, a tick, a notice and an end."""
+"""What the topics have in common: methods of the control API that they answer, a tick, a notice and an end."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from potluck_control.method import Method
+
 from potluck_daemon.control.server import Handler
+
+T = TypeVar("T")
+P = TypeVar("P")
+R = TypeVar("R")
+_MARK = "answered_method"
+
+
+def answers(method: Method[P, R]) -> Callable[[Callable[[T, P], Awaitable[R]]], Callable[[T, P], Awaitable[R]]]:
+    """Mark a function of a topic as the one that answers `method` of the control API."""
+
+    def mark(function: Callable[[T, P], Awaitable[R]]) -> Callable[[T, P], Awaitable[R]]:
+        setattr(function, _MARK, method.name)
+        return function
+
+    return mark
 
 
 class Topic:
     """One group of methods. It is made once, before the daemon runs."""
 
     def handlers(self) -> dict[str, Handler]:
-        """Return the handler of each method by the method's name."""
-        raise NotImplementedError
+        """Return the function that answers each method, by the method's name."""
+        marked: dict[str, Any] = {
+            name: getattr(item, _MARK) for name, item in vars(type(self)).items() if hasattr(item, _MARK)
+        }
+        return {method: getattr(self, name) for name, method in marked.items()}
 
     def tick(self, now: float) -> None:
         """Do what is due. The daemon calls this every few seconds. `now`: Unix seconds."""

@@ -23,11 +23,11 @@ from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
 
 from potluck.errors import PotluckError, UsageError
+from potluck.tasks import cancel_and_wait
 from potluck_daemon.child import started
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.control.server import Handler
 from potluck_daemon.settings.schema import UpdateSettings
-from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.updates.manifest import is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.versions import not_ours, own_versions
@@ -58,9 +58,6 @@ class UpdatesTopic(Topic):
         self._showing: asyncio.Task[None] | None = None  # what others write, while they do
         self._checking: asyncio.Task[None] | None = None
 
-    def handlers(self) -> dict[str, Handler]:
-        return {updates.STATE.name: self._state, updates.CHECK.name: self._check, updates.INSTALL.name: self._install}
-
     def tick(self, now: float) -> None:
         settings = self._configuration.settings.updates
         notes = self._file.read()
@@ -78,14 +75,17 @@ class UpdatesTopic(Topic):
         offered = self._shown.offered if self._shown is not None else None
         return f"Potluck {offered.version} is offered; see: potluck update --check" if offered is not None else None
 
+    @answers(updates.STATE)
     async def _state(self, _: Empty) -> UpdatesState:
         return self._show(self._file.read())
 
+    @answers(updates.CHECK)
     async def _check(self, _: Empty) -> UpdatesState:
         require_publisher(self._configuration.settings.updates)
         await asyncio.shield(self._begin_check())
         return self._show(self._file.read())
 
+    @answers(updates.INSTALL)
     async def _install(self, _: Empty) -> UpdatesState:
         from potluck_daemon.updates.succession import start_outside
 
@@ -186,10 +186,7 @@ class UpdatesTopic(Topic):
         )
 
     async def close(self) -> None:
-        tasks = [task for task in (self._showing, self._checking) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(self._showing, self._checking)
 
 
 def is_due(now: float, asked_at: float, started_at: float, jitter_s: float) -> bool:
