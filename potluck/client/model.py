@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from types import TracebackType
@@ -108,7 +109,7 @@ class Session:
 
     def route(self) -> tuple[RouteReport, ...]:
         """Who serves it, one report a group of rows with equal padding."""
-        return tuple(route.copy() for route in self.cache.routes)
+        return tuple(deepcopy(self.cache.routes))
 
 
 class SwarmModel:
@@ -150,7 +151,7 @@ class SwarmModel:
 
     def last_route(self) -> tuple[RouteReport, ...]:
         """Who served the latest session, one report a group of rows with equal padding."""
-        return tuple(route.copy() for route in self._routes)
+        return tuple(deepcopy(self._routes))
 
     def close(self) -> None:
         """Leave the swarm. Idempotent; also happens when the model is forgotten or the interpreter exits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import Timing
@@ -38,9 +38,6 @@ class HopReport:
         self.queue_ms += timing.queue_ms
         self.compute_ms += timing.compute_ms
 
-    def copy(self) -> HopReport:
-        return replace(self)
-
 
 @dataclass(slots=True)
 class RouteReport:
@@ -48,6 +45,3 @@ class RouteReport:
 
     hops: list[HopReport] = field(default_factory=list)
     replaced: list[HopReport] = field(default_factory=list)
-
-    def copy(self) -> RouteReport:
-        return RouteReport([hop.copy() for hop in self.hops], [hop.copy() for hop in self.replaced])

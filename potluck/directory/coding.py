@@ -53,10 +53,7 @@ def decode_compare(body: bytes) -> Compare:
 
 
 def encode_compared(answer: Compared) -> bytes:
-    news = [
-        [place, _KINDS.index(sealed.kind), sealed.body, sealed.signature, sealed.membership]
-        for place, sealed in answer.news
-    ]
+    news = [_listed(place, sealed) for place, sealed in answer.news]
     return zlib.compress(_pack([_numbers(answer.differing), news]), 6)
 
 
@@ -67,7 +64,9 @@ def decode_compared(body: bytes, message: Compare, peers: Sequence[PeerId]) -> C
         differing, news = values[:2]
         if not isinstance(news, list) or len(news) > 2 * len(peers):
             raise ValueError("more news than wanted")
-        return Compared(_places(differing, len(message.digests)), tuple(_news(item, peers) for item in news))
+        sealed = [_sealed(item, lambda place: peers[_place(place, len(peers))]) for item in news]
+        numbered = tuple((item[0], each) for item, each in zip(news, sealed, strict=True))
+        return Compared(_places(differing, len(message.digests)), numbered)
 
     return _decode(_inflate(body), MAX_ANSWER_BYTES, read, Code.BAD_REPLY)
 
@@ -126,16 +125,7 @@ def decode_fetched(body: bytes, message: Fetch) -> Fetched:
 
 
 def encode_push(message: Push) -> bytes:
-    announcements = [
-        [
-            _KINDS.index(sealed.kind),
-            public_key_of(sealed.peer_id),
-            sealed.body,
-            sealed.signature,
-            sealed.membership,
-        ]
-        for sealed in message.announcements
-    ]
+    announcements = [_listed(public_key_of(sealed.peer_id), sealed) for sealed in message.announcements]
     return _pack([message.proof, announcements])
 
 
@@ -146,7 +136,7 @@ def decode_push(body: bytes) -> Push:
         proof, announcements = values[:2]
         if not isinstance(announcements, list) or len(announcements) > MAX_PUSHED:
             raise ValueError("too many announcements")
-        return Push(_proof(proof), tuple(_sealed(item) for item in announcements))
+        return Push(_proof(proof), tuple(_sealed(item, _peer) for item in announcements))
 
     return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
 
@@ -165,19 +155,16 @@ def decode_report(body: bytes) -> Report:
     return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
 
 
-def _sealed(item: object) -> Sealed:
-    if not isinstance(item, list) or len(item) < 5:
-        raise ValueError("no announcement")
-    kind, key, text, signature, proof = item[:5]
-    return Sealed(_KINDS[_place(kind, len(_KINDS))], _peer(key), _bytes(text), _bytes(signature), _bytes(proof))
+def _listed(author: object, sealed: Sealed) -> list[object]:
+    return [author, _KINDS.index(sealed.kind), sealed.body, sealed.signature, sealed.membership]
 
 
-def _news(item: object, peers: Sequence[PeerId]) -> tuple[int, Sealed]:
+def _sealed(item: object, peer_of: Callable[[object], PeerId]) -> Sealed:
+    """`peer_of`: reads the author from what `_listed` put for it."""
     if not isinstance(item, list) or len(item) < 5:
         raise ValueError("no announcement")
-    place = _place(item[0], len(peers))
-    kind = _KINDS[_place(item[1], len(_KINDS))]
-    return place, Sealed(kind, peers[place], _bytes(item[2]), _bytes(item[3]), _bytes(item[4]))
+    author, kind, text, signature, proof = item[:5]
+    return Sealed(_KINDS[_place(kind, len(_KINDS))], peer_of(author), _bytes(text), _bytes(signature), _bytes(proof))
 
 
 def _wanted(part: bytes) -> Wanted:

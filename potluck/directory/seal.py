@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TypeVar
 
 import msgpack
@@ -37,6 +38,7 @@ RECORD_TTL_S = 300.0  # like stock peers' 240 s; a record is re-stored every thi
 HEARTBEAT_TTL_S = 30.0  # three beats: two lost ones do not make a server disappear, a crash shows within half a minute
 MAX_STRETCH = 10.0  # in a large swarm servers beat up to so much more rarely, and each beat counts for longer
 MAX_ANNOUNCEMENT_BYTES = 16_384  # a record of 1000 blocks has 8.5 KB, its digests included
+_TIMES = ("sequence_ms", "expiration_ms")  # before the fields of each kind
 _MAX_SKEW_S = 60.0  # of clocks; the DHT refuses peers whose clock is 3 s off
 
 
@@ -126,37 +128,34 @@ def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
         raise BadAnnouncementError("not of a member")
     if not is_signed_by(sealed.peer_id, signed, sealed.signature):
         raise BadAnnouncementError("not signed by the peer it is about")
-    values = _unpack(sealed.body, list)
-    sequence, end = _seconds(values, 0), _seconds(values, 1)
-    if end > now + sealed.kind.longest_s or sequence > now + sealed.kind.longest_s:
-        raise BadAnnouncementError("it ends too far ahead")
-    if sequence > end + _MAX_SKEW_S:
-        raise BadAnnouncementError("no sequence number")
-    fields: dict[object, object] = dict(zip(sealed.kind.fields, values[2:], strict=False))
+    fields: dict[object, object] = dict(zip(_TIMES + sealed.kind.fields, _unpack(sealed.body, list), strict=False))
     try:
-        return Announcement(_value(swarm, sealed, fields), sequence, end, sealed, _record_of(fields))
+        sequence, end, record = (
+            _seconds(fields.get("sequence_ms")),
+            _seconds(fields.get("expiration_ms")),
+            _seconds(fields.get("record", 0)),
+        )
+        value = _value(swarm, sealed, fields)
     except BadFieldError as error:
         raise BadAnnouncementError(f"an impossible field: {error}") from error
-
-
-def read_stored(kind: Kind, subkey: object, value: object) -> Sealed:
-    """An announcement as it lies in the DHT, nothing of it checked but its form. Raises BadAnnouncementError."""
-    if not isinstance(subkey, str):
-        raise BadAnnouncementError("the subkey is not a text")
-    envelope = _unpack(value, dict)
-    body, signature, proof = envelope.get("body"), envelope.get("signature"), envelope.get("membership", b"")
-    if not isinstance(body, bytes) or not isinstance(signature, bytes):
-        raise BadAnnouncementError("no signature")
-    if not isinstance(proof, bytes):
-        raise BadAnnouncementError("not of a member")
-    return Sealed(kind, PeerId(subkey), body, signature, proof)
+    if end > now + sealed.kind.longest_s:
+        raise BadAnnouncementError("it ends too far ahead")
+    if sequence > min(end, now) + _MAX_SKEW_S:
+        raise BadAnnouncementError("its sequence number is too far ahead")
+    return Announcement(value, sequence, end, sealed, record)
 
 
 def unseal_stored(
     swarm: Swarm, kind: Kind, subkey: object, value: object, expiration: float, *, now: float
 ) -> Announcement:
     """Check an announcement as it was found in the DHT, its end included. Raises BadAnnouncementError."""
-    announcement = unseal(swarm, read_stored(kind, subkey, value), now=now)
+    envelope = _unpack(value, dict)
+    body, signature, proof = envelope.get("body"), envelope.get("signature"), envelope.get("membership", b"")
+    if not (isinstance(subkey, str) and isinstance(body, bytes) and isinstance(signature, bytes)):
+        raise BadAnnouncementError("not signed by a peer")
+    if not isinstance(proof, bytes):
+        raise BadAnnouncementError("not of a member")
+    announcement = unseal(swarm, Sealed(kind, PeerId(subkey), body, signature, proof), now=now)
     if not math.isfinite(expiration) or _ms(announcement.expiration) != _ms(expiration):
         raise BadAnnouncementError("stored with another end than the signed one")
     return announcement
@@ -165,17 +164,14 @@ def unseal_stored(
 def record_checks(swarm: Swarm, clock: Callable[[], float]) -> dict[DhtKey, RecordCheck]:
     """Rules for nodes that keep records: under a swarm's keys a peer stores only what it signed, and not for long."""
 
-    def check_for(kind: Kind) -> RecordCheck:
-        def check(subkey: str, value: object, expiration: float) -> bool:
-            try:
-                unseal_stored(swarm, kind, subkey, value, expiration, now=clock())
-            except BadAnnouncementError:
-                return False
-            return True
+    def check(kind: Kind, subkey: str, value: object, expiration: float) -> bool:
+        try:
+            unseal_stored(swarm, kind, subkey, value, expiration, now=clock())
+        except BadAnnouncementError:
+            return False
+        return True
 
-        return check
-
-    return {kind.key(swarm): check_for(kind) for kind in Kind}
+    return {kind.key(swarm): partial(check, kind) for kind in Kind}
 
 
 def _value(swarm: Swarm, sealed: Sealed, fields: dict[object, object]) -> ServerRecord | Heartbeat | Links:
@@ -190,17 +186,9 @@ def _value(swarm: Swarm, sealed: Sealed, fields: dict[object, object]) -> Server
             return links_from_fields(sealed.peer_id, fields)
 
 
-def _record_of(fields: Mapping[object, object]) -> float:
-    value = fields.get("record", 0)
+def _seconds(value: object) -> float:
     if type(value) is not int or not 0 <= value < 1 << 53:
-        raise BadFieldError("record")
-    return value / 1000
-
-
-def _seconds(values: list[object], index: int) -> float:
-    value = values[index] if index < len(values) else None
-    if type(value) is not int or not 0 <= value < 1 << 53:
-        raise BadAnnouncementError("no sequence number or end")
+        raise BadFieldError("a time")
     return value / 1000
 
 

@@ -199,6 +199,8 @@ def test_somebody_elses_record_is_dropped(clock: Clock, subkey: str) -> None:
 def test_a_far_future_end_is_dropped_even_if_signed(clock: Clock, kind: Kind) -> None:
     for end in (clock.now + kind.longest_s + 1, clock.now + 1e9):
         assert "ahead" in verdict(sealed(kind, now=clock.now, end=end), now=clock.now, kind=kind, end=end)
+    newer = signed_as_is({"sequence": int(clock.now + 61) * 1000}, kind, now=clock.now)
+    assert "ahead" in verdict(newer, now=clock.now, kind=kind), "no later announcement could follow it"
     for end in (math.inf, -math.inf, math.nan):
         assert verdict(sealed(kind, now=clock.now), now=clock.now, kind=kind, end=end)
 
