@@ -1,7 +1,7 @@
-"""A process of our own that says in lines how far it is: started in a session of its own, heard, and ended whole.
+"""Runs a helper process that reports its progress in lines, and ends it with everything that it started.
 
-What is said is its owner's business. It goes with everything that it started; while the daemon lives its input stays
-open, so that its end tells the process that nobody waits any more.
+It knows nothing of what the lines say. The process's standard input stays open while the daemon lives, so its end tells
+the process that nobody waits for it.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 
 class Child:
-    """One that runs; made by `started`."""
+    """A running process, made by `started`."""
 
     def __init__(self, process: asyncio.subprocess.Process, errors: asyncio.Task[bytes]) -> None:
         self._process = process
         self._errors = errors
 
     async def say(self, line: bytes) -> None:
-        """One that ended already hears nothing; its last words say why."""
+        """Write a line to the process, unless it has ended."""
         assert self._process.stdin is not None
         self._process.stdin.write(line)
         with contextlib.suppress(ConnectionError):
             await self._process.stdin.drain()
 
     async def line(self) -> bytes:
-        """The next one; empty at its end."""
+        """Return the next line; empty at the end of the output."""
         assert self._process.stdout is not None
         return await self._process.stdout.readline()
 
     async def wait(self) -> int:
-        """Until it ended by itself; its exit code, negative for a signal."""
+        """Wait until it has ended by itself. Return its exit code, negative for a signal."""
         return await self._process.wait()
 
     async def last_words(self) -> str:
-        """The last line of its errors, after its end; empty if there is none."""
+        """Return the last line of its errors after its end; empty if there is none."""
         said = (await self._errors).decode(errors="replace").strip().splitlines()
         return said[-1] if said else ""
 
@@ -46,7 +46,7 @@ class Child:
             self._process.terminate()
 
     def kill(self) -> None:
-        """With everything that it started."""
+        """End the process and everything that it started."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -59,7 +59,7 @@ class Child:
 
 @contextlib.asynccontextmanager
 async def started(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[Child]:
-    """Nothing of it is left after the context. Raises OSError if it cannot be started."""
+    """Run `command` inside the context; nothing of it is left after that. Raises OSError if it cannot be started."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,

@@ -58,7 +58,7 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "the engine's environment is missing"),
     QT_TRANSLATE_NOOP("", "make it with: potluck setup"),
     QT_TRANSLATE_NOOP("", "there is no earlier environment to go back to"),
-    QT_TRANSLATE_NOOP("", "no game is running as far as one can see"),
+    QT_TRANSLATE_NOOP("", "no game is running as far as Potluck can see"),
     QT_TRANSLATE_NOOP("", "name a time: potluck pause 2h"),
     QT_TRANSLATE_NOOP("", "the programs that run cannot be listed here"),
     QT_TRANSLATE_NOOP("", "type a name instead"),

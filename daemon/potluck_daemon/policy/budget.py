@@ -1,4 +1,4 @@
-"""Today's use and the obstacles that follow from it and from the hours: what `terms` decides, kept up to date."""
+"""Measures today's use and tells which obstacles follow from it: the data that `terms` decides with."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 from potluck_daemon.settings.schema import LimitSettings, Settings
 
-INTERVAL_S = 15.0  # of samples: looking at the processes and their sockets takes some milliseconds
+INTERVAL_S = 15.0  # between samples, each of which takes some milliseconds
 
 
 class Budget:
-    """Owned by the daemon. `use` is kept in its state."""
+    """The use of one day. The daemon remembers `use` across restarts."""
 
     def __init__(self, environment: Mapping[str, str], reader: NvmlReader) -> None:
         self._reader = reader
@@ -53,7 +53,7 @@ class Budget:
             raise PotluckError(text)
 
     def obstacles(self, settings: Settings, *, may_download: bool) -> tuple[Obstacle, ...]:
-        """What forbids to serve now; the disk matters only if something may have to be downloaded."""
+        """Return what forbids serving now. The disk matters only if something may have to be downloaded."""
         folder = models_folder(settings, self._environment)
         disk = self._disk.look(folder, with_taken=settings.limits.disk_mb > 0) if may_download else Disk()
         return obstacles(settings.when, settings.limits, self.use, disk, datetime.now())
@@ -72,12 +72,12 @@ class Budget:
 
 
 def models_folder(settings: Settings, environment: Mapping[str, str]) -> Path:
-    """Where downloaded checkpoints lie: as the user chose, or where huggingface_hub keeps them by itself."""
+    """Return the folder of downloaded checkpoints: the user's choice, or huggingface_hub's default."""
     return Path(settings.serve.models_folder or download_folder(environment))
 
 
 def download_folder(environment: Mapping[str, str]) -> Path:
-    """Where huggingface_hub keeps what it downloads; it is not imported for that."""
+    """Return huggingface_hub's default folder without importing it."""
     named = environment.get("HF_HUB_CACHE")
     if named:
         return Path(named)

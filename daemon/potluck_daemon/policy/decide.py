@@ -1,28 +1,28 @@
-"""What to do next, and what to call it: one pure function from what is known to a decision.
+"""Decides what the engine should do next and how to explain it: one pure function of what is known.
 
-The first row that applies wins. "Rung" is how far down the ladder the engine should stand.
+The first row that applies wins. The rung says how far down the ladder the engine should stand.
 
     known                                    state      reason                       rung
     the daemon is ending                     draining   shutdown                     ended
-    told to finish what is open, then end    draining   shutdown                     finishing
+    asked to finish open sessions and end   draining   shutdown                     finishing
     paused by the user                       paused     user, timer                  ended
-    paused for the memory                    paused     timer                        offloaded, then ended
+    paused to free the memory                paused     timer                        offloaded, then ended
     no swarm joined / serving switched off   idle       no_swarm, switched_off       ended
-    there is nothing to compute with         idle       no_engine                    ended
+    no environment for the engine            idle       no_engine                    ended
     the computer is about to sleep           yielded    sleep                        ended
     somebody needs the device                yielded    game, full_screen, ...       offloaded, later ended
-    outside of the schedule, a day's cap     idle       schedule, cost_cap, ...      ended
+    outside the schedule, over a day's cap   idle       schedule, cost_cap, ...      ended
     battery, metered network, far too hot    idle       battery, metered, heat       offloaded, later ended
-    only when idle, and somebody is there    yielded    user_active                  offloaded, later ended
-    it ended less than the quiet time ago    yielded    quiet_time                   as it stands, then prepared
+    "only when idle" while somebody is there yielded    user_active                  offloaded, later ended
+    that ended less than a quiet time ago    yielded    quiet_time                   as it stands, then prepared
     the engine failed and waits              error      engine_failed                ended
     the probes have not looked yet           starting   none                         as it stands
     otherwise                                starting, joining, serving              online
 
 While the engine still has to climb down, the state is "draining" with the same reason. Between "online" and "offloaded"
-stands throttling: the engine serves, but rests a part of the time (`duty` below 1) because somebody uses the computer
-or because of heat or power; the reason of "serving" then says so. No I/O, no clock: times are seconds of one monotonic
-clock.
+lies throttling: the engine serves, but rests part of the time (`duty` below 1) because somebody uses the computer or
+because of heat or power. The reason of the state "serving" then says so. This module does no I/O and reads no clock.
+All times are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from enum import Enum, StrEnum
 from potluck_control.engine_messages import MIN_DUTY
 from potluck_control.states import Certainty, Reason, State
 
-CHECK_INTERVAL_S = 30.0  # of obstacles whose end is not known
-PREPARE_S = 12.0  # before the quiet time is over: what importing takes on a slow machine
-SETTLE_S = 2.0  # how long the first looks of all probes may take
+CHECK_INTERVAL_S = 30.0  # between looks at an obstacle whose end is not known
+PREPARE_S = 12.0  # that importing takes on a slow machine, so the process starts this long before it is needed
+SETTLE_S = 2.0  # that all probes may take for their first look
 
 
 class Phase(StrEnum):
-    """Where the engine is, as its supervisor knows it."""
+    """The stage of the engine's life, as its supervisor knows it."""
 
     ENDED = "ended"
-    PREPARING = "preparing"  # the process starts and imports; it holds no device and has not been told what to serve
-    STARTING = "starting"  # the process runs, it has not reached the swarm yet
-    JOINING = "joining"  # it has; the blocks are being read
+    PREPARING = "preparing"  # the process imports; it holds no device and does not know yet what to serve
+    STARTING = "starting"  # the process runs and has not reached the swarm yet
+    JOINING = "joining"  # it has reached the swarm and reads the blocks
     ONLINE = "online"
     OFFLOADING = "offloading"
-    OFFLOADED = "offloaded"  # the process runs, its weights are freed, the swarm knows
+    OFFLOADED = "offloaded"  # the process runs without its weights, and the swarm knows
     RESTORING = "restoring"
-    FINISHING = "finishing"  # the swarm knows that it leaves; open sessions go on, new ones are refused
+    FINISHING = "finishing"  # open sessions go on, new ones are refused, and the swarm knows
     STOPPING = "stopping"
 
 
@@ -62,7 +62,7 @@ class Rung(Enum):
 
 
 class EngineOrder(Enum):
-    """What the supervisor is told."""
+    """An order to the supervisor."""
 
     NOTHING = "nothing"
     PREPARE = "prepare"
@@ -78,17 +78,17 @@ class Evidence:
     """A confirmed reason to give the device back, or to spare it."""
 
     reason: Reason
-    who: str  # program or thing, as a person knows it
+    who: str  # the program or thing, by the name that people know
     certainty: Certainty = Certainty.CERTAIN
     since: float = 0.0
     app: str = ""  # the executable's name
     gpu: str = ""  # PCI address of the GPU it uses; empty: not known
-    level: float = 0.0  # of heat and power: 0 harmless, 1 far too much
+    level: float = 0.0  # of heat and power, from 0 (harmless) to 1 (far too much)
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """Evidence of the past."""
+    """Evidence that has ended."""
 
     evidence: Evidence
     ended_at: float
@@ -100,42 +100,42 @@ class Presence:
 
     evidence: tuple[Evidence, ...] = ()  # the most certain first
     over: tuple[Over, ...] = ()
-    is_away: bool | None = None  # nobody uses keyboard or mouse; None: nobody knows
-    use_since: float = 0.0  # since when `is_away` has been what it is
+    is_away: bool | None = None  # whether keyboard and mouse are at rest; None: nothing can tell
+    use_since: float = 0.0  # when `is_away` last changed
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Something that forbids to serve and is no matter of presence: the schedule, a cap."""
+    """A reason not to serve that has nothing to do with presence: the schedule or a cap."""
 
     reason: Reason
     text: str
     ends: str
     left_s: float | None = None  # until it ends by itself
-    only_before_start: bool = False  # what is online already may stay
+    only_before_start: bool = False  # an engine that is online may stay
 
 
 @dataclass(frozen=True, slots=True)
 class EngineView:
     phase: Phase = Phase.ENDED
     serving: str = ""  # "blocks 0:4 of tiny-llama"
-    failure: str | None = None  # the last one, until it serves again
-    retry_at: float | None = None  # not to be started before
-    is_outdated: bool = False  # started for other settings or another swarm than are wanted now
+    failure: str | None = None  # the last one, kept until the engine serves again
+    retry_at: float | None = None  # the engine is not started before this time
+    is_outdated: bool = False  # it was started for other settings or another swarm
     sessions: int = 0  # open ones
-    gpu: str = ""  # PCI address of the GPU it computes on; empty: none, or not known
+    gpu: str = ""  # PCI address of the GPU it computes on; empty: none or not known
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyLimits:
-    """The settings that decide."""
+    """The settings that the policy needs."""
 
     quiet_certain_s: float = 15.0
     quiet_likely_s: float = 90.0
     end_engine_after_s: float = 30.0
     only_when_idle: bool = False
     active_duty: float = 1.0  # share of the time in which the engine computes while somebody uses the computer
-    same_gpu_only: bool = False  # a game that is known to use another GPU is left alone
+    same_gpu_only: bool = False  # serve on while a game is known to use another GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +145,16 @@ class Inputs:
     presence: Presence = Presence()
     obstacles: tuple[Obstacle, ...] = ()  # the most important first
     is_ending: bool = False
-    finish_left_s: float | None = None  # told to finish what is open within this time, then end
+    finish_left_s: float | None = None  # time to finish open sessions before the daemon ends
     is_paused: bool = False
     pause_left_s: float | None = None  # None: until resumed, or until the game ends
-    is_pause_of_game: bool = False  # it lasts as long as the game
-    is_pause_at_once: bool = False  # the memory is wanted at once; the engine ends after that
+    is_pause_of_game: bool = False  # the pause lasts as long as the game
+    is_pause_at_once: bool = False  # free the memory first and end the engine after that
     is_enabled: bool = True
     has_swarm: bool = True
     has_engine: bool = True  # there is an environment to start it in
     is_memory_short: bool = False
-    is_settled: bool = True  # every probe has had time for a first look
+    is_settled: bool = True  # every probe has had time for its first look
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +163,12 @@ class Decision:
     reason: Reason
     text: str  # for people, without the time it lasts
     order: EngineOrder
-    ends: str = ""  # what would end this state, for people; empty: it is as it should be
-    app: str = ""  # the program it is about; the user may say "never yield for it"
-    app_title: str = ""  # as a person knows it
+    ends: str = ""  # when this state ends, for people; empty: it is the normal state
+    app: str = ""  # the program it is about, for "never yield for it"
+    app_title: str = ""  # that program, by the name that people know
     duty: float = 1.0
     left_s: float | None = None  # until the state ends by itself
-    wake_in_s: float | None = None  # when to decide again, if nothing happens before
+    wake_in_s: float | None = None  # until the next decision if nothing happens before
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class _Wish:
     duty: float = 1.0
     left_s: float | None = None
     wake_in_s: float | None = None
-    prepares: bool = False  # a process that has ended may be started, because it will be wanted soon
+    prepares: bool = False  # start the process now, because it will be needed soon
 
 
 _NEEDS_DEVICE = {
@@ -209,7 +209,7 @@ _OVER = {
     Reason.RAM_PRESSURE: "There is enough memory again",
     Reason.OTHER_USER: "You are back at the computer",
     Reason.BATTERY: "Plugged in again",
-    Reason.METERED: "The network is not metered any more",
+    Reason.METERED: "The network is no longer metered",
     Reason.HEAT: "It has cooled down",
 }
 _RESTED = "when keyboard and mouse have rested for a while"
@@ -218,7 +218,7 @@ _PRESSURE = (Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE)
 
 
 def decide(inputs: Inputs, now: float) -> Decision:
-    """The state to show and the one order that leads towards it."""
+    """Return the state to show and the one order that leads towards it."""
     wish = _wish(inputs, now)
     phase = inputs.engine.phase
     is_draining = wish.rung is not Rung.ONLINE and phase not in (Phase.OFFLOADED, Phase.ENDED, Phase.PREPARING)
@@ -237,14 +237,14 @@ def decide(inputs: Inputs, now: float) -> Decision:
 
 
 def is_finished(inputs: Inputs) -> bool:
-    """Whether a daemon that was told to finish may end: nothing is open, time is up, or a game needs the rest."""
+    """Tell whether a draining daemon may end: no session is open, time is up, or a game needs the device."""
     is_serving = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING)
     has_time = (inputs.finish_left_s or 0) > 0 and not has_game(inputs.presence)
     return not (is_serving and has_time and inputs.engine.sessions)
 
 
 def has_game(presence: Presence) -> bool:
-    """Whether somebody needs the device now."""
+    """Tell whether somebody needs the device now."""
     return any(item.reason in _NEEDS_DEVICE for item in presence.evidence)
 
 
@@ -264,7 +264,7 @@ def _wish(inputs: Inputs, now: float) -> _Wish:
 
 
 def _switched_off(inputs: Inputs) -> _Wish | None:
-    """What is the user's own word."""
+    """Follow what the user asked for."""
     if inputs.is_ending:
         return _Wish(State.DRAINING, Reason.SHUTDOWN, "Shutting down", Rung.ENDED, "when Potluck is started again")
     if inputs.finish_left_s is not None:
@@ -300,12 +300,12 @@ def _without_engine(inputs: Inputs) -> _Wish | None:
 def _asleep(evidence: Iterable[Evidence]) -> _Wish | None:
     if not any(item.reason is Reason.SLEEP for item in evidence):
         return None
-    text = "The computer goes to sleep"
+    text = "The computer is going to sleep"
     return _Wish(State.YIELDED, Reason.SLEEP, text, Rung.ENDED, "when the computer wakes up")
 
 
 def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> _Wish | None:
-    """Offloaded as long as the evidence lasts; ended when it lasts long, or when memory is short."""
+    """Offload while the evidence lasts. End the engine when it lasts long or memory is short."""
     evidence = next(
         (item for item in inputs.presence.evidence if item.reason in reasons and _counts(item, inputs)), None
     )
@@ -320,7 +320,7 @@ def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> _Wi
 
 
 def _counts(evidence: Evidence, inputs: Inputs) -> bool:
-    """False for heat that throttling can still help, and for a game on another GPU if the user wants it so."""
+    """Leave out heat that throttling can still help, and a game on another GPU if the user wants that."""
     if evidence.reason in _SPARED:
         return evidence.level >= 1.0
     gpus = (evidence.gpu, inputs.engine.gpu)
@@ -329,7 +329,7 @@ def _counts(evidence: Evidence, inputs: Inputs) -> bool:
 
 
 def _program(evidence: Evidence) -> tuple[str, str]:
-    """Its name and its title; none if "never yield for it" would not help: the always list outranks the never list."""
+    """Return its name and title; empty if "never yield for it" would not help, because the always list outranks it."""
     if not evidence.app or evidence.reason is Reason.EXCLUSIVE_APP:
         return "", ""
     return evidence.app, evidence.who
@@ -369,17 +369,17 @@ def _blocked(inputs: Inputs) -> _Wish | None:
 
 
 def _unsettled(inputs: Inputs) -> _Wish | None:
-    """Nothing is begun before the probes have looked once: a game may be running."""
+    """Begin nothing before the probes have looked once, because a game may be running."""
     rung = {Phase.ENDED: Rung.ENDED, Phase.STOPPING: Rung.ENDED, Phase.OFFLOADED: Rung.OFFLOADED}.get(
         inputs.engine.phase
     )
     if inputs.is_settled or rung is None:
         return None
-    return _Wish(State.STARTING, Reason.NONE, "Looking whether somebody needs the computer", rung, wake_in_s=SETTLE_S)
+    return _Wish(State.STARTING, Reason.NONE, "Checking whether you need the computer", rung, wake_in_s=SETTLE_S)
 
 
 def _in_use(inputs: Inputs, now: float) -> _Wish | None:
-    """Only when idle: not knowing is taken for use."""
+    """Obey "only when idle". Where nothing can tell, the computer counts as in use."""
     if not inputs.limits.only_when_idle or inputs.presence.is_away:
         return None
     end_in_s = inputs.presence.use_since + inputs.limits.end_engine_after_s - now
@@ -387,9 +387,9 @@ def _in_use(inputs: Inputs, now: float) -> _Wish | None:
     rung = Rung.ENDED if is_gone else Rung.OFFLOADED
     wake_in_s = None if is_gone else end_in_s
     if inputs.presence.is_away is None:
-        text, ends = "Serving only when nobody uses the computer, and nothing here can tell", "when something can tell"
+        text, ends = "Can't tell whether you're away, so not serving", "when you switch when.only_when_idle off"
     else:
-        text, ends = "Serving only when nobody uses the computer", _RESTED
+        text, ends = "Not serving while you use the computer", _RESTED
     return _Wish(State.YIELDED, Reason.USER_ACTIVE, text, rung, ends, wake_in_s=wake_in_s)
 
 
@@ -408,8 +408,8 @@ def _quiet(inputs: Inputs, now: float) -> _Wish | None:
     left_s, evidence = max(waits, key=lambda wait: wait[0], default=(0.0, None))
     if left_s <= 0 or evidence is None:
         return None
-    text = f"{_OVER.get(evidence.reason, '{who} is over').format(who=evidence.who)}; waiting a moment"
-    ends = "when the moment is over, or when you resume"
+    text = f"{_OVER.get(evidence.reason, '{who} has ended').format(who=evidence.who)}; waiting a moment"
+    ends = "in a moment, or when you resume"
     wish = _Wish(State.YIELDED, Reason.QUIET_TIME, text, Rung.OFFLOADED, ends, *_program(evidence), left_s=left_s)
     if inputs.engine.phase not in (Phase.ENDED, Phase.PREPARING, Phase.STOPPING):
         return wish
@@ -424,7 +424,7 @@ def _working(inputs: Inputs, now: float) -> _Wish:
     match engine.phase:
         case Phase.ENDED if engine.retry_at is not None and engine.retry_at > now:
             text = engine.failure or "The engine failed"
-            ends = "when it has been tried again, or when you resume"
+            ends = "with the next try, or when you resume"
             left_s = engine.retry_at - now
             return _Wish(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
         case Phase.ONLINE:
@@ -436,7 +436,7 @@ def _working(inputs: Inputs, now: float) -> _Wish:
 
 
 def _serving(inputs: Inputs) -> _Wish:
-    """At full speed, or as slowly as the strictest of those who ask to be spared wants it."""
+    """Serve at full speed, or as slowly as the strictest reason to go slow demands."""
     text = f"Serving {inputs.engine.serving}"
     asked = [
         (1.0 - item.level, item.reason, *_spared(item)) for item in inputs.presence.evidence if item.reason in _SPARED
@@ -457,13 +457,11 @@ def _spared(evidence: Evidence) -> tuple[str, str]:
 def _order(wish: _Wish, engine: EngineView) -> EngineOrder:
     match wish.rung, engine.phase:
         case _, Phase.STOPPING:
-            return EngineOrder.NOTHING  # whatever is wanted, it begins with the end of this process
+            return EngineOrder.NOTHING  # everything else begins with the end of this process
         case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
             return EngineOrder.STOP
         case Rung.ONLINE, Phase.FINISHING:
-            return (
-                EngineOrder.STOP
-            )  # told to stay after all; the swarm believes that this engine leaves, the next one joins
+            return EngineOrder.STOP  # the swarm believes that this engine leaves, so the next one joins
         case Rung.FINISHING, Phase.ONLINE:
             return EngineOrder.DRAIN
         case Rung.FINISHING, _:
@@ -475,7 +473,7 @@ def _order(wish: _Wish, engine: EngineView) -> EngineOrder:
         case Rung.OFFLOADED, Phase.ONLINE | Phase.FINISHING:
             return EngineOrder.OFFLOAD
         case Rung.OFFLOADED, Phase.PREPARING | Phase.STARTING | Phase.JOINING | Phase.RESTORING:
-            return EngineOrder.STOP  # nobody uses it yet, and ending is the surest way to free what it has taken so far
+            return EngineOrder.STOP  # nobody uses it yet, and ending frees its memory most surely
         case Rung.ENDED, Phase.ENDED:
             return EngineOrder.PREPARE if wish.prepares else EngineOrder.NOTHING
         case Rung.ENDED, Phase.PREPARING if wish.prepares:

@@ -1,6 +1,6 @@
-"""The user's terms that are no matter of presence: hours of the week, caps of a day, room on the disk. Pure.
+"""Applies the user's other terms: hours of the week, caps of a day, room on the disk. Pure.
 
-Each broken one is a obstacle: its reason, in words that name the number, and what would end it.
+A term that is broken becomes an obstacle with a reason, a text that names the numbers, and what would end it.
 """
 
 from __future__ import annotations
@@ -22,38 +22,39 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Of the folder that checkpoints are downloaded to; None: not looked at."""
+    """Space on the disk of downloaded checkpoints; None: not measured."""
 
     free_bytes: int | None = None
-    taken_bytes: int | None = None  # by our own files
+    taken_bytes: int | None = None  # by downloaded checkpoints
 
 
 def obstacles(
     when: WhenSettings, limits: LimitSettings, use: DayUse, disk: Disk, now: datetime
 ) -> tuple[Obstacle, ...]:
-    """All that forbid to serve now. `now`: local time."""
+    """Return everything that forbids serving now. `now`: local time."""
     return (*_hours(when, now), *_day_caps(limits, use, now), *_disk(limits, disk))
 
 
 def network_caps(settings: Settings, presence: Presence) -> NetworkCaps:
-    """What the engine may use of the network. Nobody is measured with while anything else needs the computer.
+    """Return what the engine may use of the network.
 
-    Whoever serves over metered networks too is not asked whether this one is.
+    Its speed is measured only while nothing else needs the computer. It is never measured for a user who serves over
+    metered networks, because then no probe looks whether this network is metered.
     """
     limits, is_free = settings.limits, not presence.evidence and not settings.when.on_metered
     return NetworkCaps(limits.upload_mbps, limits.download_mbps, may_measure=is_free)
 
 
 def cost(limits: LimitSettings, use: DayUse) -> float:
-    """Of today's energy."""
+    """Return the cost of today's energy."""
     return use.energy_wh / 1000 * limits.price_kwh
 
 
 def _hours(when: WhenSettings, now: datetime) -> Iterator[Obstacle]:
     intervals = parse_hours(when.hours)
     if not is_open(intervals, now):
-        text = "Outside of the hours in which you serve"
-        yield Obstacle(Reason.SCHEDULE, text, "when the next hours of when.hours begin", opens_in_s(intervals, now))
+        text = "Outside your serving hours"
+        yield Obstacle(Reason.SCHEDULE, text, "when your next serving hours begin", opens_in_s(intervals, now))
 
 
 def _day_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Obstacle]:
@@ -62,13 +63,13 @@ def _day_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Obs
     midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
     ends, left_s = "at midnight", (midnight - now.replace(tzinfo=None)).total_seconds()
     if 0 < limits.upload_mb_day * _MIB <= use.sent_bytes:
-        text = f"Today's upload is used up: {use.sent_bytes // _MIB} of {limits.upload_mb_day} MiB"
+        text = f"Today's upload limit is reached: {use.sent_bytes // _MIB} of {limits.upload_mb_day} MiB"
         yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
     if 0 < limits.download_mb_day * _MIB <= use.received_bytes:
-        text = f"Today's download is used up: {use.received_bytes // _MIB} of {limits.download_mb_day} MiB"
+        text = f"Today's download limit is reached: {use.received_bytes // _MIB} of {limits.download_mb_day} MiB"
         yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
     if 0 < limits.cost_day <= cost(limits, use):
-        text = f"Today's electricity is used up: {cost(limits, use):.2f} of {limits.cost_day:.2f}"
+        text = f"Today's electricity budget is used up: {cost(limits, use):.2f} of {limits.cost_day:.2f}"
         yield Obstacle(Reason.COST_CAP, text, ends, left_s)
 
 

@@ -1,1 +1,1 @@
-"""Starts, watches, restarts and stops the engine process."""
+"""Starts, watches, restarts and stops the engine and the gateway."""

@@ -1,4 +1,4 @@
-"""Why the engine ended, as one sentence for people, from what the kernel and its last words tell. Pure."""
+"""Explains why the engine ended in one sentence, from its exit code and its last words. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from dataclasses import dataclass
 from potluck_control.engine_messages import Failed
 
 MAX_LETTERS = 300
-_DUMP = ("Extension modules: ", "  File ", "Thread 0x", "Current thread 0x", "  ...")  # where a crash was, for the log
+_DUMP = (
+    "Extension modules: ",
+    "  File ",
+    "Thread 0x",
+    "Current thread 0x",
+    "  ...",
+)  # lines of a crash report, which belong in the log
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a process ended. `returncode` as in subprocess: negative for a signal."""
+    """The end of a process. `returncode` is negative for a signal, as in subprocess."""
 
     returncode: int
     last_lines: Sequence[str] = ()  # of its standard error
-    failed: Failed | None = None  # what it said itself
+    failed: Failed | None = None  # its own explanation
     killed_because: str | None = None  # why we killed it, e.g. "it stopped answering"
 
 
 def diagnose(end: Exit) -> str:
-    """One sentence, with the advice if there is any."""
+    """Return one sentence, with advice if there is any."""
     if end.failed is not None:
         hint = f" ({end.failed.hint})" if end.failed.hint else ""
         return _one_line(f"The engine gave up: {end.failed.message}{hint}")

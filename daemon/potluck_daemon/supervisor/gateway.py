@@ -1,4 +1,4 @@
-"""The daemon's side of the gateway: starts its process, knows how it stands, ends it when nobody asks any more."""
+"""Runs the gateway's process for the daemon: starts it, follows its reports, ends it when nobody uses it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from potluck_daemon.child import Child, started
 
 log = logging.getLogger(__name__)
 
-START_TIMEOUT_S = 600.0  # a cold disk, and shards of the ends to download
+START_TIMEOUT_S = 600.0  # time to read a cold disk and to download the embeddings
 
 
 class Gateway:
-    """At most one process. Times are Unix seconds, because they are shown."""
+    """Holds at most one gateway process. Times are Unix seconds, because people see them."""
 
     def __init__(self) -> None:
         self._status = GatewayStatus(GatewayState.STOPPED)
@@ -34,7 +34,7 @@ class Gateway:
         return self._status
 
     def start(self, python: str, environment: Mapping[str, str], wanted: GatewayOpening, *, end_after_s: float) -> None:
-        """Begin; not while one runs."""
+        """Start the process. None may be running."""
         swarm = decode_invite(wanted.invite)
         self._end_after_s = end_after_s
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
@@ -48,7 +48,7 @@ class Gateway:
             self._status = GatewayStatus(GatewayState.STOPPED)
 
     async def _life(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: GatewayOpening) -> None:
-        """From its start to its end."""
+        """Run the process from its start to its end."""
         problem = ""
         try:
             problem = await self._run(command, environment, wanted)
@@ -63,7 +63,7 @@ class Gateway:
             log.warning("the chat gateway ended: %s", problem)
 
     async def _run(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: GatewayOpening) -> str:
-        """Returns why it failed; empty if it ended because nobody asked."""
+        """Return why it failed; empty if it ended because nobody used it."""
         async with started(command, environment) as child:
             await child.say(dumps(wanted) + b"\n")
             was_idle = await self._follow(child, wanted.token)
@@ -72,7 +72,7 @@ class Gateway:
         return self._status.problem or f"it ended: {await child.last_words() or 'without a reason'}"
 
     async def _follow(self, child: Child, token: str) -> bool:
-        """Until nobody asked for long (True), or the process ended."""
+        """Follow the reports. Return True when nobody has used the gateway for long, False when it has ended."""
         wait_s = START_TIMEOUT_S
         while True:
             try:

@@ -1,7 +1,7 @@
-"""One engine process: its pipe, its last words, its end.
+"""Starts one engine process, speaks with it through a pipe, and reports its end.
 
-The child gets one end of a socket pair and leads its own process group, so that whatever it started can be ended with
-it. It dies with the daemon: the kernel sends it SIGTERM (`engine.parent`), and it leaves when the pipe closes.
+The child gets one end of a socket pair and leads a process group of its own, so that everything it started can be ended
+with it. It dies with the daemon: the kernel sends it SIGTERM, and it leaves when the pipe closes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_LOG_LINE_BYTES = 4096
 
 
 class EngineProcess:
-    """A running engine. `ended` is done with how it ended; nothing of its group lives by then."""
+    """A running engine. The result of `ended` says how it ended; nothing of its group lives by then."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, pipe: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -78,7 +78,7 @@ class EngineProcess:
         return self._process.pid
 
     def send(self, command: Command) -> None:
-        """Queue a command; one to a dead engine is dropped, its end is reported by `ended`."""
+        """Queue a command. A command to a dead engine is dropped."""
         if not self._writer.is_closing():
             self._writer.write(encode(command))
 
@@ -86,7 +86,7 @@ class EngineProcess:
         self._signal(signal.SIGTERM)
 
     def kill(self, because: str) -> None:
-        """End the whole group at once."""
+        """End the whole process group at once."""
         self._killed_because = self._killed_because or because
         self._signal(signal.SIGKILL)
 
@@ -102,7 +102,7 @@ class EngineProcess:
             returncode = await self._process.wait()
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)  # what the engine left behind, p2pd if it was killed
+                os.killpg(self._process.pid, signal.SIGKILL)  # what a killed engine leaves behind, such as p2pd
             _, late = await asyncio.wait({output, messages}, timeout=1.0)
             for task in late:
                 task.cancel()
@@ -118,9 +118,9 @@ class EngineProcess:
                 if message is not None:
                     on_message(message)
         except (CodecError, ValueError) as error:  # ValueError: a line above the limit
-            self.kill(f"it said something that is not understood: {error}")
+            self.kill(f"the daemon could not read its message: {error}")
         except ConnectionError:
-            pass  # it died; `_run` knows how
+            pass  # it died, and `_run` learns how
 
     async def _read_output(self) -> None:
         assert self._process.stdout is not None

@@ -1,8 +1,8 @@
-"""Holds at most one engine and takes it where the policy wants it, one order at a time.
+"""Runs at most one engine and takes it where the policy wants it, one order at a time.
 
     phase        on                                 to
     ended        START                              starting
-    ended        PREPARE                            preparing    (it imports, and waits to be told what to serve)
+    ended        PREPARE                            preparing    (it imports, and waits for its launch)
     preparing    START                              starting
     starting     Joining                            joining
     joining      Online                             online
@@ -12,7 +12,7 @@
     offloaded    RESTORE                            restoring
     restoring    Online                             online
     any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL)
-    any          exit, silence for SILENCE_S        ended        (a failure, unless it was told to stop)
+    any          exit, silence for SILENCE_S        ended        (a failure, unless it was asked to stop)
 
 An engine that misses a deadline is killed: that frees its memory at once, and its clients continue elsewhere.
 """
@@ -49,24 +49,24 @@ _LOADED = (Phase.STARTING, Phase.JOINING, Phase.ONLINE, Phase.FINISHING, Phase.R
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """What the engine last told; outlives it, so that a paused display still shows something."""
+    """The engine's last reports. They outlive it, so that a paused display still shows something."""
 
     report: messages.EngineReport = field(default_factory=messages.EngineReport)
     reported_at: float = 0.0  # monotonic
     peer_id: str | None = None
     span: Span | None = None
     addresses: tuple[str, ...] = ()
-    placed: messages.Placed | None = None  # None: nothing is loaded
+    placed: messages.Placed | None = None  # where the weights are; None: nothing is loaded
     fetch_bytes_per_s: float = 0.0  # of downloads
-    moving: messages.Moving | None = None  # to other blocks, or to more of them
+    moving: messages.Moving | None = None  # to other or more blocks; None: it stays
 
 
 class Supervisor:
-    """Both are called from the loop.
+    """Starts, watches and ends the engine. The event loop runs the callbacks.
 
     Args:
-        on_change: after everything that may change a decision or a display.
-        on_receipt: with what the engine says of receipts; None: it ended, and may have left some.
+        on_change: called after everything that may change a decision or a display.
+        on_receipt: called with each message about receipts, and with None after an engine that may have left some.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Supervisor:
         self._clock = clock
         self._engine: EngineProcess | None = None
         self._phase = Phase.ENDED
-        self._launch: LaunchSpec | None = None  # None: no engine, or one that is prepared
-        self._python = ""  # of the last one that was started
+        self._launch: LaunchSpec | None = None  # None: there is no engine, or it is only prepared
+        self._python = ""  # that ran the last engine
         self._is_greeted = False
         self._task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
@@ -92,8 +92,8 @@ class Supervisor:
         self._failure: str | None = None
         self._retry_at: float | None = None
         self._duty = 1.0
-        self._caps: NetworkCaps | None = None  # that the engine was told
-        self._online_bytes = 0  # what it used when it last served
+        self._caps: NetworkCaps | None = None  # that the engine knows
+        self._online_bytes = 0  # device memory that it used when it last served
         self.facts = EngineFacts()
 
     @property
@@ -101,10 +101,11 @@ class Supervisor:
         return self._engine.pid if self._engine is not None else None
 
     def view(self, model: str, wanted: LaunchSpec | None, python: str) -> EngineView:
-        """What the policy has to know. What failed in another `python` than is wanted now is tried without a wait."""
+        """Return what the policy needs to know. A failure in another `python` than the wanted one causes no wait."""
         span, moving = self.facts.span, self.facts.moving
-        if moving is not None and span != moving.target:  # said as it was at first: history needs no line a block
-            serving = f"blocks {moving.span} of {model}, going to {moving.target} ({moving.why})"
+        if moving is not None and span != moving.target:  # the first span, to keep the history short
+            how = "while loading" if moving.target.covers(moving.span) else "before moving to"
+            serving = f"blocks {moving.span} of {model} {how} {moving.target}"
         else:
             serving = f"blocks {span} of {model}" if span else model
         is_same = python == self._python
@@ -119,7 +120,7 @@ class Supervisor:
         return EngineStatus(self.pid, round(uptime_s, 1), self._restarts, self._failure)
 
     def obey(self, order: EngineOrder, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
-        """Carry out an order of the policy; never waits. `launch` is needed to START only."""
+        """Carry out an order of the policy without waiting. Only START needs `launch`."""
         match order:
             case EngineOrder.PREPARE if self._task is None:
                 self._start(None, python, environment)
@@ -133,30 +134,30 @@ class Supervisor:
             case EngineOrder.OFFLOAD:
                 self._enter(Phase.OFFLOADING, messages.Offload(), OFFLOAD_TIMEOUT_S, "it did not free its memory")
             case EngineOrder.RESTORE:
-                self._duty = 1.0  # what computes is made anew
+                self._duty = 1.0  # restoring makes a new throttle
                 self._enter(Phase.RESTORING, messages.Restore(), None, "")
             case EngineOrder.STOP:
                 self._stop()
 
     def throttle(self, duty: float) -> None:
-        """Let the engine compute in this share of the time; told again only when it changes."""
+        """Let the engine compute in this share of the time. It is told only when the share changes."""
         if self._engine is not None and self._phase is Phase.ONLINE and duty != self._duty:
             self._duty = duty
             self._engine.send(messages.Throttle(duty))
 
     def limit_network(self, caps: NetworkCaps) -> None:
-        """Tell an engine that has reached its swarm what it may use; again only when that changes."""
+        """Tell an engine that has reached its swarm what it may use. It is told only when that changes."""
         if self._engine is not None and self._phase in (Phase.JOINING, Phase.ONLINE) and caps != self._caps:
             self._caps = caps
             self._engine.send(messages.Network(caps))
 
     def tell(self, message: messages.Booked | messages.Worth) -> None:
-        """What became of receipts, if there still is somebody to hear it."""
+        """Send a message about receipts, unless the engine has ended."""
         if self._engine is not None:
             self._engine.send(message)
 
     def give_up(self, because: str) -> None:
-        """End the engine at once, as a failure: it does what it must not."""
+        """End the engine at once, as a failure, because it breaks a limit."""
         self._kill(because)
 
     @property
@@ -167,7 +168,7 @@ class Supervisor:
         return max(self._online_bytes - self.facts.report.memory_used_bytes, 0)
 
     def forgive(self) -> None:
-        """The user asked for another try: do not wait for the retry time."""
+        """Forget the failures, because the user asked for another try."""
         self._retry_at = None
         self._failures = 0
 
@@ -190,7 +191,7 @@ class Supervisor:
         self._task = asyncio.create_task(self._life(_command(python), environment))
 
     async def _life(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """One engine from its start to its end."""
+        """Run one engine from its start to its end."""
         try:
             engine = await EngineProcess.start(command, environment, self._heard)
         except OSError as error:
@@ -198,7 +199,7 @@ class Supervisor:
         else:
             self._engine = engine
             log.info("engine started as process %d", engine.pid)
-            if self._phase is Phase.STOPPING:  # told while it was being started
+            if self._phase is Phase.STOPPING:  # asked for while the process was being started
                 self._stop()
             else:
                 self._expect(HELLO_TIMEOUT_S, "it did not start in time")
@@ -256,7 +257,7 @@ class Supervisor:
                 log.info("the swarm has been told that this server steps aside")
             case messages.Freed():
                 self._advance({Phase.OFFLOADING: Phase.OFFLOADED})
-        if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # those have deadlines of their own
+        if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
             self._expect(SILENCE_S, "it stopped answering")
         self._on_change()
 
@@ -268,7 +269,7 @@ class Supervisor:
             self._tell_launch()
 
     def _tell_launch(self) -> None:
-        """Once it has said hello and something is to be served."""
+        """Send the launch once the engine has said hello and something is to be served."""
         if self._is_greeted and self._engine is not None and self._launch is not None:
             self._engine.send(self._launch)
 
@@ -318,7 +319,7 @@ class Supervisor:
 
 
 def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> EngineFacts:
-    """The facts after a report at `now`, monotonic. Pure."""
+    """Return the facts after a report at `now`, which is monotonic. Pure."""
     elapsed_s = now - facts.reported_at
     new_bytes = report.fetched_bytes - facts.report.fetched_bytes
     rate = new_bytes / elapsed_s if report.fetch_total_bytes and elapsed_s > 0 and new_bytes >= 0 else 0.0
@@ -327,6 +328,6 @@ def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> E
 
 
 def _command(python: str) -> list[str]:
-    """An engine tells as much as its daemon does."""
+    """Return the engine's command. It logs as much as its daemon does."""
     verbose = ["--verbose"] if log.isEnabledFor(logging.DEBUG) else []
     return [python or sys.executable, "-m", "potluck_engine", *verbose]

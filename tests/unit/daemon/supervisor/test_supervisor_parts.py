@@ -102,7 +102,10 @@ def test_what_it_serves_is_said_once_a_move_and_not_once_a_block() -> None:
         said.append(supervisor.view("m", None, "").serving)
     supervisor.facts = EngineFacts(span=Span(0, 4))
     said.append(supervisor.view("m", None, "").serving)
-    assert list(dict.fromkeys(said)) == ["blocks 0:1 of m, going to 0:4 (nobody serves them)", "blocks 0:4 of m"]
+    supervisor.facts = EngineFacts(span=Span(0, 4), moving=messages.Moving(Span(0, 4), Span(4, 8), "they lack servers"))
+    said.append(supervisor.view("m", None, "").serving)
+    sentences = ["blocks 0:1 of m while loading 0:4", "blocks 0:4 of m", "blocks 0:4 of m before moving to 4:8"]
+    assert list(dict.fromkeys(said)) == sentences
 
 
 def test_a_sentence_stays_short() -> None:
