@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,8 @@ from potluck.files import write_atomically
 from tests.helpers.killing import kill_all
 
 WAIT_S = 120.0
+VERSION_BEFORE = "ec31d41a73fb74b65f9420fdfeb131fba5b118fe"  # the last commit with one package for all processes
 _SCRIPT = "#!/bin/sh\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
-_PROGRAMS = {
-    "potluck": ("potluck_cli.main", "program"),
-    "potluckd": ("potluck_cli.daemon", "main"),
-    "potluck-app": ("potluck_cli.main", "program"),  # there is no app in it
-}
 _DAEMON = "potluck_cli/daemon.py"
 _MAIN = "    args = parser().parse_args(argv)\n"
 _STARTED = "    loop = asyncio.get_running_loop()\n"
@@ -63,15 +60,16 @@ def make_release(
     start_s: float = 60.0,
     named: str = "",
     says: str = "",
+    source: Path = SOURCE,
 ) -> Path:
-    """`potluck-VERSION.run` in `out`.
+    """Make `potluck-VERSION.run` in `out` from the checkout `source`.
 
     Its daemon has proved itself after `proved_s`, and waits `start_s` for its successor. `named`, `says`: another
     version that its installer, or its programs, take it for.
     """
     tree = out / f"tree-{version}"
     packages = tree / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-    _copy_sources(packages)
+    _copy_sources(source, packages)
     proved, start = (
         (path, before, after.format(proved_s=proved_s, start_s=start_s))
         for path, before, after in (_PROVED, _START_TIMEOUT)
@@ -83,7 +81,10 @@ def make_release(
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: potluck\nVersion: {says or version}\n")
     (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     (tree / "bin").mkdir()
-    for name, (module, function) in _PROGRAMS.items():
+    programs = tomllib.loads((source / "pyproject.toml").read_text())["project"]["scripts"]
+    programs["potluck-app"] = programs["potluck"]  # there is no app in it
+    for name, entry in programs.items():
+        module, _, function = entry.partition(":")
         script = tree / "bin" / name
         script.write_text(_SCRIPT.format(module=module, function=function))
         script.chmod(0o755)
@@ -110,14 +111,23 @@ def retitled(release: Path, version: str, out: Path, *faults: Change) -> Path:
         return pack_run(tree, version, out, level=0)
 
 
-def _copy_sources(packages: Path) -> None:
-    hidden = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(SOURCE / "potluck", packages / "potluck", ignore=hidden)
-    shutil.copytree(SOURCE / "daemon", packages, ignore=hidden, dirs_exist_ok=True)
-    resources = packages / "potluck_control" / "resources"
+def _copy_sources(source: Path, packages: Path) -> None:
+    project = tomllib.loads((source / "pyproject.toml").read_text())
+    shutil.copytree(source / "potluck", packages / "potluck", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(source / "daemon", packages, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    resources = packages / project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]["resources"]
     resources.mkdir()
     for name in ("demo-model", "engine", "systemd"):
-        (resources / name).symlink_to(SOURCE / "resources" / name)
+        (resources / name).symlink_to(source / "resources" / name)
+
+
+def checkout_of_version_before(folder: Path) -> Path | None:
+    """Unpack the version before this one into `folder`; None if this copy of the source has no history."""
+    archive = subprocess.run(["git", "archive", VERSION_BEFORE], cwd=SOURCE, capture_output=True, check=False)
+    if archive.returncode != 0:
+        return None
+    subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+    return folder
 
 
 def _change(packages: Path, change: Change) -> None:

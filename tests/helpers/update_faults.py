@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from installer.release import MANIFEST, new_key
+from installer.tree import SOURCE
 from tests.helpers import update_server
 from tests.helpers.releases import CRASHES, CRASHES_SOON, HANGS, Installation, make_release
 from tests.helpers.update_server import UpdateServer
@@ -136,8 +137,11 @@ DAEMON_FAULTS: dict[str, Callable[[World], None]] = {
 
 
 @contextlib.contextmanager
-def installation_of_old(*, disk_mb: int = 0) -> Iterator[tuple[Installation, Path]]:
-    """0.1.0, installed and running; and a folder for releases. `disk_mb`: on a disk of its own, which needs root."""
+def installation_of_old(*, disk_mb: int = 0, source: Path = SOURCE) -> Iterator[tuple[Installation, Path]]:
+    """Install and start 0.1.0, made from `source`; yield it with a folder for releases.
+
+    `disk_mb`: on a disk of its own, which needs root.
+    """
     folder = Path(tempfile.mkdtemp(prefix="upd-"))  # short: a socket's path has a limit
     try:
         for name in ("old", "home", "releases"):
@@ -145,7 +149,7 @@ def installation_of_old(*, disk_mb: int = 0) -> Iterator[tuple[Installation, Pat
         if disk_mb:
             command = ["mount", "-t", "tmpfs", "-o", f"size={disk_mb}m", "tmpfs", folder / "home"]
             subprocess.run(command, check=True)
-        release = make_release(folder / "old", OLD, proved_s=_PROVED_S, start_s=_START_S)
+        release = make_release(folder / "old", OLD, proved_s=_PROVED_S, start_s=_START_S, source=source)
         with Installation(folder / "home", release) as installation:
             installation.start()
             yield installation, folder / "releases"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,8 @@ from potluck_control.methods import updates
 from potluck_control.methods.updates import UpdatesState
 from potluck_daemon.settings.store import load
 
-from tests.helpers.releases import Installation
+from potluck.protocol.invite import encode_invite, new_swarm
+from tests.helpers.releases import Installation, checkout_of_version_before
 from tests.helpers.update_faults import NEW, OLD, SERVER_FAULTS, harm, installation_of_old, world_of
 
 
@@ -65,3 +68,37 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> Non
         assert went_back.is_valid
         assert went_back.settings.updates.url == world.server.url
         assert not went_back.settings.serve.enabled  # changed under the newer version
+
+
+def rows_of(database: Path) -> set[str]:
+    with contextlib.closing(sqlite3.connect(database)) as ledger:
+        return set(ledger.iterdump())
+
+
+def test_version_before_updates_itself_to_this_one_and_keeps_everything(tmp_path: Path) -> None:
+    source = checkout_of_version_before(tmp_path)
+    if source is None:
+        pytest.skip("this copy of the source has no history to make the version before from")
+    with installation_of_old(source=source) as (installation, releases), world_of(installation, releases) as world:
+        places = installation.places
+        settings = f'{world.server.settings}[serve]\nenabled = false\nname = "attic"\n'
+        installation.set(settings)
+        invite = encode_invite(new_swarm("kept", "demo-model", 12, revision="local"))
+        assert installation.command("swarm", "join", invite).returncode == 0
+        with contextlib.closing(sqlite3.connect(places.ledger_file)) as ledger, ledger:
+            ledger.execute("INSERT INTO account (key) VALUES (?)", (b"a friend's key",))
+        kept = [places.identity_file, places.swarms_file]
+        before, ledger_before = {path: path.read_bytes() for path in kept}, rows_of(places.ledger_file)
+        port = installation.state()["port"]
+        world.offer(world.good())
+        done = installation.command("update")
+        assert done.returncode == 0, done.stderr
+        assert (installation.running(), installation.in_use()) == (NEW, NEW)
+        assert places.settings_file.read_text() == settings
+        assert {path: path.read_bytes() for path in kept} == before
+        assert rows_of(places.ledger_file) >= ledger_before
+        assert installation.state()["port"] == port
+        assert installation.command("swarm", "list").stdout.count("kept") == 1
+        assert installation.command("ledger", "check").returncode == 0
+        found = installation.command("config", "get", "serve.name")
+        assert found.stdout.strip() == "attic", found.stderr
