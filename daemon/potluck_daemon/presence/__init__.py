@@ -1,1 +1,1 @@
-"""Is somebody playing or using the machine? One probe a file; what follows from it is the policy's matter."""
+"""Probes that find out whether somebody plays or uses the machine. The policy decides what follows from it."""

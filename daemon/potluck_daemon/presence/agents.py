@@ -1,8 +1,8 @@
-"""What helpers in other places report over the control API: a tray on Windows beside a daemon in WSL2, a helper in the
+"""Evidence that agents report over the control API: a tray on Windows beside a daemon in WSL2, or a helper in the
 desktop session beside a system service.
 
-Who may report is decided by the control socket's own permissions. A report lasts as long as it says and vanishes then,
-so that an agent that died does not stop the daemon for ever; agents repeat theirs.
+The permissions of the control socket decide who may report. A report expires after the time that it names, so that an
+agent that died doesn't stop the daemon for ever; agents repeat their reports.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ REPORTABLE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _AgentReport:
     sighting: Sighting
     ends_at: float
 
 
 class AgentReports:
-    """The probe of what agents say; outlives changes of settings."""
+    """The probe that passes on what agents report. It outlives changes of the settings."""
 
     name = "Agents"
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._told: dict[tuple[str, Reason], _Told] = {}
+        self._told: dict[tuple[str, Reason], _AgentReport] = {}
         self._changed = asyncio.Event()
 
     def tell(self, source: str, sighting: Sighting, lifetime_s: float) -> None:
-        """Note a report of `source`; 0 seconds take back what it said of this reason.
+        """Note a report of `source`; a lifetime of 0 seconds withdraws its report for this reason.
 
         Raises:
-            UsageError: agents do not report such a thing, or there are too many of them.
+            UsageError: agents cannot report this reason, or too many agents report at once.
         """
         if sighting.reason not in REPORTABLE:
             raise UsageError(
@@ -62,7 +62,7 @@ class AgentReports:
         elif key not in self._told and len(self._told) >= MAX_SOURCES:
             raise UsageError("too many agents report at once", hint="let some of their reports expire")
         else:
-            self._told[key] = _Told(sighting, self._clock() + lifetime_s)
+            self._told[key] = _AgentReport(sighting, self._clock() + lifetime_s)
         self._changed.set()
 
     async def watch(self, report: Report, situation: Situation) -> None:

@@ -1,7 +1,7 @@
-"""On battery: told by UPower when it runs, otherwise read from /sys; on a Mac asked of psutil.
+"""Whether the computer runs on its battery: from UPower if it runs, else from /sys, on a Mac from psutil.
 
-A laptop with a battery and a mains adapter that is not online runs on battery; a desktop with a UPS behind USB does not
-count, because UPower's OnBattery is about the machine's own supply.
+A laptop whose mains adapter is offline runs on battery. A desktop with a UPS behind USB doesn't, because UPower's
+OnBattery is about the machine's own supply.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class BatteryProbe:
 
 
 def is_on_battery(folder: Path) -> bool:
-    """From the kernel's list of supplies. Raises ProbeUnavailableError without a battery."""
+    """Whether the kernel's list of power supplies says so. Raises ProbeUnavailableError without a battery."""
     kinds: dict[str, list[Path]] = {}
     for supply in sorted(folder.glob("*")):
-        if _text(supply / "scope") != "Device":  # that of a mouse
+        if _text(supply / "scope") != "Device":  # a mouse or another device with a battery of its own
             kinds.setdefault(_text(supply / "type"), []).append(supply)
     if "Battery" not in kinds:
         raise ProbeUnavailableError("no battery")

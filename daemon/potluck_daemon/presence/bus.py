@@ -1,7 +1,7 @@
-"""One connection to a D-Bus, for probes: questions, and news that something changed.
+"""A connection to a D-Bus for probes, which ask services and wait for their signals.
 
-Services are only listened to, never started: a plain method call would make the bus start the service, so its name must
-have an owner first, and every call carries the flag against auto-start.
+Probes must not start a service. A plain method call would make the bus do so, therefore the service's name must have an
+owner first, and every call carries the flag against auto-start.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _PROPERTIES = "org.freedesktop.DBus.Properties"
 
 @contextlib.asynccontextmanager
 async def bus(address: str, kind: str) -> AsyncIterator[Bus]:
-    """A connection; `kind` is how people call this bus, "session" or "system".
+    """Connect to a bus; `kind` is what people call it, "session" or "system".
 
     Raises:
-        ProbeUnavailableError: there is no such bus, or it went away in the body.
+        ProbeUnavailableError: there is no such bus, or it went away during the body.
         ProbeFailedError: it does not answer.
     """
     try:
@@ -49,14 +49,14 @@ async def bus(address: str, kind: str) -> AsyncIterator[Bus]:
 
 
 class Bus:
-    """Calls and signals over one connection, one question at a time."""
+    """One connection: calls, one at a time, and signals."""
 
     def __init__(self, connection: DBusConnection) -> None:
         self._connection = connection
         self._has_news = False
 
     async def changes(self, *rules: str) -> AsyncIterator[None]:
-        """Now, and after every signal that matches one of the rules. Ask within the body."""
+        """Yield now, and after every signal that matches one of the rules."""
         for rule in rules:
             await self.ask(message_bus, "AddMatch", "s", (rule,))
         while True:
@@ -66,7 +66,7 @@ class Bus:
                 self._note(await self._connection.receive())
 
     async def news(self, timeout_s: float) -> bool:
-        """Wait for a signal, but not for longer; True if one came."""
+        """Wait for a signal at most so long; return whether one came."""
         self._has_news = False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -78,12 +78,12 @@ class Bus:
         return await self.ask(message_bus, "NameHasOwner", "s", (name,)) == (True,)
 
     async def require(self, name: str, service: str) -> None:
-        """Raises ProbeUnavailableError unless `service`, as people call it, is there."""
+        """Raise ProbeUnavailableError unless `name` has an owner; `service` is what people call it."""
         if not await self.has_owner(name):
             raise ProbeUnavailableError(f"{service} does not run")
 
     async def get(self, address: DBusAddress, name: str) -> Any:
-        """A property's value; None if there is no such thing."""
+        """Return a property's value; None if there is no such property."""
         properties = DBusAddress(address.object_path, address.bus_name, _PROPERTIES)
         answer = await self.ask(properties, "Get", "ss", (address.interface, name))
         return answer[0][1] if answer else None
@@ -91,7 +91,7 @@ class Bus:
     async def ask(
         self, address: DBusAddress, method: str, signature: str | None = None, body: tuple[object, ...] = ()
     ) -> tuple[Any, ...] | None:
-        """The answer's body, or None for an error answer: the service may end between two calls."""
+        """Call a method and return the body of its answer; None for an error: services may end between two calls."""
         call = new_method_call(address, method, signature, body)
         call.header.flags |= MessageFlag.no_auto_start
         serial = next(self._connection.outgoing_serial)
@@ -110,15 +110,15 @@ class Bus:
 
 
 def owner_rule(name: str) -> str:
-    """Matches the coming and going of a service."""
+    """Return the rule that matches when a service comes or goes."""
     return f"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{name}'"
 
 
 def signal_rule(address: DBusAddress, interface: str = "") -> str:
-    """Matches the signals of one object; `interface` if another than the address's own."""
+    """Return the rule that matches the signals of one object; `interface` defaults to the address's own."""
     return f"type='signal',interface='{interface or address.interface}',path='{address.object_path}'"
 
 
 def properties_rule(address: DBusAddress) -> str:
-    """Matches a change of one object's properties."""
+    """Return the rule that matches a change of one object's properties."""
     return signal_rule(address, _PROPERTIES)

@@ -1,4 +1,4 @@
-"""Programs that use the GPU or fill the screen as a matter of course and are not games.
+"""Programs that are no games although they use the GPU or fill the screen, and the judgement of GPU use.
 
 Only the guesses (full-screen windows, use of the GPU) look here; the user's always-yield list outranks it.
 """

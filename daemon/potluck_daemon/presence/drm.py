@@ -1,8 +1,8 @@
-"""Programs that keep a GPU of AMD, Intel, Qualcomm or ARM busy, from the kernel's own account in /proc/PID/fdinfo.
+"""Programs that keep a GPU of AMD, Intel, Qualcomm or ARM busy, from the kernel's counters in /proc/PID/fdinfo.
 
-Each open device counts the nanoseconds (or cycles) of its engines; the graphics engine is the one that games use, and
-computing does not count there. Reading all descriptors of all processes costs 7 us each (3,400 of them: 24 ms), so
-those that are no GPU are remembered. Works for processes of the same user only.
+Each open device counts the nanoseconds (or cycles) of its engines. Games use the graphics engine; computing doesn't
+count there. Reading one descriptor costs 7 us (24 ms for 3,400 of them), so the probe remembers which ones are no GPU.
+It sees processes of the same user only.
 Source: https://docs.kernel.org/gpu/drm-usage-stats.html, and nvtop for the names of the engines.
 """
 
@@ -45,7 +45,7 @@ class DrmClients:
     _look: int = 0
 
     def look(self, pids: Mapping[int, object]) -> dict[tuple[str, str], Client]:
-        """By PCI address and client id."""
+        """Return the clients of these processes by PCI address and client id."""
         self._look += 1
         self._handles = {pid: known for pid, known in self._handles.items() if pid in pids}
         found: dict[tuple[str, str], Client] = {}
@@ -67,7 +67,7 @@ class DrmClients:
 
 
 class DrmUseProbe:
-    """Likely evidence for a foreign program that uses at least `busy_percent` of a graphics engine, weak for less."""
+    """Likely evidence for a program that uses at least `busy_percent` of a graphics engine, weak evidence for less."""
 
     name = "GPU use (DRM)"
 
@@ -156,6 +156,6 @@ def _read(path: str, pid: int) -> Client | None:
 
 
 def _number(text: str | None) -> int:
-    """Of "12345 ns"; 0 where there is none."""
+    """Return the number in "12345 ns"; 0 if there is none."""
     first = text.split()[0] if text and text.strip() else "0"
     return int(first) if first.isdecimal() else 0

@@ -1,8 +1,8 @@
-"""Full-screen windows on X11 whose program keeps the device busy: a likely game that no list knows.
+"""Full-screen windows on X11 whose program keeps the computer busy: likely games that no list knows.
 
-A full-screen window alone is a film or a presentation, so it is a weak sign; with CPU time of its process and the
-processes below it, between two looks, it is a likely one. (On a machine that serves from its CPU that *is* the
-contended device.) Borderless games set no state and are known by covering the whole screen.
+A full-screen window alone may be a film or a presentation, so it is a weak sign. It becomes a likely one if its process
+and those below it used CPU time between two looks. (A machine that serves from its CPU contends for exactly that.)
+Borderless games set no window state; they are recognised because they cover the whole screen.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RELAXED_FACTOR = 2.0
 
 @dataclass(frozen=True, slots=True)
 class FullScreenWindow:
-    pid: int | None  # as the window says; None: it does not
+    pid: int | None  # the window names it; None: it does not
     program: str
 
 
@@ -73,7 +73,7 @@ class FullScreenProbe:
         return (Sighting(Reason.FULL_SCREEN, window.program, certainty, program.app),)
 
     def _busy(self, pid: int) -> float:
-        """Percent of a core since the look before; 0 at the first look."""
+        """Return the percentage of a core used since the last look; 0 at the first look."""
         now, used_s = self._clock(), cpu_seconds_of_tree(pid, self._surroundings.proc)
         before, self._last_use = self._last_use, (pid, used_s, now)
         if before is None or before[0] != pid or now <= before[2]:
@@ -82,7 +82,7 @@ class FullScreenProbe:
 
 
 def _look(display: Display) -> FullScreenWindow | None:
-    """The active window, if it fills the screen."""
+    """Return the active window if it fills the screen."""
     from Xlib.error import XError
 
     try:
@@ -92,7 +92,7 @@ def _look(display: Display) -> FullScreenWindow | None:
 
 
 def cpu_seconds_of_tree(root: int, proc: Path = Path("/proc")) -> float:
-    """CPU time of a process, of those below it, and of their ended children; 0 for a process that is gone."""
+    """Return the CPU time of a process, those below it and their ended children; 0 if the process is gone."""
     roots, ticks = {root}, dict[int, int]()
     parents: dict[int, int] = {}
     for entry in proc.iterdir():

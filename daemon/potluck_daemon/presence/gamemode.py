@@ -1,4 +1,4 @@
-"""Feral GameMode on the session bus: the surest sign there is, pushed the moment a game starts.
+"""Feral GameMode on the session bus: the surest sign of a game, signalled the moment it starts.
 
 Interface: https://github.com/FeralInteractive/gamemode (daemon/gamemode-dbus.c).
 """

@@ -1,8 +1,8 @@
-"""Temperature and power of GPUs and processor, against the user's caps.
+"""Temperature and power of GPUs and processor, compared with the user's caps.
 
-Each asks to be spared in tenths (`level`): heat in proportion to how far it is above its cap, power by whatever share
-brings the draw back below. At `STOP_ABOVE_C` over the cap sparing has not helped, and the level stays 1 until it is
-below the cap again.
+Each reports how much to slow down as a `level` in tenths: heat in proportion to how far it is above its cap, power by
+the share that brings the draw back below it. At `STOP_ABOVE_C` over the cap slowing down hasn't helped, so the level
+stays 1 until the temperature is below the cap.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ INTERVAL_S = 5.0
 STOP_ABOVE_C = 10.0
 _CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _GPU_SENSORS = ("amdgpu", "i915", "xe")
-_POWER_GAIN = 0.25  # of the excess that is corrected at each look; less swings less
+_POWER_GAIN = 0.25  # share of the excess corrected at each look; a smaller one swings less
 _MAX_POWER_LEVEL = 0.9
 
 
 class HeatProbe:
-    """Certain evidence for everything that is hotter than its cap; 0 degrees: no cap."""
+    """Certain evidence for everything hotter than its cap; 0 degrees means no cap."""
 
     name = "Temperature"
 
@@ -50,7 +50,7 @@ class HeatProbe:
             await asyncio.sleep(INTERVAL_S)
 
     async def _readings(self) -> list[tuple[str, str, str, float]]:
-        """Kind, name, PCI address, degrees Celsius."""
+        """Return kind, name, PCI address and degrees Celsius of each sensor."""
         found = sensors(self._sys)
         try:
             gpus = await self._reader.gpus()
@@ -60,7 +60,7 @@ class HeatProbe:
 
 
 def heat_level(celsius: float, cap_c: float, before: float) -> float:
-    """0 below the cap, rising to 1 at `STOP_ABOVE_C` above it; a 1 lasts until it is below the cap. In tenths."""
+    """Return 0 below the cap, rising in tenths to 1 at `STOP_ABOVE_C` above it; a 1 lasts until it is below the cap."""
     if cap_c <= 0 or celsius < cap_c:
         return 0.0
     if before >= 1.0:
@@ -69,7 +69,7 @@ def heat_level(celsius: float, cap_c: float, before: float) -> float:
 
 
 def sensors(sys: Path) -> list[tuple[str, str, str, float]]:
-    """The hottest sensor of each chip that belongs to the processor or to a GPU."""
+    """Return the hottest sensor of each chip that belongs to the processor or to a GPU."""
     found = []
     for chip in sorted(sys.glob("class/hwmon/hwmon*")):
         try:
@@ -85,7 +85,7 @@ def sensors(sys: Path) -> list[tuple[str, str, str, float]]:
 
 
 class PowerProbe:
-    """Certain evidence while a GPU that the engine uses has to be held below the cap."""
+    """Certain evidence while the engine must slow down to keep its GPU below the cap."""
 
     name = "Power"
 
@@ -111,6 +111,6 @@ class PowerProbe:
 
 
 def power_level(watts: float, cap_w: float, before: float) -> float:
-    """How much to rest so that the draw comes to the cap: corrected by a part of the error at each look."""
+    """Return how much to rest so that the draw approaches the cap: each look corrects a part of the error."""
     excess = (watts - cap_w) / cap_w
     return min(max(before + _POWER_GAIN * excess, 0.0), _MAX_POWER_LEVEL)

@@ -1,9 +1,9 @@
-"""Idle time from a Wayland compositor: `ext_idle_notifier_v1` (Plasma 6, wlroots, COSMIC), or the older ones'
+"""Idle time from a Wayland compositor: by `ext_idle_notifier_v1` (Plasma 6, wlroots, COSMIC) or its forerunner
 `org_kde_kwin_idle`.
 
-Pushed: the compositor says "idled" when nothing has been touched for the time asked for, and "resumed" after. A game
-pad does not count as a touch (swayidle#5), so a detected game must outrank this. The few messages that are needed are
-spoken here; a client library would be a dependency for them.
+The compositor sends "idled" when nothing has been touched for the time asked for, and "resumed" afterwards. A game pad
+doesn't count as a touch (swayidle#5), so a detected game must outrank this. The probe speaks the few messages that it
+needs itself, which saves a dependency on a client library.
 Wire format: https://wayland.freedesktop.org/docs/html/ch04.html
 """
 
@@ -36,7 +36,7 @@ class WaylandIdleProbe:
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 await _subscribe(reader, writer, round(self._idle_after_s * 1000))
-            report((use(True),))  # the compositor speaks when that has been false for long enough
+            report((use(True),))  # until the compositor says otherwise
             while True:
                 sender, opcode, _ = await _receive(reader)
                 if sender == _NOTIFICATION:
@@ -63,7 +63,7 @@ async def _connect(environment: Mapping[str, str]) -> tuple[asyncio.StreamReader
 
 
 async def _subscribe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeout_ms: int) -> None:
-    """Ask for the notification. Raises ProbeUnavailableError if the compositor has none."""
+    """Ask to be notified. Raises ProbeUnavailableError if the compositor cannot."""
     _send(writer, _DISPLAY, 1, struct.pack("=I", _REGISTRY))  # get_registry
     _send(writer, _DISPLAY, 0, struct.pack("=I", _SYNC))  # sync: its answer comes after all globals
     names: dict[str, int] = {}
@@ -97,7 +97,7 @@ def _send(writer: asyncio.StreamWriter, sender: int, opcode: int, body: bytes) -
 
 
 async def _receive(reader: asyncio.StreamReader) -> tuple[int, int, bytes]:
-    """Sender, opcode and body of the next event. Raises ProbeFailedError for the compositor's own error event."""
+    """Return sender, opcode and body of the next event. Raises ProbeFailedError for an error event."""
     sender, word = struct.unpack("=II", await reader.readexactly(8))
     size = (word >> 16) - 8
     if not 0 <= size <= _MAX_BODY_BYTES:

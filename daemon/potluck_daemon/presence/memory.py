@@ -1,7 +1,7 @@
-"""Memory that other programs need: of the GPU, so that a game does not fail to start, and of the machine.
+"""Pressure on memory: the GPU's, so that a game can start, and the machine's.
 
-After the engine has given its own back, the pressure lasts until the engine would fit again beside what the others
-have: otherwise it would come back only to be sent away.
+After the engine has freed its memory, the pressure lasts until the engine fits in beside the other programs again.
+Otherwise it would come back only to be stopped again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class VramPressureProbe:
         return min(max(self._reserve_bytes, MIN_SHARE * total_bytes), MAX_SHARE * total_bytes)
 
     async def _gpus(self) -> list[tuple[str, str, int, int]]:
-        """PCI address, name, bytes in all, bytes free."""
+        """Return PCI address, name, total bytes and free bytes of each GPU."""
         found = amd_memory(self._surroundings.sys)
         try:
             found += [(gpu.pci, gpu.name, gpu.total_bytes, gpu.free_bytes) for gpu in await self._reader.gpus()]
@@ -56,7 +56,7 @@ class VramPressureProbe:
 
 
 def amd_memory(sys: Path) -> list[tuple[str, str, int, int]]:
-    """As above, of the GPUs whose driver writes it to /sys."""
+    """Return PCI address, name, total and free bytes of the GPUs whose driver writes them to /sys."""
     found = []
     for device in sorted(sys.glob("class/drm/card*/device")):
         try:
@@ -69,7 +69,7 @@ def amd_memory(sys: Path) -> list[tuple[str, str, int, int]]:
 
 
 class RamPressureProbe:
-    """Certain evidence while less than the reserve is available, and until the engine fits again."""
+    """Certain evidence while less than the reserve is available, until the engine fits again."""
 
     name = "Memory"
 
@@ -86,7 +86,7 @@ class RamPressureProbe:
 
 
 def available_bytes(proc: Path) -> int:
-    """What a program that starts now can get without swapping. Raises ProbeUnavailableError."""
+    """Return how much a program that starts now can get without swapping. Raises ProbeUnavailableError."""
     try:
         for line in (proc / "meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

@@ -1,7 +1,7 @@
-"""The desktop's menu: which executable is known by which title and icon. Read from `.desktop` files.
+"""The desktop's menu, read from `.desktop` files: title and icon of each executable.
 
-Source: freedesktop.org's desktop entry and base directory specifications. Titles are the untranslated ones: what is
-shown beside them is a program's own name anyway.
+Titles are not translated, because they are mostly names of programs.
+Source: freedesktop.org's desktop entry and base directory specifications.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class MenuEntry:
 
 
 def read_menu(environment: Mapping[str, str]) -> dict[str, MenuEntry]:
-    """Entries by executable, in lower case; the user's own outrank the system's. Never raises for what files hold."""
+    """Return entries by executable in lower case; the user's own come first. Never raises for what files hold."""
     found: dict[str, MenuEntry] = {}
     for number, path in enumerate(_files(environment)):
         if number >= MAX_ENTRIES:
@@ -59,7 +59,7 @@ def _entry(path: Path) -> tuple[str, MenuEntry] | None:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Of the group `[Desktop Entry]`."""
+    """Return the fields of the group `[Desktop Entry]`."""
     fields: dict[str, str] = {}
     is_inside = False
     for line in text.splitlines():
@@ -72,7 +72,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _executable(command: str) -> str:
-    """The name under which the program runs; what starts others tells its command, or nothing."""
+    """Return the name that the program runs under; empty for a program that only starts others."""
     try:
         words = shlex.split(command)
     except ValueError:

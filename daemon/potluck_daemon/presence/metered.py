@@ -1,4 +1,4 @@
-"""A network that is paid by volume, as NetworkManager knows or guesses it. A phone's hotspot is one."""
+"""Whether the network is metered, as NetworkManager knows or guesses. A phone's hotspot is an example."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Programs that keep an NVIDIA GPU busy.
 
-Use is of shader cores, drawing and computing together, so a program counts by how much it uses, whatever it does with
-it. Where the driver does not tell the use of single processes, one that draws is a weak sign.
+The driver reports the use of shader cores without telling drawing from computing, so the amount alone counts. Where it
+doesn't report single processes, a process that draws is a weak sign.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ INTERVAL_S = 2.0
 
 
 class NvidiaUseProbe:
-    """Likely evidence for a foreign program that uses at least `busy_percent` of a GPU, weak for one that uses some."""
+    """Likely evidence for a program that uses at least `busy_percent` of a GPU, weak evidence for less."""
 
     name = "GPU use (NVIDIA)"
 

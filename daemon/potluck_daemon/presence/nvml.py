@@ -1,8 +1,8 @@
 """NVIDIA's management library, read at most once a second for all probes that need it.
 
-Its calls may take long (a GPU that wakes up) and its library is only loaded where there is one. Not every driver tells
-everything: in WSL and in containers the list of processes is empty, with MIG per-process use is refused; what is not
-told is absent here. Process ids are those of the host.
+Calls may take long (while a GPU wakes up), and the library is loaded only where there is one. Drivers leave things out:
+in WSL and in containers the list of processes is empty, and with MIG there is no use by process. What a driver leaves
+out is absent here. Process ids are the host's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LIBRARY = "libnvidia-ml.so.1"
 class NvidiaGpu:
     pci: str  # "0000:01:00.0"
     name: str
-    total_bytes: int = 0  # of its memory; 0: not told
+    total_bytes: int = 0  # of its memory; 0: unknown
     free_bytes: int = 0
     temperature_c: float | None = None
     power_w: float | None = None
@@ -36,7 +36,7 @@ class NvidiaGpu:
 
 
 class NvmlReader:
-    """Shared by the probes of one watch."""
+    """The readings that the probes of one watch share."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -47,7 +47,7 @@ class NvmlReader:
         self._last_sample: dict[int, int] = {}  # GPU -> time stamp of the newest sample of use, in its own us
 
     async def gpus(self) -> tuple[NvidiaGpu, ...]:
-        """Raises ProbeUnavailableError without an NVIDIA driver, ProbeFailedError if it does not answer."""
+        """Return the latest reading. Raises ProbeUnavailableError without a driver, ProbeFailedError if it hangs."""
         async with self._lock:
             if self._clock() - self._read_at >= MAX_AGE_S:
                 try:
@@ -90,7 +90,7 @@ class NvmlReader:
         )
 
     def _use(self, index: int, handle: Any) -> dict[int, float]:
-        """Since the last reading; the driver keeps samples of about a sixth of a second."""
+        """Return the use by process since the last reading; the driver samples six times a second."""
         since = self._last_sample.get(index, 0)
         samples = self._told(self._nvml.nvmlDeviceGetProcessUtilization, handle, since) or ()
         shares: dict[int, list[float]] = {}
@@ -100,7 +100,7 @@ class NvmlReader:
         return {pid: sum(values) / len(values) for pid, values in shares.items()}
 
     def _told(self, query: Callable[..., Any], *arguments: Any) -> Any:
-        """The answer, or None where this driver or GPU does not tell. A lost GPU is an error."""
+        """Return the answer, or None where this driver or GPU has none. A lost GPU is an error."""
         try:
             return query(*arguments)
         except self._nvml.NVMLError as error:
@@ -110,7 +110,7 @@ class NvmlReader:
 
 
 def pci_address(bus_id: str) -> str:
-    """As the kernel writes it: four digits of domain, lower case."""
+    """Return the address as the kernel writes it: in lower case, with four digits for the domain."""
     domain, _, rest = bus_id.lower().partition(":")
     return f"{domain[-4:].rjust(4, '0')}:{rest}"
 

@@ -1,4 +1,4 @@
-"""What a probe is, what it reports, and what it is given to look at."""
+"""The interface of a probe: what it is given to look at, and what it reports."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from potluck_control.states import Certainty, Reason
 
 
 class ProbeUnavailableError(Exception):
-    """What the probe would look at is not on this computer; the message is one line for people."""
+    """This computer lacks what the probe looks at; the message is one line for people."""
 
 
 class ProbeFailedError(Exception):
-    """What the probe looks at is there, but does not work; the message is one line for people."""
+    """The thing that the probe looks at does not work; the message is one line for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """Something one look of a probe saw. Equal ones in two looks are one thing that lasts."""
+    """Something that a probe saw in one look. Equal sightings in two looks are one thing that lasts."""
 
     reason: Reason
-    who: str  # program or thing, as a person knows it
+    who: str  # the program or thing by the name that people know
     certainty: Certainty = Certainty.CERTAIN
-    app: str = ""  # name of the executable, in lower case; "never yield for this app" is about it
+    app: str = ""  # the executable in lower case, as the list "never step aside for" names it
     gpu: str = ""  # PCI address of the GPU it uses; empty: not known
-    level: float = 0.0  # of heat and power, in tenths: 0 harmless, 1 far too much
+    level: float = 0.0  # heat and power only, in tenths: 0 harmless, 1 far too much
 
 
 Report = Callable[[tuple[Sighting, ...]], None]
-"""Called with everything seen: by a pushed probe at each change, by a looking probe at each look."""
+"""Called with all that is seen: at each change by a probe that is notified, at each look by one that polls."""
 
 
 @dataclass(slots=True)
 class Situation:
-    """What probes must know of the daemon; changed by the watch while they run."""
+    """The daemon's state that probes depend on; the watch changes it while they run."""
 
-    is_relaxed: bool = False  # the device is given back already: nothing is urgent
+    is_relaxed: bool = False  # the engine has freed the device: nothing is urgent
     engine_pid: int | None = None
     engine_gpu: str = ""  # PCI address; empty: the engine computes on the CPU
-    needed_bytes: int = 0  # device memory that the engine lacks to come back; 0 while it has it
+    needed_bytes: int = 0  # device memory that the engine needs to come back; 0 while it holds it
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The computer that is looked at. Tests make one with folders and buses of their own."""
+    """The computer to look at. Tests pass folders and buses of their own."""
 
     proc: Path = Path("/proc")
     sys: Path = Path("/sys")
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    own_pid: int = field(default_factory=os.getpid)  # it and the processes below it are never evidence
+    own_pid: int = field(default_factory=os.getpid)  # this process and those below it are never evidence
 
     @property
     def session_bus(self) -> str:
-        """A daemon started by hand may lack the variable, but has the socket."""
+        """The address of the session bus; a daemon started by hand may lack the variable, but has the socket."""
         runtime = self.environment.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
         return self.environment.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={runtime}/bus"
 
@@ -72,7 +72,7 @@ class Probe(Protocol):
     def name(self) -> str: ...
 
     async def watch(self, report: Report, situation: Situation) -> None:
-        """Watch until cancelled, then release everything. Report at least once, also when nothing is seen.
+        """Watch until cancelled, then release everything. Report at least once, even if nothing is seen.
 
         Raises:
             ProbeUnavailableError: there is nothing to look at (any more).

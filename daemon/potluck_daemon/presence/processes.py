@@ -1,9 +1,9 @@
-"""The programs that run, kept up to date cheaply.
+"""The running programs, kept up to date cheaply. Linux only.
 
-The kernel's last process id in /proc/loadavg changes when anything starts, so a look that finds it unchanged costs one
-small read. A fresh process is read again for a while, because it changes when it executes the program; all are read
-again now and then, because an old one may execute another program as well. What a probe found is checked at each look.
-Linux only.
+The last process id in /proc/loadavg changes when anything starts, so a look that finds it unchanged costs one small
+read. A young process is read again for a while, because its name changes when it executes the program. All processes
+are read again now and then, because an old one may execute another program, too. Each look checks those that a probe
+found.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from potluck_daemon.presence.probe import Surroundings
 
-FRESH_S = 0.05  # a look that another probe took is as good
+FRESH_S = 0.05  # a look that another probe took just now is as good
 YOUNG_S = 1.5  # a process this young may still execute another program
 REREAD_S = 10.0  # all of them take 20 ms
 _MAX_CMDLINE_BYTES = 8192
@@ -35,13 +35,13 @@ class Program:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """In lower case: the executable, the first arguments, every .exe among the arguments."""
+        """The names it goes by, in lower case: the executable, the first arguments, every .exe among them."""
         exes = (item for item in self.arguments if item.lower().endswith(".exe"))
         return tuple(base_name(item) for item in (self.comm, *self.arguments[:2], *exes) if item)
 
     @property
     def app(self) -> str:
-        """The one name by which the user would list it."""
+        """The one name that the user would put on a list."""
         exes = [name for name in self.names if name.endswith(".exe")]
         if exes:
             return exes[-1]
@@ -53,14 +53,14 @@ class Program:
 
 
 class ProcessTable:
-    """All foreign processes. `version` changes when one of them does."""
+    """All processes but our own. `version` changes when one of them does."""
 
     def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
         self._proc = str(surroundings.proc)
         self._own_pid = surroundings.own_pid
         self._clock = clock
         self._first_seen: dict[int, float] = {}
-        self._all: dict[int, Program] = {}  # ours too: they tell what is below us
+        self._all: dict[int, Program] = {}  # with our own, to know what runs below us
         self._reread_at = 0.0
         self._looked_at = -math.inf
         self._last_pid = b""
@@ -68,7 +68,7 @@ class ProcessTable:
         self.version = 0
 
     def look(self, found: frozenset[int] = frozenset()) -> Mapping[int, Program]:
-        """The foreign processes by their id; `found`: those whose end matters at once."""
+        """Return the processes of others by id; the end of one in `found` is noticed at once."""
         now = self._clock()
         if now - self._looked_at < FRESH_S:
             return self.programs
@@ -85,7 +85,7 @@ class ProcessTable:
         return self.programs
 
     def ancestors(self, program: Program) -> Iterator[Program]:
-        """Its parent, the parent's parent, and so on."""
+        """Yield its parent, the parent's parent, and so on."""
         for _ in range(len(self._all)):
             parent = self._all.get(program.parent)
             if parent is None:
@@ -105,7 +105,7 @@ class ProcessTable:
             known = self._all.get(pid)
             if known is None or pid in again:
                 read = _read(self._proc, pid)
-                known = known if read == known else read  # the same one stays the same: judgements are kept by it
+                known = known if read == known else read  # keep the same object: probes remember judgements by it
             if known is not None:
                 found[pid] = known
         self._first_seen = first_seen
@@ -119,7 +119,7 @@ class ProcessTable:
 
 
 def program_of(proc: Path, pid: int) -> Program | None:
-    """One process; None when it is gone."""
+    """Return one process; None if it is gone."""
     return _read(str(proc), pid)
 
 
@@ -133,7 +133,7 @@ def is_below(pid: int, roots: Collection[int], parents: Mapping[int, int]) -> bo
 
 
 def base_name(path: str) -> str:
-    """The last part of a path of Linux or Windows, in lower case."""
+    """Return the last part of a path of Linux or Windows, in lower case."""
     return path.replace("\\", "/").rsplit("/", 1)[-1].lower()
 
 

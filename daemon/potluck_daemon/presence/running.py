@@ -1,4 +1,4 @@
-"""What a user may want on a list: the programs of this user that run now, one entry a name."""
+"""The running programs of this user, one entry a name, for people to choose from."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NOT_CHOOSABLE = frozenset({"sh", "bash", "zsh", "fish", "dash", "systemd", "(sd
 
 @dataclass(frozen=True, slots=True)
 class UserProcess:
-    """One process."""
+    """One process of the user."""
 
     app: str
     memory_bytes: int
 
 
 def look(proc: Path, uid: int, ours: Collection[int]) -> list[UserProcess]:
-    """The processes of a user but for `ours` and their children; those that ended meanwhile are left out."""
+    """Return a user's processes without `ours` and their children."""
     parents: dict[int, int] = {}
     found: dict[int, UserProcess] = {}
     for folder in proc.iterdir():
@@ -49,7 +49,7 @@ def look(proc: Path, uid: int, ours: Collection[int]) -> list[UserProcess]:
 def choose(
     seen: Iterable[UserProcess], menu: Mapping[str, MenuEntry], always: Iterable[str], never: Iterable[str]
 ) -> tuple[RunningProgram, ...]:
-    """One entry a name: programs of the menu first, then those that take the most memory."""
+    """Return one entry a name: programs of the menu first, then those that use the most memory."""
     memory: dict[str, int] = defaultdict(int)
     for item in seen:
         memory[item.app] += item.memory_bytes
@@ -65,14 +65,14 @@ def choose(
 
 
 def place_of(app: str, always: Iterable[str], never: Iterable[str]) -> ProgramPlace:
-    """The always list outranks the never list, as it does for the probes."""
+    """Return the list that names the program; the always list outranks the never list, as it does for probes."""
     if app.lower() in (name.lower() for name in always):
         return ProgramPlace.ALWAYS
     return ProgramPlace.NEVER if app.lower() in (name.lower() for name in never) else ProgramPlace.NONE
 
 
 def placed(app: str, place: ProgramPlace, always: Iterable[str], never: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The settings after a program was put in its place: on one list at most."""
+    """Return both lists after a program was moved to its place: it is on one of them at most."""
     lists = {}
     for key, names, wanted in (
         ("yield.always", always, ProgramPlace.ALWAYS),

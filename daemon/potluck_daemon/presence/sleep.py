@@ -1,8 +1,8 @@
-"""The computer goes to sleep: the engine must end before, because a device context does not survive it.
+"""The computer's sleep: the engine must end first, because a device context doesn't survive it.
 
-A delay inhibitor makes logind wait (5 s by default) until its descriptor is closed, which happens as soon as the engine
-has ended. Descriptors cannot travel over jeepney's asyncio connection, so the inhibitor is taken in a thread over a
-connection of its own.
+A delay inhibitor makes logind wait (5 s by default) until the probe closes its descriptor, which it does as soon as the
+engine has ended. jeepney's asyncio connection can't pass descriptors, so a thread takes the inhibitor over a connection
+of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RULE = f"type='signal',sender='{NAME}',interface='{MANAGER.interface}',member='
 
 
 class SleepProbe:
-    """Certain evidence from the announcement of the sleep to the waking up."""
+    """Certain evidence from the announcement of sleep until the computer wakes up."""
 
     name = "Sleep"
 
@@ -49,12 +49,12 @@ class SleepProbe:
 async def _until_ended(situation: Situation) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LONGEST_DELAY_S):
-            while situation.engine_pid is not None:  # noqa: ASYNC110 - the daemon tells by this field only
+            while situation.engine_pid is not None:  # noqa: ASYNC110 - nothing but this field tells
                 await asyncio.sleep(_LOOK_S)
 
 
 class _Inhibitor:
-    """Holds sleep back while it is taken."""
+    """A lock that delays sleep while it is taken."""
 
     def __init__(self, address: str) -> None:
         self._address = address

@@ -1,8 +1,7 @@
-"""From sightings to evidence. Pure.
+"""Turns sightings into evidence. Pure.
 
 A certain sighting counts at once, a likely one when a second look agrees, a weak one when a second probe sees the same
-program. Whether somebody uses the computer is told by the most certain of the probes that know; among equals, by the
-one that sees somebody.
+program. The most certain probe decides whether somebody uses the computer; among equals, the one that sees somebody.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _Thing = tuple[Reason, str, str]  # reason, who, GPU
 
 @dataclass(frozen=True, slots=True)
 class SightingSpan:
-    """When a probe itself saw a thing for the first time and for the last, without a look between that did not."""
+    """The time over which a probe has seen a thing in every one of its looks."""
 
     first: float
     last: float
@@ -31,7 +30,7 @@ class SightingSpan:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """What every probe saw last, and for how long it has seen each thing."""
+    """The last report of every probe, and for how long it has seen each thing."""
 
     presence: Presence = field(default_factory=Presence)
     seen: Mapping[str, tuple[Sighting, ...]] = field(default_factory=dict)  # probe -> its last report
@@ -41,7 +40,7 @@ class Track:
 def observe(
     track: Track, probe: str, sightings: tuple[Sighting, ...] | None, now: float, *, likely_interval_s: float
 ) -> Track:
-    """The track after one report of `probe`; None: it does not work any more, so it knows nothing."""
+    """Return the track after one report of `probe`; None: it no longer works and knows nothing."""
     seen = {name: reported for name, reported in track.seen.items() if name != probe}
     if sightings is not None:
         seen[probe] = sightings
@@ -60,12 +59,12 @@ def observe(
 
 
 def forget_quiet(track: Track) -> Track:
-    """The user said "resume": do not wait any longer for a game that is over."""
+    """Return the track without ended things: the user resumed and doesn't want to wait for a game that is over."""
     return replace(track, presence=replace(track.presence, over=()))
 
 
 def _seen(before: SightingSpan | None, now: float, *, is_new: bool) -> SightingSpan:
-    """A look of another probe says nothing new about this thing."""
+    """Return the span after a report; another probe's report says nothing new about this thing."""
     if before is None:
         return SightingSpan(now, now)
     return SightingSpan(before.first, now) if is_new else before
@@ -90,7 +89,7 @@ def _thing(evidence: Evidence) -> _Thing:
 
 
 def _stronger(one: Evidence | None, other: Evidence) -> Evidence:
-    """Two probes saw the same: the more certain, then the worse, then the earlier."""
+    """Return the more certain of two sightings of one thing, else the worse, else the earlier."""
     if one is None:
         return other
     return max(one, other, key=lambda item: (item.certainty.rank, item.level, -item.since))

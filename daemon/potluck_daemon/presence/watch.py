@@ -1,4 +1,4 @@
-"""Runs the probes and keeps what they say together. A probe that fails is shown and tried again, never fatal."""
+"""Runs the probes and collects their evidence. A probe that fails is shown and started again; it is never fatal."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _TELL_AGAIN_S = 0.5
 
 
 class Level(Enum):
-    ASLEEP = "asleep"  # nothing to give back
-    RELAXED = "relaxed"  # given back already
+    ASLEEP = "asleep"  # no engine runs
+    RELAXED = "relaxed"  # the engine has freed the device
     URGENT = "urgent"
 
 
 class Watch:
-    """`on_change` is called, from the loop, when the evidence or a probe's state changed.
+    """All probes of one set of settings. It calls `on_change` from the loop when evidence or a probe's state changed.
 
-    `never`: programs that are not given way to, whatever a probe takes them for; the user's own always-yield list is
-    the exception.
+    `never` names programs that never count, whatever a probe takes them for, unless they are on the user's own
+    always-yield list.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Watch:
 
     @property
     def is_settled(self) -> bool:
-        """Every probe has looked once, or has had enough time for it."""
+        """Whether every probe has looked once, or has had enough time to."""
         known = self._track.seen.keys() | self._problems.keys()
         return all(probe.name in known for probe in self._probes) or self._clock() >= self._woken_at + SETTLE_S
 
@@ -69,7 +69,7 @@ class Watch:
         return self._track.presence
 
     def set_level(self, level: Level) -> None:
-        """Idempotent. Asleep forgets everything that was seen."""
+        """Run the probes as often as `level` says; falling asleep forgets everything seen. Idempotent."""
         if level is self._level:
             return
         self._level = level
@@ -88,7 +88,7 @@ class Watch:
         return running + tuple(ProbeStatus(name, ProbeState.OFF) for name in self._switched_off)
 
     async def close(self) -> None:
-        """A library may lose a cancellation, as `wait_for` does before Python 3.12; then it is told again."""
+        """End all probes. Cancel again if a library lost the cancellation, as `wait_for` did before Python 3.12."""
         tasks = set(self._tasks)
         self._end_tasks()
         while tasks:
@@ -141,7 +141,7 @@ class Watch:
         return tuple(item for item in sightings if item.app not in self._never or item.reason is Reason.EXCLUSIVE_APP)
 
     def _heard(self, name: str, sightings: tuple[Sighting, ...] | None) -> None:
-        """The usual look, several times a second, sees what the one before saw and has nothing to confirm."""
+        """Take one report; return early for the usual one, which sees nothing and has nothing to confirm."""
         was_broken = sightings is not None and self._problems.pop(name, None) is not None
         seen_before = self._track.seen.get(name)
         if not was_broken and not sightings and sightings == seen_before:

@@ -1,6 +1,6 @@
 """A connection to an X server with a thread of its own, for the probes that look at windows and idle time.
 
-Xlib calls block, and a call to a hung X server (Xwayland does that) blocks for ever; only the thread hangs then.
+Xlib calls block, and a call to a hung X server (Xwayland does hang) blocks for ever. Then only the thread hangs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ LOOK_TIMEOUT_S = 5.0
 
 
 class XScreen(Generic[T]):
-    """Calls `look` over the connection, in the thread, each time somebody asks."""
+    """A screen that `look` is called with, in a thread, each time somebody asks."""
 
     def __init__(self, surroundings: Surroundings, look: Callable[[Display], T]) -> None:
-        """Raises ProbeUnavailableError without an X11 display."""
+        """Start the thread. Raises ProbeUnavailableError without an X11 display."""
         self._name = surroundings.environment.get("DISPLAY", "")
         if not self._name:
             raise ProbeUnavailableError("no X11 display")
@@ -37,7 +37,7 @@ class XScreen(Generic[T]):
         self._thread.start()
 
     async def look(self) -> T:
-        """Raises ProbeUnavailableError when the server is gone, ProbeFailedError when it hangs."""
+        """Return what `look` finds. Raises ProbeUnavailableError if the server is gone, ProbeFailedError on a hang."""
         self._answer = Future()
         self._wanted.release()
         try:
@@ -73,7 +73,7 @@ class XScreen(Generic[T]):
             from Xlib.display import Display
 
             self._display = Display(self._name)
-            self._display.set_error_handler(lambda *_: None)  # of requests without an answer: nothing to do about them
+            self._display.set_error_handler(lambda *_: None)  # errors of requests without an answer have no caller
         return self._look(self._display)
 
     def _disconnect(self) -> None:
