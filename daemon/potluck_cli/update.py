@@ -161,7 +161,7 @@ class _Update:
 def _roll_back(versions: Versions | None, places: Places, told: Callable[[str, int, int], None]) -> Updated:
     if versions is None:
         raise UsageError("this installation is kept by what installed it", hint="install the earlier version with that")
-    told("letting open sessions end", 0, 0)
+    told("waiting for open sessions to end", 0, 0)
     successor = _successor(places)
     was_running = successor.drain()
     old = versions.roll_back()

@@ -205,4 +205,4 @@ def anonymous_bytes(pid: int) -> int:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Anonymous:"):
             return int(line.split()[1]) * 1024
-    raise AssertionError("the kernel does not tell")
+    raise AssertionError("the kernel does not report it")

@@ -192,7 +192,7 @@ STEPS = (
     "asking the publisher",
     "fetching",
     "unpacking",
-    "letting open sessions end",
+    "waiting for open sessions to end",
     "starting the new version",
     "watching the new version",
 )

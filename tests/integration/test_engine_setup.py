@@ -193,7 +193,7 @@ def test_what_a_set_up_started_ends_with_it_also_when_it_is_killed() -> None:
         ({"UV_DEFAULT_INDEX": "http://index.invalid/simple"}, "index.invalid cannot be found"),
         (
             {"UV_DEFAULT_INDEX": "https://index.invalid/simple", "HTTPS_PROXY": "http://127.0.0.1:9"},
-            "the proxy does not lead to index.invalid",
+            "the proxy does not reach index.invalid",
         ),
     ],
 )

@@ -22,7 +22,7 @@ _TIMEX_BYTES = 512  # more than the structure has anywhere
 @dataclass(frozen=True, slots=True)
 class ClockFacts:
     now: float  # Unix
-    is_kept: bool | None  # None: the kernel does not tell
+    is_kept: bool | None  # None: the kernel does not report it
 
 
 def gather(_: Scene) -> ClockFacts:
@@ -32,11 +32,11 @@ def gather(_: Scene) -> ClockFacts:
 def judge(facts: ClockFacts) -> list[Finding]:
     shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(facts.now))
     if facts.now < EARLIEST:
-        advice = "set the clock: announcements in the past are ignored by everybody"
-        return [Finding(NAME, Severity.ERROR, f"the clock says {shown}, which is past", advice)]
+        advice = "set the clock: others ignore announcements from the past"
+        return [Finding(NAME, Severity.ERROR, f"the clock says {shown}, which is in the past", advice)]
     if facts.is_kept is False:
         advice = "timedatectl set-ntp true, and compare with another clock now"
-        return [Finding(NAME, Severity.WARNING, f"nobody keeps the clock right; it says {shown}", advice)]
+        return [Finding(NAME, Severity.WARNING, f"the clock is not synchronised; it says {shown}", advice)]
     return [Finding(NAME, Severity.OK, f"it says {shown}")]
 
 

@@ -45,7 +45,7 @@ def judge(facts: GpuFacts) -> list[Finding]:
     if facts.driver:
         found.append(_of_driver(facts.driver))
     if facts.torch is not None and "+cpu" in facts.torch:
-        text = f"torch {facts.torch} computes on the CPU only; the GPU is not used"
+        text = f"torch {facts.torch} supports the CPU only, so the GPU is not used"
         found.append(Finding(NAME, Severity.WARNING, text, "potluck setup"))
     return found
 
@@ -55,9 +55,9 @@ def _without_nvidia(facts: GpuFacts) -> Finding:
         text = f"serve.device is {facts.wanted!r}, but no GPU is found"
         return Finding(NAME, Severity.ERROR, text, "potluck config unset serve.device")
     if facts.has_other:
-        text = "a GPU without NVIDIA's driver is found; it is used if torch is a build for it"
+        text = "there is a GPU without NVIDIA's driver; it is used if torch has a build for it"
         return Finding(NAME, Severity.NOTE, text)
-    return Finding(NAME, Severity.NOTE, "no GPU is found; blocks are served by the CPU, which is slow but works")
+    return Finding(NAME, Severity.NOTE, "no GPU found; the CPU serves instead, which is slow but works")
 
 
 def _of_gpu(gpu: Gpu) -> Finding:

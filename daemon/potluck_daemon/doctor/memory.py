@@ -30,5 +30,5 @@ def judge(facts: MemoryFacts) -> list[Finding]:
     if facts.total_bytes < ENGINE_BYTES:
         return [Finding(NAME, Severity.ERROR, text, "an engine needs 2 GiB; this machine can only use a swarm")]
     if facts.available_bytes < ENGINE_BYTES and not facts.is_engine_running:
-        return [Finding(NAME, Severity.WARNING, text, "end other programs, or serve fewer blocks: serve.num_blocks")]
+        return [Finding(NAME, Severity.WARNING, text, "close other programs, or serve fewer blocks: serve.num_blocks")]
     return [Finding(NAME, Severity.OK, text)]

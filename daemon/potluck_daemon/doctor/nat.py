@@ -45,7 +45,7 @@ def _as_measured(facts: NatFacts) -> list[Finding]:
     if network.reach == "direct":
         return [Finding(NAME, Severity.OK, text)]
     text = f"{text}: it serves through a relay"
-    advice = f"it works, but more slowly; to be reached directly forward {_port(facts)} in the router"
+    advice = f"this works, but more slowly; for direct connections forward {_port(facts)} in the router"
     return [Finding(NAME, Severity.WARNING, text, advice)]
 
 

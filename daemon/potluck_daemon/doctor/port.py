@@ -30,14 +30,14 @@ def gather(scene: Scene) -> PortFacts:
 
 def judge(facts: PortFacts) -> list[Finding]:
     if facts.port == 0:
-        return [Finding(NAME, Severity.NOTE, "no port is chosen yet; the daemon does so when it starts")]
+        return [Finding(NAME, Severity.NOTE, "no port is chosen yet; the daemon chooses one when it starts")]
     if facts.is_serving and facts.is_heard:
-        return [Finding(NAME, Severity.OK, f"others are heard at TCP port {facts.port}")]
+        return [Finding(NAME, Severity.OK, f"the engine listens at TCP port {facts.port}")]
     if facts.is_serving:
         text = f"the engine serves, but nobody listens at TCP port {facts.port}"
         return [Finding(NAME, Severity.WARNING, text, "potluck logs; then potluck stop, potluck start")]
     if facts.is_heard and facts.has_engine:
-        text = f"the engine runs and does not serve yet; TCP port {facts.port} is taken, most likely by it"
+        text = f"the engine is starting and most likely uses TCP port {facts.port}"
         return [Finding(NAME, Severity.NOTE, text)]
     if facts.is_heard:
         text = f"another program listens at TCP port {facts.port}, which the engine needs"

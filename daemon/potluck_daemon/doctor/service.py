@@ -32,7 +32,7 @@ def judge(facts: ServiceFacts) -> list[Finding]:
     if not facts.running:
         return [*found, Finding(NAME, Severity.WARNING, "the daemon is not running", "potluck start")]
     if facts.running != facts.installed:
-        text = f"the daemon runs version {facts.running}, installed is {facts.installed}"
+        text = f"the daemon runs version {facts.running}, but {facts.installed} is installed"
         found.append(Finding(NAME, Severity.WARNING, text, "potluck drain, then potluck start"))
     if facts.failure:
         found.append(Finding("engine", Severity.ERROR, facts.failure, "potluck logs"))

@@ -38,15 +38,15 @@ def judge(facts: SwarmFacts) -> list[Finding]:
         return [Finding(NAME, Severity.NOTE, "no swarm is joined", "potluck join INVITE, or potluck start --demo")]
     found = [_of_peers(facts)]
     if facts.gaps:
-        text = f"{facts.gaps} blocks of {facts.name} are served by nobody"
+        text = f"nobody serves {facts.gaps} blocks of {facts.name}"
         found.append(Finding(NAME, Severity.WARNING, text, "invite more members: potluck swarm invite"))
     return found
 
 
 def _of_peers(facts: SwarmFacts) -> Finding:
     if not facts.peers:
-        return Finding(NAME, Severity.NOTE, f"{facts.name} is found through this machine")
-    text = f"{facts.answering} of {facts.peers} addresses where {facts.name} is found answer"
+        return Finding(NAME, Severity.NOTE, f"{facts.name} relies on this machine to be found")
+    text = f"{facts.answering} of {facts.peers} addresses of {facts.name} answer"
     if facts.answering:
         return Finding(NAME, Severity.OK, text)
     return Finding(NAME, Severity.ERROR, text, "ask a member for a new invite: potluck swarm invite; check the network")

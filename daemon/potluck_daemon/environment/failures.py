@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from potluck.errors import NetworkError, PotluckError
 
-AGAIN = "then try again: it goes on where it stopped"
+AGAIN = "then try again: it continues where it stopped"
 _MAX_WORDS = 400  # letters of foreign words, for people
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -42,15 +42,15 @@ def of_system(error: OSError, folder: Path) -> PotluckError:
         return PotluckError(f"the path of {folder} is too long", hint="choose another folder")
     if isinstance(error, FileNotFoundError):
         return PotluckError(
-            f"{where} vanished while the engine was set up", hint="leave its folder alone, and try again"
+            f"{where} disappeared while the engine was set up", hint="don't change its folder, and try again"
         )
-    hint = f"see whether its disk is sound, {AGAIN}"
+    hint = f"check its disk, {AGAIN}"
     return PotluckError(f"{where} cannot be used: {error.strerror or error}", hint=hint)
 
 
 def of_uv(said: str, folder: Path) -> PotluckError:
     """`said`: what uv printed. `folder`: where it was to write."""
-    words = " ".join(said.split()) or "it ended without a word; is there enough memory?"
+    words = " ".join(said.split()) or "it ended without a message; is there enough memory?"
     low = words.lower()
     if f"os error {errno.ENOSPC})" in low or f"os error {errno.EDQUOT})" in low:
         return _disk_full(folder)
@@ -61,9 +61,9 @@ def of_uv(said: str, folder: Path) -> PotluckError:
     if "failed to fetch" in low or "error sending request" in low:
         return _unreachable(words)
     if "hash mismatch" in low:
-        return UvError("a package is not what it should be; it is fetched anew", hint="try again")
+        return UvError("a package does not match its hash; it is downloaded again", hint="try again")
     return UvError(
-        f"packages cannot be installed: {words[-_MAX_WORDS:]}", hint="try again: it goes on where it stopped"
+        f"packages cannot be installed: {words[-_MAX_WORDS:]}", hint="try again: it continues where it stopped"
     )
 
 
@@ -72,7 +72,7 @@ def _disk_full(folder: Path) -> PotluckError:
 
 
 def _not_writable(where: object) -> PotluckError:
-    return PotluckError(f"{where} cannot be written", hint="choose another folder, or see whom it belongs to")
+    return PotluckError(f"{where} cannot be written", hint="choose another folder, or check who owns it")
 
 
 def _not_offered(words: str) -> PotluckError:
@@ -81,7 +81,7 @@ def _not_offered(words: str) -> PotluckError:
     hint = "name the index that has torch's builds: setting setup.index, or potluck setup --index URL"
     if not package.startswith("torch"):
         hint = f"see that the index of packages is the right one (UV_DEFAULT_INDEX), {AGAIN}"
-    return UvError(f"{package.rstrip(',')} is not offered where packages come from", hint=hint)
+    return UvError(f"the package index does not have {package.rstrip(',')}", hint=hint)
 
 
 def _unreachable(words: str) -> PotluckError:
@@ -89,13 +89,13 @@ def _unreachable(words: str) -> PotluckError:
     host = (urlsplit(found[0]).hostname if found else None) or "the index of packages"
     low = words.lower()
     if "certificate" in low:
-        text, advice = f"{host} shows a certificate that is not trusted", "name the right ones with SSL_CERT_FILE"
+        text, advice = f"{host} has a certificate that is not trusted", "set SSL_CERT_FILE to the right certificates"
     elif "tunnel" in low or "proxy" in low:
-        text, advice = f"the proxy does not lead to {host}", "see HTTPS_PROXY and NO_PROXY"
+        text, advice = f"the proxy does not reach {host}", "check HTTPS_PROXY and NO_PROXY"
     elif "status" in low:
-        text, advice = f"{host} refuses to give packages: {words[-80:]}", "see that it is the right address"
+        text, advice = f"{host} refuses to send packages: {words[-80:]}", "check the address"
     elif "dns" in low:
-        text, advice = f"{host} cannot be found", "see that this computer has a network"
+        text, advice = f"{host} cannot be found", "check this computer's network"
     else:
-        text, advice = f"{host} does not answer", "see that this computer has a network"
+        text, advice = f"{host} does not answer", "check this computer's network"
     return NetworkError(text, hint=f"{advice}, {AGAIN}")

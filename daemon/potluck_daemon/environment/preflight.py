@@ -19,7 +19,7 @@ MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
 PYTHONS = ((3, 11), (3, 13))
 _NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS does not tell
 _MAX_PATH = 2000  # bytes; half of what Linux allows, packages have files with names of 130 and folders in folders
-_PROXY = "see HTTPS_PROXY and ALL_PROXY; it looks like http://proxy.example:3128"
+_PROXY = "check HTTPS_PROXY and ALL_PROXY; it looks like http://proxy.example:3128"
 _PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
 
@@ -113,12 +113,12 @@ def _folder(site: Site) -> Finding:
         text = f"{path}, where the engine was to lie, is not there"
         return Finding("folder", Severity.ERROR, text, f"is its disk connected? Else {choose}")
     if not path.isprintable() or len(os.fsencode(path)) > _MAX_PATH:
-        text = f"the path {path[:80]!r} is too long, or has letters that end a line"
+        text = f"the path {path[:80]!r} is too long or contains line breaks"
         return Finding("folder", Severity.ERROR, text, choose)
     if not site.is_writable:
         return Finding("folder", Severity.ERROR, f"{path} cannot be written", choose)
     if not site.may_execute:
-        return Finding("folder", Severity.ERROR, f"{path} lies on a file system that runs no programs", choose)
+        return Finding("folder", Severity.ERROR, f"{path} is on a file system that does not run programs", choose)
     return Finding("folder", Severity.OK, path)
 
 
@@ -146,5 +146,5 @@ def _proxy(proxy: str) -> Finding:
         advice = "name an HTTP proxy in HTTPS_PROXY, or take the packages from a folder: --wheels"
         return Finding("proxy", Severity.ERROR, "packages cannot be fetched through a SOCKS proxy", advice)
     if not is_good:
-        return Finding("proxy", Severity.ERROR, "the proxy named in the environment is no address", _PROXY)
+        return Finding("proxy", Severity.ERROR, "the proxy in the environment is not a valid address", _PROXY)
     return Finding("proxy", Severity.NOTE, f"packages are fetched through the proxy {parts.hostname}")

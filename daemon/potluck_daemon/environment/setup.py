@@ -51,7 +51,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress) -> Manifest:
     Raises:
         PotluckError: with what to do about it. What was in use still is.
     """
-    on_progress(SetupProgress(Step.LOOK, "looking at this machine"))
+    on_progress(SetupProgress(Step.LOOK, "checking this machine"))
     if _there(plan) is None:
         _refuse_hopeless(plan)
     with explained(plan.store.root):
@@ -64,7 +64,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress) -> Manifest:
                 _refuse_hopeless(plan)
                 folder = plan.store.free(plan.store.folder(_name(plan)))
                 made = _make(plan, folder, on_progress)
-            on_progress(SetupProgress(Step.SWITCH, "in use from now on"))
+            on_progress(SetupProgress(Step.SWITCH, "switching to the new environment"))
             plan.store.switch(folder)
             return made
 
@@ -100,7 +100,7 @@ def _proven(folder: Path, on_progress: OnProgress) -> Manifest | None:
     made = read_manifest(folder)
     if made is None:
         return None
-    on_progress(SetupProgress(Step.TRY, "trying the environment that is there"))
+    on_progress(SetupProgress(Step.TRY, "testing the existing environment"))
     try:
         try_environment(folder)
     except PotluckError:
@@ -118,9 +118,9 @@ def roll_back(store: Store, by: str, on_progress: OnProgress) -> None:
         previous = store.previous()
         if previous is None:
             raise UsageError("there is no earlier environment to go back to")
-        on_progress(SetupProgress(Step.TRY, "trying the environment from before"))
+        on_progress(SetupProgress(Step.TRY, "testing the earlier environment"))
         try_environment(previous)
-        on_progress(SetupProgress(Step.SWITCH, "in use from now on"))
+        on_progress(SetupProgress(Step.SWITCH, "switching to the earlier environment"))
         store.roll_back()
 
 
@@ -142,7 +142,7 @@ def try_environment(folder: Path) -> tuple[str, ...]:
                 check=False,
             )
     except subprocess.TimeoutExpired:
-        raise PotluckError("the engine does not answer", hint="try again when the computer has less to do") from None
+        raise PotluckError("the engine does not answer", hint="try again when the computer is less busy") from None
     except OSError as error:
         raise PotluckError(f"the engine's Python cannot be run: {error.strerror}", hint="try again") from error
     try:
@@ -172,7 +172,7 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress) -> Manif
         if files:
             run_uv(uv, ["pip", "install", *options, *files], cache=plan.store.cache)
     _add_potluck(folder)
-    on_progress(SetupProgress(Step.TRY, "trying it: matrices, and one block of the demo model"))
+    on_progress(SetupProgress(Step.TRY, "testing the new environment"))
     devices = try_environment(folder)
     variant, now = plan.choice.variant.name, round(time.time())
     manifest = Manifest(variant, TORCH, digest(requirements), _version(plan), devices, made_at=now)

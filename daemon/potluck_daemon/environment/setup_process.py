@@ -39,7 +39,7 @@ class SetupProcess:
 
     async def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         """From its start to its end; not while one runs. Never raises for what it does."""
-        self.progress, self.problem, self._is_ending = SetupProgress(Step.LOOK, "looking at this machine"), None, False
+        self.progress, self.problem, self._is_ending = SetupProgress(Step.LOOK, "checking this machine"), None, False
         try:
             self.problem = await self._follow((*PROGRAM, *arguments), environment)
         except OSError as error:
@@ -72,7 +72,7 @@ class SetupProcess:
         if self._is_ending or code == 0:
             return None
         why = await child.last_words() or f"without a word, {code}"
-        return problem or Problem(f"the set-up ended: {why}", "try again; it goes on where it stopped")
+        return problem or Problem(f"the set-up ended: {why}", "try again; it continues where it stopped")
 
     async def _hear(self, child: Child) -> Problem | None:
         """Until it ends; returns why it failed, if it says so."""

@@ -107,7 +107,7 @@ def _available(architecture: str) -> list[TorchVariant]:
 def _without_gpu(machine: Hardware, driver: int, available: list[TorchVariant]) -> Choice:
     cpu = VARIANTS[CPU]
     if not machine.gpus:
-        return Choice(cpu, "no GPU is found; blocks are served by the processor, which is slow but works")
+        return Choice(cpu, "no GPU found; the processor serves instead, which is slow but works")
     return Choice(
         cpu, f"{_names(machine.gpus)} cannot be used by torch {TORCH}", _why_not(machine.gpus, driver, available)
     )

@@ -130,7 +130,7 @@ def fetch(wheel: Wheel, folder: Path, on_progress: OnBytes) -> Path:
             on_progress(target.stat().st_size)
             return target
         part.unlink()
-    raise PotluckError(f"{wheel.name} arrives damaged", hint=f"see whether something changes downloads, {AGAIN}")
+    raise PotluckError(f"{wheel.name} arrived damaged", hint=f"check whether something alters downloads, {AGAIN}")
 
 
 def _fetch_part(wheel: Wheel, part: Path, on_progress: OnBytes) -> None:
@@ -170,7 +170,7 @@ class _WheelSource:
     def failure(self, error: Exception) -> NetworkError:
         reason = str(getattr(error, "reason", error)) or type(error).__name__
         text = f"{self._wheel.name} cannot be fetched from {urlsplit(self._wheel.url).hostname}: {reason}"
-        return NetworkError(text, hint=f"see that this computer has a network, {AGAIN}")
+        return NetworkError(text, hint=f"check this computer's network, {AGAIN}")
 
 
 def _opener() -> urllib.request.OpenerDirector:

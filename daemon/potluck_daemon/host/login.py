@@ -107,12 +107,12 @@ def _text(path: Path) -> str | None:
 def _daemon(places: Places) -> tuple[bool, str]:
     try:
         if places == system_places():
-            return units.is_system_service(), "this daemon is the machine's own service, which root changes"
+            return units.is_system_service(), "this daemon is the machine's own service, which only root can change"
         if launch_agents.is_mac():
             return launch_agents.starts_at_login(launch_agents.DAEMON), ""
         is_on, link = units.starts_at_login(), units.started_by(is_system=False)
         if is_on and link is not None and units.is_for_all(link):
-            return True, "an administrator has it started for all users"
+            return True, "an administrator starts it for all users"
         return is_on, ""
     except PotluckError as error:
         return False, f"{error.message}: start it in another way, or let the tray app do so"

@@ -1,1 +1,1 @@
-"""Who owes whom: receipts that were signed, the entries that follow from them, and what credit is worth."""
+"""The donor's ledger: signed receipts, the entries that follow from them, and what credit is worth."""

@@ -1,7 +1,6 @@
-"""Ledger and identity in one file, to keep or to move to another machine. They belong together: the ledger is about
-that identity.
+"""Backs up ledger and identity, which belong together, to one file, and restores them on this or another machine.
 
-A tar of two files, mode 0600. The ledger is copied by SQLite itself, so the daemon may go on writing meanwhile.
+The file is a tar of two files with mode 0600. SQLite itself copies the ledger, so the daemon may write meanwhile.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MAX_BYTES = 1 << 34
 
 
 def back_up(places: Places, file: Path) -> None:
-    """Write `file`, which must not exist. Raises UsageError, LedgerError."""
+    """Write a backup to `file`, which must not exist. Raises UsageError, LedgerError."""
     try:
         with files_as_owner(places):
             ledger, identity = _there(places)
@@ -48,11 +47,12 @@ def back_up(places: Places, file: Path) -> None:
 
 
 def restore(places: Places, file: Path, *, replace: bool) -> None:
-    """Put both files where a daemon finds them; those that are there are kept beside, if `replace`.
+    """Put both files where a daemon finds them. With `replace`, existing ones are kept under another name.
 
     Raises:
-        UsageError: it is no backup, or something is here already. LedgerError: what it holds is damaged.
-        AlreadyRunningError: a daemon runs.
+        UsageError: the file is no backup, or there is a ledger or an identity here already.
+        LedgerError: the backup is damaged.
+        AlreadyRunningError: a daemon is running.
     """
     ledger, identity = _read(file)
     with files_as_owner(places):
@@ -65,7 +65,7 @@ def restore(places: Places, file: Path, *, replace: bool) -> None:
 
 
 def _there(places: Places) -> tuple[bytes, bytes]:
-    """Copies of ledger and identity. Raises UsageError, LedgerError, OSError."""
+    """Return copies of ledger and identity. Raises UsageError, LedgerError, OSError."""
     if not places.ledger_file.exists() or not places.identity_file.exists():
         raise UsageError("there is no ledger here yet", hint="start the daemon once: potluck start")
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +84,7 @@ def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> No
         copy.write_bytes(ledger)
         with closing(connect(copy)) as database:
             problems = check(database).problems
-            database.execute("PRAGMA journal_mode = DELETE")  # all in one file again
+            database.execute("PRAGMA journal_mode = DELETE")  # put its log back into the one file
         if problems:
             raise UsageError(f"the backup is damaged: {problems[0]}")
         stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -98,7 +98,7 @@ def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> No
 
 
 def _read(file: Path) -> tuple[bytes, bytes]:
-    """Ledger and identity; nothing is unpacked to the disk. Raises UsageError."""
+    """Read ledger and identity without unpacking anything to the disk. Raises UsageError."""
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(file, mode="r:") as archive:

@@ -1,8 +1,8 @@
-"""Receipts into entries: the only code that moves credit.
+"""Turns receipts into entries: the only code that moves credit.
 
-A batch is booked in one transaction, so that after a crash at any instruction either all of it is there or nothing.
-A receipt is cumulative: what moves is the difference to what its tab has booked already, and booking one twice moves
-nothing. So whoever is not sure whether a receipt arrived sends it again.
+A batch is booked in one transaction, so a crash at any instruction leaves all of it or nothing. Receipts are
+cumulative: booking one moves the difference to what its tab has booked so far, and booking it twice moves nothing. A
+sender that doesn't know whether a receipt arrived therefore sends it again.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from potluck.protocol.receipts import COUNTERSIGNED_BYTES, ReceiptError, opened_
 from potluck_daemon.ledger.tables import LedgerError, transaction
 
 KEEP_S = 92 * 86400
-"""How long tabs and hours are kept. A receipt of an older tab is refused, so it cannot be booked a second time."""
-_CLOCKS_S = 86400  # how far the clock of another server may be ahead
+"""How long tabs and hours are kept. Receipts of older tabs are refused, so that none is booked twice."""
+_CLOCKS_S = 86400  # how far another server's clock may be ahead
 _HOUR_S = 3600
 
 
 class Outcome(StrEnum):
     BOOKED = "booked"
-    KNOWN = "known"  # this one or a later one of its tab is booked already
+    KNOWN = "known"  # the tab has booked this receipt or a later one
     REFUSED = "refused"
 
 
 class Books:
-    """Writes to the ledger of `owner`, a public key."""
+    """The writer of `owner`'s ledger; `owner` is a public key."""
 
     def __init__(self, database: sqlite3.Connection, owner: bytes) -> None:
         self._database = database
         self._owner = owner
 
     def book(self, bookings: Sequence[Booking], now: float) -> list[Outcome]:
-        """What became of each. All of it is on disk when this returns. Raises LedgerError: nothing was booked."""
-        wanted = [self._is_ours(booking, now) for booking in bookings]  # signatures first: they need no transaction
+        """Book receipts to the disk and return the outcome of each. Raises LedgerError if nothing could be booked."""
+        wanted = [self._is_ours(booking, now) for booking in bookings]  # check signatures before the transaction begins
         try:
             with transaction(self._database):
                 return [
@@ -48,13 +48,13 @@ class Books:
             raise LedgerError(f"cannot write to the ledger: {error}") from error
 
     def name_model(self, swarm: bytes, model: str) -> None:
-        """What people call the model of a swarm."""
+        """Remember what people call the model of a swarm."""
         self._database.execute(
             "INSERT INTO model VALUES (?, ?) ON CONFLICT DO UPDATE SET name = excluded.name", (swarm, model)
         )
 
     def _is_ours(self, booking: Booking, now: float) -> bool:
-        """Whether it is genuine, recent, and about what we did for another or another for us."""
+        """Whether the receipt is genuine, recent, and about our work for others or their work for us."""
         try:
             receipt, payer = booking.receipt, booking.payer
         except ReceiptError:
@@ -90,7 +90,7 @@ class Books:
         return int(self._database.execute("SELECT id FROM account WHERE key = ?", (key,)).fetchone()[0])
 
     def _keep(self, tab: int | None, booking: Booking, payer: int, payee: int) -> int:
-        """The tab's last receipt from now on."""
+        """Store the receipt as the last one of its tab and return the tab's id."""
         receipt, work, data = booking.receipt, booking.receipt.work, booking.data
         if tab is not None:
             self._database.execute(
@@ -110,7 +110,7 @@ class Books:
         return made.lastrowid
 
     def _move(self, tab: int, now: int, payer: int, payee: int, swarm: bytes, microcredits: int, tokens: int) -> None:
-        """Both halves of the entry, and the entry itself."""
+        """Add an entry and both of its sides to the accounts."""
         self._database.execute("UPDATE account SET debits = debits + ? WHERE id = ?", (microcredits, payer))
         self._database.execute("UPDATE account SET credits = credits + ? WHERE id = ?", (microcredits, payee))
         self._database.execute(

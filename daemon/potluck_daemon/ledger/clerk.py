@@ -1,10 +1,10 @@
-"""The ledger beside the daemon's loop: one thread of its own, receipts in batches, and who is told what.
+"""Runs the ledger beside the daemon's loop: in a thread of its own, with receipts in batches.
 
-    engine: SignedReceipt     ->  queue -> one transaction -> engine: Booked
-    engine ended, or our start ->  what lies in outboxes -> the same
-    served accounts change    ->  what their credit is worth -> engine: Worth
+    the engine sends a signed receipt       ->  one transaction for many      ->  Booked to the engine
+    an engine ended, or the daemon started  ->  the same for its outbox
+    the engine serves other accounts        ->  look up their credit's worth  ->  Worth to the engine
 
-Nothing happens, and nothing wakes, while no receipts come.
+It sleeps while no receipts come.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-BATCH_S = 0.2  # between two transactions: each waits for the disk
+BATCH_S = 0.2  # between transactions, each of which waits for the disk
 VALUE_S = 5.0  # between two looks at what credit is worth
 UPKEEP_S = 6 * 3600.0
 _RETRY_S = 30.0  # after a full disk
-MAX_WAITING = 20_000  # receipts; what comes beyond is in the outbox
+MAX_WAITING = 20_000  # receipts; more stay in the outbox
 
 
 class Clerk:
-    """`start()` first, `close()` last; everything else in between, from the loop."""
+    """The ledger's thread. Call `start()` first and `close()` last, and everything in between from the loop."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class Clerk:
         self._valued: tuple[PeerId, ...] = ()
         self._valued_at = 0.0
         self._background = BackgroundTasks()
-        self.notice: str | None = None  # why nothing is booked
+        self.notice: str | None = None  # why nothing is booked; None: all is well
 
     async def start(self) -> None:
-        """Open the ledger. Never raises: without it the daemon serves on, and receipts wait in the outbox."""
+        """Open the ledger. Never raises: without it the daemon goes on serving and receipts wait in the outbox."""
         try:
             identity = await asyncio.to_thread(Identity.load_or_create, self._identity_file)
             self._ledger = await self._run(lambda: Ledger(self._ledger_file, identity))
@@ -82,7 +82,7 @@ class Clerk:
         self._tasks = [asyncio.create_task(self._keep_booking()), asyncio.create_task(self._keep_in_order())]
 
     async def close(self) -> None:
-        """Book what is here, and close the file."""
+        """Book what is waiting and close the file."""
         await cancel_and_wait(*self._tasks, self._valuing)
         await self._background.cancel()
         if self._ledger is not None:
@@ -96,7 +96,7 @@ class Clerk:
     def num_waiting(self) -> int:
         return len(self._waiting)
 
-    # --- what the engine says ----------------------------------------------------------------------------------------
+    # --- messages of the engine ---------------------------------------------------------------------------------------
 
     def hear(self, message: messages.SignedReceipt | messages.Vouched) -> None:
         if self._ledger is None:
@@ -113,17 +113,17 @@ class Clerk:
             log.error("the engine sent a receipt that is not hexadecimal")
 
     def look_into_outbox(self) -> None:
-        """An engine ended, or might have while nobody looked."""
+        """Book the outbox soon: an engine ended, or may have while no daemon ran."""
         self._is_outbox_due = True
         self._has_work.set()
 
     def serve(self, swarm: Swarm) -> None:
-        """How people call the model of the receipts that come."""
+        """Remember the name of the model that coming receipts are about."""
         if self._ledger is not None:
             self._background.start(self._do(lambda ledger: ledger.name_model(swarm_id(swarm), swarm.model)))
 
     def value(self, accounts: Sequence[str]) -> None:
-        """These are served: tell the engine what their credit is worth, now and then."""
+        """Tell the engine what the credit of these accounts is worth, but not too often."""
         served = tuple(PeerId(account) for account in accounts)
         is_due = served != self._valued or time.monotonic() - self._valued_at > VALUE_S
         if self._ledger is None or not served or not is_due or (self._valuing and not self._valuing.done()):
@@ -131,7 +131,7 @@ class Clerk:
         self._valued, self._valued_at = served, time.monotonic()
         self._valuing = asyncio.create_task(self._value(served))
 
-    # --- what commands ask -------------------------------------------------------------------------------------------
+    # --- questions of commands ----------------------------------------------------------------------------------------
 
     async def ask(self, question: Callable[[Ledger], T]) -> T:
         """Run `question` in the ledger's thread. Raises LedgerError if there is no ledger, or it cannot be read."""
@@ -144,7 +144,7 @@ class Clerk:
             raise LedgerError(f"the ledger cannot be read: {error}", hint="see: potluck ledger check") from error
 
     async def book(self, bookings: Sequence[Booking], model: str) -> list[Outcome]:
-        """Receipts that this donor's own client brings."""
+        """Book receipts that this donor's own client sends; `model` is what people call it."""
 
         def book(ledger: Ledger) -> list[Outcome]:
             with contextlib.suppress(ReceiptError):
@@ -154,7 +154,7 @@ class Clerk:
 
         return await self.ask(book)
 
-    # --- in the background -------------------------------------------------------------------------------------------
+    # --- in the background --------------------------------------------------------------------------------------------
 
     async def _keep_booking(self) -> None:
         while True:
@@ -168,7 +168,7 @@ class Clerk:
                 await asyncio.sleep(_RETRY_S)
 
     async def _book_all(self) -> None:
-        """Raises LedgerError; then everything is still here."""
+        """Book everything that waits. Raises LedgerError; then everything still waits."""
         assert self._ledger is not None
         ledger, batch, is_outbox_due = self._ledger, list(self._waiting), self._is_outbox_due
         self._has_work.clear()

@@ -1,4 +1,4 @@
-"""Reads the ledger: sums over stretches of time, by model and by peer, and the entries themselves."""
+"""Reads the ledger: sums by period, by model and by peer, and the entries themselves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SUMS = """
 
 
 class LedgerHistory:
-    """Of the ledger of `owner`, a public key."""
+    """The reader of `owner`'s ledger; `owner` is a public key."""
 
     def __init__(self, database: sqlite3.Connection, owner: bytes) -> None:
         self._database = database
@@ -88,13 +88,13 @@ class LedgerHistory:
         return EarningsGroups(tuple(_group(name, row, start, now) for name, *row in rows))
 
     def _me(self) -> int:
-        """Our account; 0, which is nobody's, before the first entry."""
+        """Return our account; 0, which is nobody's, before the first entry."""
         row = self._database.execute("SELECT id FROM account WHERE key = ?", (self._owner,)).fetchone()
         return int(row[0]) if row else 0
 
 
 def period_starts(period: Period, count: int, now: float) -> list[float]:
-    """Where the last `count` periods begin in local time, oldest first, and where the present one ends."""
+    """Return when the last `count` periods begin in local time, oldest first, and when the present one ends."""
     moment = datetime.datetime.fromtimestamp(now)
     start = moment.replace(minute=0, second=0, microsecond=0)
     if period is Period.HOUR:

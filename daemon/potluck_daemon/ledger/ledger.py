@@ -1,4 +1,4 @@
-"""The ledger of one donor: everything that may be done with its file, from one thread at a time."""
+"""The ledger of one donor: every operation on its file, for one thread at a time."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from potluck_daemon.ledger.tables import connect
 from potluck_daemon.ledger.trust import worths
 
 DELEGATED_S = 90 * 86400
-"""How long a client may spend with one delegation; its key never leaves its process."""
+"""How long a delegation lets a client spend; the client's key never leaves its process."""
 
 
 class Ledger:
-    """Opened by the constructor. Raises LedgerError there and in everything that writes."""
+    """One open ledger. The constructor opens it; it and everything that writes raise LedgerError."""
 
     def __init__(self, path: Path, identity: Identity) -> None:
         self._identity = identity
@@ -34,23 +34,23 @@ class Ledger:
         self._database.close()
 
     def book(self, bookings: Sequence[Booking], now: float) -> list[Outcome]:
-        """What became of each, all of it on disk."""
+        """Book receipts to the disk and return the outcome of each."""
         return self._books.book(bookings, now)
 
     def name_model(self, swarm: bytes, model: str) -> None:
         self._books.name_model(swarm, model)
 
     def keep_vouchers(self, shown: Sequence[bytes], now: float) -> int:
-        """How many told something new."""
+        """Remember vouchers that were shown to us and return how many of them were new."""
         return vouchers.keep(self._database, shown, self._identity.public_key, now)
 
     def delegate(self, client: bytes, now: float) -> tuple[bytes, tuple[bytes, ...]]:
-        """For a client of this donor: a delegation, and vouchers to show."""
+        """Return a delegation for a client of this donor, and vouchers that it can show."""
         paper = delegate(self._identity.public_key, client, int(now + DELEGATED_S), self._identity.sign)
         return paper, vouchers.to_show(self._database, self._identity)
 
     def worths(self, clients: Collection[PeerId]) -> dict[PeerId, int]:
-        """What the credit of these donors is worth here, in microcredits; our own always most."""
+        """Return what the credit of these donors is worth here, in microcredits; our own is worth most."""
         me = self._identity.peer_id
         rows = self._database.execute("SELECT key, credits, debits FROM account").fetchall()
         credits = {key: credit for key, credit, _ in rows if key != self._identity.public_key}

@@ -1,13 +1,13 @@
-"""The tables of the ledger, and how its file is opened.
+"""The tables of the ledger, and opening its file.
 
-    account   who: `credits` were paid to it, `debits` by it; over all accounts both have the same sum
-    model     which swarm a receipt is about, for people
-    tab       one session of one client at one server: its last receipt, and what of it is booked
-    entry     `microcredits` from payer to payee within an hour, by the receipts of one tab;
-              old ones are added up by day and lose their tab
-    voucher   what others received from each other, as they showed it
+    account   a donor: `credits` were paid to it, `debits` by it; both have the same sum over all accounts
+    model     the name that people give the swarm of a receipt
+    tab       one session of one client at one server: its last receipt, and how much of it is booked
+    entry     `microcredits` from payer to payee within an hour, from the receipts of one tab;
+              old entries are added up by day and lose their tab
+    voucher   what others say, with signatures, that they received from each other
 
-Every number is a whole one and fits 64 bits. Times are Unix seconds.
+All numbers are integers of 64 bits. Times are Unix seconds.
 """
 
 from __future__ import annotations
@@ -68,16 +68,16 @@ CREATE TABLE voucher (
 
 
 class LedgerError(PotluckError):
-    """The ledger's file cannot be used; it is left as it is."""
+    """The ledger's file cannot be used; it stays as it is."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the file, or make it, readable by its owner only. For one thread at a time.
+    """Open or create the file, which only its owner may read, for use by one thread at a time.
 
-    What is committed survives the end of the process and of the power.
+    Committed changes survive a crash and a power cut.
 
     Raises:
-        LedgerError: it is damaged, of a newer version, or cannot be written.
+        LedgerError: the file is damaged, of a newer version, or cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,13 @@
-"""What a peer's credit is worth here. Pure.
+"""Computes what a peer's credit is worth here. Pure.
 
-Credit is worth what those one trusts received from its holder. One trusts oneself: what a peer did for us counts in
-full, less what we did for it. One trusts others as far as they did something for us: if A gave us 10 and says that B
-gave A 50, B may have up to 10 of it. That is a flow from us to B through what each received from the next, over at most
-`MAX_HOPS` peers. Whatever peers claim to have done for each other, all of them together get no more than what they or
-those they served really did for us: rings and a hundred names of one machine gain nothing.
+A peer's credit is worth what we, and those we trust, received from it. What it did for us counts in full, less what we
+did for it. We trust others as far as they worked for us: if A gave us 10 and says that B gave A 50, B's credit is worth
+up to 10. This is a flow from us to B through what each received from the next, over at most `MAX_HOPS` peers. Whatever
+peers claim to have done for each other, together they get no more than they and those they served really did for us, so
+rings of peers and a hundred names of one machine gain nothing.
 
-Source of the idea: maximum flow as a measure of trust, as in BarterCast and in credit networks. Paths are filled the
-shortest first and never rerouted, so this is a lower bound of the maximum flow, and that bound is what holds.
+Source of the idea: maximum flow as a measure of trust, as in BarterCast and in credit networks. The shortest paths are
+filled first and never rerouted, which gives a lower bound of the maximum flow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ P = TypeVar("P", bound=Hashable)
 
 MAX_HOPS = 3
 _TURNS = 4
-"""Those who share a path get equal parts of it in so many turns; what the last turn leaves is too little to matter."""
+"""Peers that share a path get equal parts of it in this many turns; the last turn hands out the rest."""
 
 
 def worths(
@@ -30,15 +30,15 @@ def worths(
     vouched: Mapping[tuple[P, P], int],
     clients: Collection[P],
 ) -> dict[P, int]:
-    """Microcredits of priority for each of `clients`; they add up to no more than what `me` received.
+    """Return microcredits of priority for each of `clients`; they add up to no more than `me` received.
 
     Args:
         received: what each peer did for `me`.
-        given: what `me` did for each peer: it was paid for with credit.
-        vouched: (who received, who gave) -> what, as both of them signed.
+        given: what `me` did for each peer, which paid with credit.
+        vouched: (receiver, giver) -> amount, as both of them signed.
     """
     flow = _Flow(me, received, vouched)
-    for peer in sorted(given, key=lambda peer: -received.get(peer, 0)):  # partners pay with what they did themselves
+    for peer in sorted(given, key=lambda peer: -received.get(peer, 0)):  # partners pay with their own work first
         flow.take(peer, given[peer], hops=MAX_HOPS)
     found = {client: flow.take(client, received.get(client, 0), hops=1) for client in clients}
     for turn in range(_TURNS):
@@ -49,7 +49,7 @@ def worths(
 
 
 class _Flow:
-    """What is left of each edge."""
+    """The capacity that is left of each edge."""
 
     def __init__(self, me: P, received: Mapping[P, int], vouched: Mapping[tuple[P, P], int]) -> None:
         self._me: Hashable = me
@@ -63,7 +63,7 @@ class _Flow:
         return sum(self._edges[self._me].values())
 
     def take(self, peer: Hashable, amount: int, *, hops: int) -> int:
-        """Use up to `amount` of what leads to `peer` in at most so many steps; returns what was there."""
+        """Use up to `amount` of the flow to `peer` over at most `hops` edges; return how much there was."""
         taken = 0
         while taken < amount and (path := self._path(peer, hops)):
             part = min(amount - taken, *(self._edges[start][end] for start, end in path))
@@ -75,7 +75,7 @@ class _Flow:
         return taken
 
     def _path(self, peer: Hashable, hops: int) -> list[tuple[Hashable, Hashable]]:
-        """The shortest, as edges; empty if there is none."""
+        """Return the edges of the shortest path; empty if there is none."""
         if peer in self._edges[self._me]:
             return [(self._me, peer)]
         came_from: dict[Hashable, Hashable] = {self._me: self._me}

@@ -1,4 +1,4 @@
-"""What the ledger needs from time to time: old entries added up by day, and proof that everything is in order."""
+"""Upkeep of the ledger: adds up old entries by day, and checks that everything is in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCAL_DAY = "CAST(strftime('%s', at, 'unixepoch', 'localtime', 'start of day', 
 
 
 def add_up_old(database: sqlite3.Connection, now: float) -> None:
-    """Entries of tabs that can get no more receipts become one a day, payer, payee and model; no total changes."""
+    """Add up entries of tabs that can get no more receipts by day, payer, payee and model; no total changes."""
     horizon = int(now) - KEEP_S
     old = "FROM entry WHERE tab IN (SELECT tab FROM entry WHERE tab IS NOT NULL GROUP BY tab HAVING MAX(at) < ?)"
     with transaction(database):
@@ -32,7 +32,7 @@ def add_up_old(database: sqlite3.Connection, now: float) -> None:
 
 
 def check(database: sqlite3.Connection) -> LedgerCheck:
-    """Derive everything again from what it follows from, receipts first."""
+    """Derive every number anew, beginning with the receipts, and report what differs."""
     problems = [f"the file: {text}" for (text,) in database.execute("PRAGMA integrity_check") if text != "ok"]
     problems += _wrong_tabs(database)
     problems += [
@@ -56,7 +56,7 @@ def check(database: sqlite3.Connection) -> LedgerCheck:
 
 
 def _wrong_tabs(database: sqlite3.Connection) -> list[str]:
-    """Every credit of a tab must follow from its receipt."""
+    """Return the tabs whose credits don't follow from their receipt."""
     rows = database.execute(
         "SELECT name, receipt, delegation, microcredits, tokens, payer.key, payee.key,"
         " (SELECT COALESCE(SUM(microcredits), 0) FROM entry WHERE entry.tab = tab.id)"

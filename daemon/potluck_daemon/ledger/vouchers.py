@@ -1,6 +1,6 @@
-"""What others received from each other: vouchers that were shown to us, a bounded number of them; and ours to show.
+"""Vouchers: signed proof of what others received from each other. We keep a bounded number, and show our own.
 
-Nobody has to gossip: whoever wants to be known brings the papers.
+Nobody has to gossip: a peer that wants its work to count shows its vouchers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_SHOWN = 8
 
 
 def keep(database: sqlite3.Connection, vouchers: Iterable[bytes], owner: bytes, now: float) -> int:
-    """Remember those that are genuine, tell something new, and can matter here; how many. The oldest make room."""
+    """Keep the vouchers that are genuine, new and relevant, in place of the oldest; return how many."""
     with transaction(database):
         kept = sum(_keep(database, data, owner, now) for data in vouchers)
         database.execute(
@@ -36,7 +36,7 @@ def _keep(database: sqlite3.Connection, data: bytes, owner: bytes, now: float) -
     receipt, receiver = voucher.countersigned.receipt, voucher.delegation.owner
     giver = receipt.server
     if owner in (giver, receiver) or giver == receiver or not _is_known(database, receiver):
-        return 0  # what we gave or received is in our own books
+        return 0  # our own books have what we gave or received
     return database.execute(
         "INSERT INTO voucher VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
         " SET seq = excluded.seq, microcredits = excluded.microcredits, seen_at = excluded.seen_at"
@@ -46,9 +46,9 @@ def _keep(database: sqlite3.Connection, data: bytes, owner: bytes, now: float) -
 
 
 def _is_known(database: sqlite3.Connection, receiver: bytes) -> bool:
-    """Whether the word of this donor is worth anything: it did something for us, or for somebody whose word is.
+    """Whether this donor's word counts: it worked for us, or for somebody whose word counts.
 
-    Anything else would only push out what matters.
+    Vouchers of others would only push out those that matter.
     """
     found = database.execute(
         "SELECT EXISTS (SELECT 1 FROM account WHERE key = :key AND credits > 0)"
@@ -59,13 +59,13 @@ def _is_known(database: sqlite3.Connection, receiver: bytes) -> bool:
 
 
 def vouched(database: sqlite3.Connection) -> dict[tuple[bytes, bytes], int]:
-    """(who received, who gave) -> microcredits."""
+    """Return (receiver, giver) -> microcredits."""
     rows = database.execute("SELECT owner, server, SUM(microcredits) FROM voucher GROUP BY owner, server")
     return {(owner, server): amount for owner, server, amount in rows}
 
 
 def to_show(database: sqlite3.Connection, identity: Identity) -> tuple[bytes, ...]:
-    """For strangers: the largest receipt of each of the donors for whom we did most."""
+    """Return the largest receipt of each donor that we worked for most, to show to strangers."""
     rows = database.execute(
         "SELECT receipt, delegation, MAX(microcredits) AS most FROM tab"
         " WHERE delegation IS NOT NULL AND payee = (SELECT id FROM account WHERE key = ?)"

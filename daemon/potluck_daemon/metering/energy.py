@@ -16,7 +16,7 @@ from potluck_control.methods.contribution import EnergySource
 from potluck_daemon.settings.schema import LimitSettings
 
 _ROOT = Path("/sys/class/powercap")
-_ALLOW = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj lets it be read until the next start"
+_ALLOW = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj allows it until the next start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ def power_of_serving(reading: Reading, limits: LimitSettings, *, is_running: boo
         EnergySource("given", "given wattage", is_given, limits.serving_w, "" if is_given else "limits.serving_w is 0"),
         EnergySource(
             *("nvml", "GPU", not is_given and reading.gpu_w is not None, reading.gpu_w or 0.0),
-            problem="" if reading.gpu_w is not None else "the engine computes on no GPU that tells its power",
+            problem="" if reading.gpu_w is not None else "the engine uses no GPU that reports its power",
         ),
         EnergySource("rapl", "processor", not is_given and has_meter, metered_w, reading.processor_problem),
         EnergySource(
             *("estimate", f"{limits.cpu_core_w:g} W a busy core", not is_given and not has_meter, estimated_w),
-            problem="used because the processor does not tell its power" if not has_meter else "",
+            problem="used because the processor does not report its power" if not has_meter else "",
         ),
     )
     if not is_running:
@@ -61,13 +61,13 @@ def power_of_serving(reading: Reading, limits: LimitSettings, *, is_running: boo
 
 
 class ProcessorMeter:
-    """Watts of all processor packages since the look before; None where the kernel does not tell."""
+    """Watts of all processor packages since the look before; None where the kernel does not report it."""
 
     def __init__(self, root: Path = _ROOT) -> None:
         zones = sorted(root.glob("intel-rapl:*"))  # AMD's too
         self._packages = [zone for zone in zones if _name(zone).startswith("package")]  # psys has them in it once more
         self._last: dict[Path, int] = {}  # microjoules
-        self.problem = "" if self._packages else "this processor has no power meter that the kernel knows"
+        self.problem = "" if self._packages else "the kernel knows no power meter of this processor"
 
     def watts(self, seconds: float) -> float | None:
         joules = 0.0

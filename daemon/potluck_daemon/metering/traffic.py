@@ -41,7 +41,7 @@ class TrafficMeter:
         self._last: dict[int, NetworkUse] = {}  # inode -> counters of the connection
 
     def look(self, pids: set[int]) -> NetworkUse:
-        """What these processes sent and received since the look before; nothing where the kernel does not tell."""
+        """What these processes sent and received since the look before; nothing where the kernel does not report it."""
         inodes = {inode for pid in pids for inode in _socket_inodes(pid)}
         if not inodes:  # nothing to count, or another system than Linux
             self._last = {}

@@ -38,7 +38,7 @@ class HeatProbe:
         while True:
             readings = await self._readings()
             if not readings:
-                raise ProbeUnavailableError("no sensor tells a temperature")
+                raise ProbeUnavailableError("no sensor reports a temperature")
             found = []
             for kind, who, pci, celsius in readings:
                 key = f"{who} {pci}"
@@ -98,7 +98,7 @@ class PowerProbe:
         while True:
             gpus = [gpu for gpu in await self._reader.gpus() if gpu.power_w is not None]
             if not gpus:
-                raise ProbeUnavailableError("no GPU that tells its power")
+                raise ProbeUnavailableError("no GPU reports its power")
             found = []
             for gpu in gpus:
                 if gpu.pci == situation.engine_gpu and gpu.power_w is not None:

@@ -95,7 +95,7 @@ class DesktopIdleProbe:
             async def read_idle_s() -> float:
                 answer = await session.ask(service.address, service.method)
                 if answer is None:
-                    raise ProbeUnavailableError(f"{service.desktop} does not tell idle time")
+                    raise ProbeUnavailableError(f"{service.desktop} does not report idle time")
                 return float(answer[0]) / service.units_per_s
 
             await poll_idle(read_idle_s, report, idle_after_s=self._idle_after_s)
@@ -127,7 +127,7 @@ def _x11_idle_s(display: Display) -> float:
     from Xlib.ext import screensaver
 
     if not display.has_extension(screensaver.extname):
-        raise ProbeUnavailableError("the X server does not tell idle time")
+        raise ProbeUnavailableError("the X server does not report idle time")
     return float(screensaver.query_info(display.screen().root).idle) / 1000
 
 
@@ -169,7 +169,7 @@ def mac_idle_s(said: bytes) -> float:
     """Return the shortest of the times that `ioreg` names, which are in nanoseconds. Raises ProbeUnavailableError."""
     times = [int(time) for time in _IOREG_IDLE_NS.findall(said)]
     if not times:
-        raise ProbeUnavailableError("no keyboard or mouse is noted")
+        raise ProbeUnavailableError("no keyboard or mouse is listed")
     return min(times) / 1e9
 
 

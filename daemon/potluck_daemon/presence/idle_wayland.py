@@ -76,7 +76,7 @@ async def _subscribe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
             break
     interface = next((item for item in (_EXT, _KDE) if item in names), None)
     if interface is None or "wl_seat" not in names:
-        raise ProbeUnavailableError("the Wayland compositor does not tell idle time")
+        raise ProbeUnavailableError("the Wayland compositor does not report idle time")
     _bind(writer, names["wl_seat"], "wl_seat", _SEAT)
     _bind(writer, names[interface], interface, _NOTIFIER)
     if interface == _EXT:  # get_idle_notification
@@ -104,5 +104,5 @@ async def _receive(reader: asyncio.StreamReader) -> tuple[int, int, bytes]:
         raise ValueError("not a Wayland message")
     body = await reader.readexactly(size)
     if sender == _DISPLAY and word & 0xFFFF == 0:
-        raise ProbeFailedError("the Wayland compositor refuses to tell idle time")
+        raise ProbeFailedError("the Wayland compositor refuses to report idle time")
     return sender, word & 0xFFFF, body

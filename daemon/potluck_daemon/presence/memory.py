@@ -32,7 +32,7 @@ class VramPressureProbe:
         while True:
             gpus = await self._gpus()
             if not gpus:
-                raise ProbeUnavailableError("no GPU that tells its memory")
+                raise ProbeUnavailableError("no GPU reports its memory")
             needed = [
                 Sighting(Reason.VRAM_PRESSURE, name, Certainty.LIKELY, gpu=pci)
                 for pci, name, total, free in gpus
@@ -92,5 +92,5 @@ def available_bytes(proc: Path) -> int:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except OSError as error:
-        raise ProbeUnavailableError(f"the kernel does not tell ({error.strerror})") from error
-    raise ProbeUnavailableError("the kernel does not tell")
+        raise ProbeUnavailableError(f"the kernel does not report it ({error.strerror})") from error
+    raise ProbeUnavailableError("the kernel does not report it")

@@ -37,7 +37,7 @@ _JITTER_S = 3 * 3600.0  # so that not all machines ask in the same minute
 _CHECK_S = 25.0  # below the control API's own limit
 _BEGIN_S = 20.0  # until a process that was started has taken the lock
 _LOOK_S = 0.3
-_TRY_LATER = "try again later; see that this computer has a network, and the setting updates.url"
+_TRY_LATER = "try again later; check the network and the setting updates.url"
 _COMMAND = ("-m", "potluck_cli.main", "update", "--json")
 
 
@@ -96,7 +96,7 @@ class UpdatesTopic(Topic):
         if self._checking is not None:
             await asyncio.shield(self._checking)
         if self._file.is_locked():
-            raise UsageError("an update runs already", hint="wait for its end")
+            raise UsageError("an update is already running", hint="wait for its end")
         python = self._versions.folder(self._versions.current()) / "bin" / "python3"  # which the switch does not change
         before = self._file.read()
         await asyncio.to_thread(start_outside, [python, *_COMMAND], self._configuration.engine_environment())

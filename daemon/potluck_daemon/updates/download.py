@@ -1,7 +1,7 @@
-"""Small and large files of a publisher, from a server that is not trusted to send them.
+"""Fetches small and large files of a publisher from a server that nobody has to trust.
 
-What is signed decides what a file is; here is how much of it is taken, from where, and how long it may take: never more
-bytes than were said, never from an address without encryption but on this machine, never a server that only trickles.
+A signature decides what a file is. This module limits the rest: it takes no more bytes than announced, none without
+encryption except from this machine, and none from a server that only trickles.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
 
 T = TypeVar("T")
 
-_SILENCE_S = 15.0  # of a connection
+_SILENCE_S = 15.0  # that a connection may be silent
 _ANSWER_S = 20.0  # until a server has begun to answer, and until a small file is here
-_WINDOW_S = 30.0  # in which at least so much of a large file has to come:
+_WINDOW_S = 30.0  # in which at least this much of a large file has to arrive:
 _WINDOW_BYTES = 1 << 18
-_TRIES = 3  # at a large file, without a byte of progress between them
-_HINT = "try again later; it goes on where it stopped"
+_TRIES = 3  # at a large file without a byte of progress
+_HINT = "try again later; the download continues where it stopped"
 
 
 def check_address(url: str) -> None:
-    """Raises UsageError for what is neither https nor on this machine."""
+    """Raise UsageError unless the address has https or is on this machine."""
     address = urlsplit(url)
     is_here = address.scheme == "http" and _is_loopback(address.hostname or "")
     if not (address.scheme == "https" and address.hostname) and not is_here:
-        raise UsageError(f"updates are not fetched from {url[:200]!r}", hint="the address has to begin with https://")
+        raise UsageError(f"updates are not fetched from {url[:200]!r}", hint="the address must begin with https://")
 
 
 def get(url: str, max_bytes: int) -> bytes:
-    """A small file; one byte more than `max_bytes` if there is more. Raises NetworkError or UsageError."""
+    """Return a small file, cut off one byte beyond `max_bytes`. Raises NetworkError or UsageError."""
     check_address(url)
 
     def read() -> bytes:
@@ -51,11 +51,11 @@ def get(url: str, max_bytes: int) -> bytes:
 
 
 def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) -> None:
-    """Have `path` be that file; half a file beside it is continued, and fetched anew if it was half of another one.
+    """Fetch a file to `path`. Half a file beside it is continued, or fetched anew if it was half of another one.
 
     Raises:
         NetworkError: it cannot be fetched now.
-        PotluckError: it is not that file and was thrown away, or the disk is full.
+        PotluckError: it is not that file, and was deleted, or the disk is full.
     """
     check_address(url)
     part = path.with_name(f"{path.name}.part")
@@ -66,7 +66,7 @@ def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) 
             part.replace(path)
             return
         part.unlink()
-    except OSError as error:  # of the disk; those of the network have become NetworkError
+    except OSError as error:  # of the disk: errors of the network are NetworkErrors
         part.unlink(missing_ok=True)
         raise PotluckError(f"the update cannot be stored: {error.strerror}", hint="make room on the disk") from error
     if not was_begun:
@@ -75,7 +75,7 @@ def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) 
 
 
 class _UpdateSource:
-    """A file of the publisher; never more bytes than were signed, from a server that answers and does not trickle."""
+    """A file of the publisher, from a server that has to answer and must not trickle."""
 
     def __init__(self, url: str, num_bytes: int) -> None:
         self.num_bytes = num_bytes
@@ -99,23 +99,23 @@ class _UpdateSource:
 
 
 class _Window:
-    """How much came lately."""
+    """The amount that arrived lately."""
 
     def __init__(self) -> None:
         self._began, self._bytes = time.monotonic(), 0
 
     def check(self, num_bytes: int) -> None:
-        """Raises NetworkError."""
+        """Count bytes. Raises NetworkError if there were too few for too long."""
         self._bytes += num_bytes
         if time.monotonic() - self._began < _WINDOW_S:
             return
         if self._bytes < _WINDOW_BYTES:
-            raise NetworkError("the server only trickles", hint=_HINT)
+            raise NetworkError("the update server is too slow", hint=_HINT)
         self._began, self._bytes = time.monotonic(), 0
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Elsewhere under the same rule: never away from encryption, never to what only this machine reaches."""
+    """Redirects that stay encrypted and don't lead to what only this machine can reach."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -129,28 +129,27 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _check_redirect(url: str, newurl: str) -> None:
-    """Raises UsageError."""
     check_address(newurl)
     if _is_loopback(urlsplit(newurl).hostname or "") and not _is_loopback(urlsplit(url).hostname or ""):
-        raise UsageError("the server of updates leads to this machine itself", hint="see the setting updates.url")
+        raise UsageError("the update server redirects to this machine itself", hint="check the setting updates.url")
 
 
 def _open(url: str, start: int) -> Any:
-    """Raises OSError, HTTPException or UsageError."""
+    """Ask for a file from byte `start` on. Raises OSError, HTTPException or UsageError."""
     headers = {"Range": f"bytes={start}-"} if start else {}
     opener = urllib.request.build_opener(_Redirects)
     return opener.open(urllib.request.Request(url, headers=headers), timeout=_SILENCE_S)
 
 
 def _within(seconds: float, work: Callable[[], T], url: str) -> T:
-    """`work` in a thread: a server that sends a header a letter at a time is silent at no moment."""
+    """Do `work` in a thread: a server that sends a header letter by letter would never time out."""
     done: list[T] = []
     failed: list[Exception] = []
 
     def run() -> None:
         try:
             done.append(work())
-        except Exception as error:  # raised again below, where somebody waits for it
+        except Exception as error:  # raised again below, in the thread that waits
             failed.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
@@ -170,8 +169,8 @@ def _unreachable(url: str, error: Exception) -> NetworkError:
     if isinstance(error, urllib.error.HTTPError):
         error.close()
     reason = getattr(error, "reason", None) or error
-    text = f"updates cannot be had from {urlsplit(url).hostname}: {reason or type(error).__name__}"
-    return NetworkError(text, hint="see that this computer has a network, and the setting updates.url")
+    text = f"cannot fetch updates from {urlsplit(url).hostname}: {reason or type(error).__name__}"
+    return NetworkError(text, hint="check the network and the setting updates.url")
 
 
 def _is_loopback(host: str) -> bool:

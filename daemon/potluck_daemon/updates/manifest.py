@@ -1,7 +1,7 @@
-"""What a publisher offers: a version, what changes, and its files; signed with Ed25519.
+"""A publisher's offer: a version, its changes and its files, signed with Ed25519. Pure.
 
-Pure. The signature covers the bytes as they are; nothing is read from them before it was checked. Whether it is an old
-description that is shown again is the business of `freshness`.
+The signature covers the bytes as they are, and is checked before anything is read from them. Whether somebody shows an
+old description again is `freshness`'s business.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _MAX_LIFETIME_S = 2 * 366 * 86400
 
 
 class BadManifestError(PotluckError):
-    """It is not what the publisher signed, or makes no sense."""
+    """The description isn't what the publisher signed, or makes no sense."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedFile:
-    """`name`: beside the manifest."""
+    """A file beside the description, by its `name`."""
 
     name: str
     sha256: str
@@ -44,7 +44,7 @@ class OfferedFile:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """`issued_at`, `expires_at`: Unix seconds. `files`: by kind of installation. `next_key`: base64, or empty."""
+    """An offer. Times are Unix seconds, `files` go by kind of installation, `next_key` is base64 or empty."""
 
     version: str
     issued_at: int
@@ -55,13 +55,13 @@ class Offer:
 
 
 def require_publisher(settings: UpdateSettings) -> None:
-    """Raises UsageError if there is nobody to ask."""
+    """Raise UsageError unless the settings name a publisher."""
     if not settings.names_publisher:
-        raise UsageError("where updates come from is not said", hint="set updates.url and updates.key, as published")
+        raise UsageError("no source of updates is set", hint="set updates.url and updates.key, as published")
 
 
 def parse_key(text: str) -> Ed25519PublicKey:
-    """A public key as base64. Raises UsageError."""
+    """Read a public key in base64. Raises UsageError."""
     try:
         return Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
     except (ValueError, binascii.Error):
@@ -69,7 +69,7 @@ def parse_key(text: str) -> Ed25519PublicKey:
 
 
 def read_offer(content: bytes, signature: bytes, keys: Sequence[str]) -> tuple[Offer, str]:
-    """The offer, and which of `keys` signed it. Raises BadManifestError, or UsageError for a key that is none."""
+    """Return the offer and which of `keys` signed it. Raises BadManifestError; UsageError for a bad key."""
     if len(content) > MAX_BYTES:
         raise BadManifestError("the update's description is too large")
     signer = next((key for key in keys if _is_signed(content, signature, parse_key(key))), None)
@@ -80,7 +80,7 @@ def read_offer(content: bytes, signature: bytes, keys: Sequence[str]) -> tuple[O
 
 
 def parse_offer(content: bytes) -> Offer:
-    """Of bytes whose signature was checked. Raises BadManifestError."""
+    """Read bytes whose signature was checked. Raises BadManifestError."""
     try:
         return _offer(json.loads(content))
     except (KeyError, TypeError, ValueError, RecursionError, UsageError) as error:
@@ -133,7 +133,7 @@ def _file(fields: dict[str, object]) -> OfferedFile:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Of 0.2.0 and 0.2.0.dev3 the numbers; what follows them does not make it newer."""
+    """Return the numbers of 0.2.0 or 0.2.0.dev3; what follows them doesn't make a version newer."""
     found = re.match(r"\d+(\.\d+)*", version)
     parts = [int(part) for part in found[0].split(".")] if found else []
     while parts and parts[-1] == 0:

@@ -1,7 +1,7 @@
-"""What is remembered of updates, in one file of the state folder, and the lock of those who write it.
+"""The notes about updates, one file in the state folder, and the lock that its writers take.
 
-Only a process that looks for updates or makes one writes, one at a time; the daemon reads. A note of progress that
-nobody holds the lock of was left by a process that was killed.
+Only a process that looks for updates or installs one writes, one at a time; the daemon reads. A progress note without a
+lock was left by a process that was killed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """`asked_at`: when the publisher was last asked; `checked_at`: when it last answered. Unix seconds."""
+    """The notes. The publisher was last asked at `asked_at` and last answered at `checked_at`, in Unix seconds."""
 
     seen: KnownPublisher = field(default_factory=KnownPublisher)
     asked_at: float = 0.0
@@ -43,17 +43,17 @@ class NotesFile:
     def __init__(self, places: Places) -> None:
         self._path = places.state / "updates.json"
         self._lock = places.state / "updates.lock"
-        self._known: tuple[object, Notes] = (None, Notes())  # as of that stamp
+        self._known: tuple[object, Notes] = (None, Notes())  # the stamp of the file, and its content then
 
     def read(self) -> Notes:
-        """A file that is not there, or not understood, counts as empty; the same object while the file is the same."""
+        """Return the notes, the same object while the file is the same; empty if it is missing or unreadable."""
         stamp = self._stamp()
         if stamp != self._known[0]:
             self._known = stamp, self._understood() or Notes()
         return self._known[1]
 
     def write(self, notes: Notes) -> None:
-        """By who holds the lock. Raises PotluckError."""
+        """Replace the notes; the caller holds the lock. Raises PotluckError."""
         try:
             write_atomically(self._path, dumps(notes))
         except OSError as error:
@@ -61,23 +61,23 @@ class NotesFile:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[Notes]:
-        """The notes as they are; one process at a time. Raises PotluckError if another one is at it."""
+        """Hold the lock and yield the notes. Raises PotluckError if another process holds it."""
         self._lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:  # root does not follow a link of the service's user
+        except OSError as error:  # root must not follow a link that the service's user made
             hint = "remove it if it is a link, and make room if the disk is full"
             raise PotluckError(f"cannot open {self._lock}: {error.strerror}", hint=hint) from error
         try:
             _take(handle)
             if self._path.exists() and self._understood() is None:
-                keep_aside(self._path)  # what was seen is lost with it, so somebody may want to look
+                keep_aside(self._path)  # it had the publisher's state, so somebody may want to look
             yield self.read()
         finally:
             os.close(handle)
 
     def is_locked(self) -> bool:
-        """Whether somebody looks for updates, or makes one, right now."""
+        """Whether a process is looking for updates or installing one."""
         try:
             handle = os.open(self._lock, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -91,7 +91,7 @@ class NotesFile:
         return False
 
     def _stamp(self) -> object:
-        """Another one for each content, because the file is always replaced."""
+        """Return a stamp that changes with the content, because the file is always replaced."""
         try:
             found = self._path.stat()
         except OSError:
@@ -106,10 +106,10 @@ class NotesFile:
 
 
 def _take(handle: int) -> None:
-    """Raises PotluckError if another process keeps it; the daemon has it for a moment when it looks."""
+    """Take the lock, which the daemon holds for a moment when it looks. Raises PotluckError if it isn't released."""
     for _ in range(_TRIES):
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(_PAUSE_S)
-    raise PotluckError("another update runs already", hint="wait for its end: potluck status")
+    raise PotluckError("another update is running", hint="wait for its end: potluck status")

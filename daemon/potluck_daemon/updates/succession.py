@@ -1,7 +1,7 @@
-"""One daemon after another: the old one ends in order, the new one is started and watched.
+"""Replaces the running daemon by another version's: drains the old one, starts the new one and watches it.
 
-By systemd where it looks after the daemon, else by this process itself. Also how a process is started that outlives the
-daemon that asks for it: systemd ends with a service everything that the service started.
+systemd does so where it manages the daemon, else this process. The module also starts the process that updates so that
+it outlives the daemon that asks for it: systemd ends everything that a service started together with the service.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from potluck_daemon.updates.versions import PROVED_S
 
 START_TIMEOUT_S = 60.0
 _POLL_S = 0.1
-_ANSWER_S = 10.0  # of a daemon that is busy
-_QUESTIONS = 3  # without an answer, then it hangs
+_ANSWER_S = 10.0  # from a daemon that is busy
+_QUESTIONS = 3  # unanswered ones mean that it hangs
 _DRAIN_WITHIN = "10m"
 _UPDATING_UNIT = "potluck-update"
-_AFTERWARDS = f"ExecStopPost=systemctl --user start {UNIT}"  # also when the process that updates was killed
+_AFTERWARDS = f"ExecStopPost=systemctl --user start {UNIT}"  # even if the process that updates was killed
 _HELLO = schema.HelloParams("potluck update")
 _PASSED_ON = ("HOME", "PATH", "LANG", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY")
 
 
 class LocalSuccessor:
-    """`socket`: of the daemon. `unit`: systemd's for it, None where there is none."""
+    """The successor on this machine, reached through the daemon's `socket`; systemd starts it if it has a `unit`."""
 
     def __init__(self, socket: Path, unit: Path | None) -> None:
         self._client = ControlClient(socket, timeout_s=_ANSWER_S)
         self._unit = unit
         self._process: subprocess.Popen[bytes] | None = None
-        self._pid = 0  # of the daemon that answered
+        self._pid = 0  # the daemon that answered
 
     def drain(self) -> bool:
         try:
@@ -46,7 +46,7 @@ class LocalSuccessor:
         except DaemonAwayError as error:
             if isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError):
                 return False
-            raise  # one that hangs is not ended in order, and not passed over either
+            raise  # a daemon that hangs can be neither drained nor ignored
         command = [sys.executable, "-m", "potluck_cli.main", "drain", "--within", _DRAIN_WITHIN]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
@@ -85,7 +85,7 @@ class LocalSuccessor:
             self._process = None
 
     def _keep_process(self, folder: Path) -> None:
-        """Start it, or again while the one before still holds its lock. Raises PotluckError if it ended otherwise."""
+        """Start the daemon, again while the old one holds its lock. Raises PotluckError if it ended otherwise."""
         code = self._process.poll() if self._process is not None else EXIT_ALREADY_RUNNING
         if code is None:
             return
@@ -101,7 +101,7 @@ class LocalSuccessor:
         )
 
     def _last_words(self) -> str:
-        """Of the process that has ended, if there is one."""
+        """Return the last line of the process that has ended; empty if there is none."""
         if self._process is None or self._process.stderr is None:
             return ""
         said = self._process.stderr.read().decode(errors="replace").strip().splitlines()
@@ -113,7 +113,7 @@ class LocalSuccessor:
             self._process.stderr.close()
 
     def _hello(self) -> schema.DaemonHello | None:
-        """None: no daemon, or one that does not answer. One of another version of the API answers, and so it runs."""
+        """Return the daemon's greeting; None if it doesn't answer. A daemon with another API version answers, too."""
         try:
             return self._client.call(schema.HELLO, _HELLO)
         except DaemonAwayError:
@@ -121,7 +121,7 @@ class LocalSuccessor:
 
 
 def start_outside(command: Sequence[str | Path], environment: Mapping[str, str]) -> None:
-    """Start `command` so that it goes on when this daemon ends. Raises PotluckError."""
+    """Start `command` so that it outlives this daemon. Raises PotluckError."""
     words = [str(word) for word in command]
     if _is_in_unit():
         given = [f"--setenv={name}={value}" for name, value in environment.items() if _is_passed_on(name)]
@@ -150,6 +150,6 @@ def _is_passed_on(name: str) -> bool:
 
 
 def _is_in_unit() -> bool:
-    """Whether systemd started this daemon, by its control group."""
+    """Whether systemd started this daemon, according to its control group."""
     groups = Path("/proc/self/cgroup")
     return groups.exists() and any(line.endswith(f"/{UNIT}") for line in groups.read_text().splitlines())

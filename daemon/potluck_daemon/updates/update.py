@@ -1,7 +1,7 @@
-"""One update from its offer to its proof: fetch, unpack beside, drain, switch, start, watch, and back if it fails.
+"""One update: fetch, unpack beside, drain, switch, start, watch, and go back if it fails.
 
-The daemon is ended as `potluck drain` does it, so sessions go on elsewhere; the process that updates outlives it. What
-runs is never touched before the new version lies complete beside it.
+The daemon ends as `potluck drain` ends it, so its sessions move to other servers; the process that updates outlives it.
+The running version stays untouched until the new one lies complete beside it.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from potluck_daemon.updates.freshness import KnownPublisher, accept
 from potluck_daemon.updates.manifest import MAX_BYTES, Offer, read_offer
 from potluck_daemon.updates.versions import Versions
 
-KIND = "run"  # of the files of an offer that `Versions` can install
+KIND = "run"  # the kind of file that `Versions` can install
 _UNPACK_TIMEOUT_S = 600.0
 
 OnProgress = Callable[[str, int, int], None]
-"""What is done, bytes of it, and bytes in all (0 and 0 where nothing is fetched)."""
+"""Called with the step, the bytes so far and the bytes in total (0 and 0 if nothing is fetched)."""
 
 
 class Successor(Protocol):
-    """How the daemon that runs is ended, and the one of another version takes over; see `succession`."""
+    """The change from the running daemon to another version's; see `succession`."""
 
     def drain(self) -> bool:
-        """End it in order; returns whether one ran. Raises PotluckError if it does not end."""
+        """Drain the running daemon; return whether there was one. Raises PotluckError if it doesn't end."""
 
     def start(self, folder: Path) -> str:
-        """Start the one of this folder; returns the version that answers. Raises PotluckError if none does."""
+        """Start the daemon in `folder`; return the version that answers. Raises PotluckError if none does."""
 
     def watch(self) -> None:
-        """Return when the started one ran for a while without a break. Raises PotluckError as soon as it does not."""
+        """Return once the started daemon ran for a while. Raises PotluckError as soon as it doesn't answer."""
 
     def end(self) -> None:
-        """Whatever was started is gone after this."""
+        """End the daemon that was started."""
 
 
 def look(url: str, seen: KnownPublisher, now: float) -> tuple[Offer, KnownPublisher]:
-    """What is offered, and what is known after that. `now`: Unix seconds; the signature lies beside `url` as `.sig`.
+    """Return the offer at `url`, signed in `url`.sig, and what is then known of its publisher. `now`: Unix seconds.
 
     Raises:
         NetworkError: nobody answers.
-        BadManifestError: the publisher did not sign it, or it is an old one.
+        BadManifestError: the publisher did not sign it, or it is old.
     """
     offer, signer = read_offer(get(url, MAX_BYTES), get(f"{url}.sig", MAX_BYTES), seen.keys)
     return offer, accept(offer, signer, seen, now)
 
 
 def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -> None:
-    """Have the offered version lie complete beside the current one.
+    """Fetch the offered version and unpack it beside the current one.
 
     Raises:
-        PotluckError: it cannot be fetched, is not what was signed, or does not run here. Nothing changed.
+        PotluckError: it cannot be fetched, was not signed, or does not run here. Nothing changed.
     """
     file = offer.files.get(KIND)
     if file is None:
@@ -81,18 +81,18 @@ def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -
         raise
     finally:
         path.unlink()
-    os.sync()  # all of it is on the disk before anything leads to it
+    os.sync()  # everything must be on the disk before a link leads to it
 
 
 def switch(version: str, versions: Versions, successor: Successor, on_progress: OnProgress) -> None:
-    """Let the staged version take over, and take it back if it does not prove itself.
+    """Switch to the staged version, and back if it doesn't prove itself.
 
-    Where no daemon ran none is started: the next start is the trial, as `Versions` counts it.
+    If no daemon ran, none is started: `Versions` counts the next start as the trial.
 
     Raises:
-        PotluckError: the version before is in use again.
+        PotluckError: the earlier version is in use again.
     """
-    on_progress("letting open sessions end", 0, 0)
+    on_progress("waiting for open sessions to end", 0, 0)
     was_running = successor.drain()
     try:
         versions.begin_trial(version)
@@ -105,9 +105,9 @@ def switch(version: str, versions: Versions, successor: Successor, on_progress: 
         on_progress("watching the new version", 0, 0)
         successor.watch()
     except (PotluckError, OSError) as error:
-        on_progress("going back to the version before", 0, 0)
+        on_progress("going back to the earlier version", 0, 0)
         successor.end()
-        if versions.trial() is not None:  # it may have gone back by itself, at its third start
+        if versions.trial() is not None:  # it may have gone back itself at its third start
             versions.roll_back()
         if was_running:
             successor.start(versions.root / "current")
@@ -128,7 +128,7 @@ def _unpack(path: Path, version: str, versions: Versions) -> None:
 
 
 def _run(*command: str | Path) -> str:
-    """Raises PotluckError."""
+    """Run a command and return its output. Raises PotluckError."""
     try:
         done = subprocess.run(
             [str(part) for part in command], capture_output=True, text=True, timeout=_UNPACK_TIMEOUT_S, check=False

@@ -1,12 +1,12 @@
-"""Several versions of an installation side by side, and the switch from one to another that survives a power cut.
+"""Keeps versions of an installation side by side, and switches between them so that it survives a power cut.
 
     ROOT/versions/0.1.0/, ROOT/versions/0.2.0/    each complete
     ROOT/current, ROOT/previous                   links to two of them
-    ROOT/trial.json                               a version that has to prove itself: from, to, how often it was started
+    ROOT/trial.json                               the version that has to prove itself, and how often it was started
 
-A trial begins before the switch and ends when the new daemon ran for `PROVED_S`. Whatever ends in between, the next
-start counts; too many starts lead back. Only the installer without root makes such an installation; packages are
-updated by their own tools.
+A trial begins before the switch and ends when the new daemon has run for `PROVED_S`. Each start in between counts, and
+too many of them lead back. Only the installer without root makes such an installation; other packages have tools of
+their own for updates.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pathlib import Path
 from potluck.errors import PotluckError, UsageError
 from potluck.files import replace_link, write_atomically
 
-PROVED_S = 30.0  # a new version whose daemon ran so long has proved itself
+PROVED_S = 30.0  # how long its daemon must run for a version to prove itself
 
 _MAX_STARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Names of versions. `starts`: how often `new` was started without having proved itself."""
+    """The switch from version `old` to `new`; `starts` counts how often `new` was started so far."""
 
     old: str
     new: str
@@ -36,7 +36,7 @@ class Trial:
 
 
 class Versions:
-    """The versions below `root`."""
+    """The versions of the installation at `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -58,14 +58,14 @@ class Versions:
         return name if is_usable else None
 
     def trial(self) -> Trial | None:
-        """A damaged note counts as none: the version in use stays."""
+        """Return the running trial. A damaged note counts as none: the version in use stays."""
         try:
             return Trial(**json.loads(self._trial_file.read_text()))
         except (OSError, ValueError, TypeError):
             return None
 
     def begin_trial(self, new: str) -> None:
-        """Switch to `new`, which has to prove itself. Raises PotluckError if it is not there."""
+        """Switch to `new`, which has to prove itself. Raises PotluckError if it is incomplete."""
         if not (self.folder(new) / "bin" / "potluckd").exists():
             raise PotluckError(f"version {new} is not complete", hint="update again")
         old = self.current()
@@ -74,7 +74,7 @@ class Versions:
         self._link("current", new)
 
     def note_start(self) -> bool:
-        """A daemon of the current version starts. Returns whether it may; if not, the one before is current again."""
+        """Count a start of the current version; return whether it may run. If not, the earlier one is current again."""
         trial = self.trial()
         if trial is None or trial.new != self.current():
             return True
@@ -85,20 +85,20 @@ class Versions:
         return True
 
     def end_trial(self) -> None:
-        """The current version has proved itself: forget the trial, and all versions but this and the one before."""
+        """End the trial: the current version has proved itself. Remove all others but the one before."""
         self._trial_file.unlink(missing_ok=True)
         self.tidy()
         shutil.rmtree(self.downloads, ignore_errors=True)
 
     def tidy(self) -> None:
-        """Remove every version but the current one and the one before, also what was unpacked in part."""
+        """Remove every version but the current one and the one before, incomplete ones as well."""
         kept = {self.current(), self.previous()}
         for folder in (self.root / "versions").iterdir():
             if folder.name not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def roll_back(self) -> str:
-        """Use the version before again. Raises PotluckError if there is none."""
+        """Use the earlier version again and return it. Raises PotluckError if there is none."""
         trial = self.trial()
         old = trial.old if trial is not None else self.previous()
         if old is None or not self.folder(old).is_dir():
@@ -120,12 +120,14 @@ class Versions:
 
 
 def not_ours() -> UsageError:
-    """For who wants to change an installation that another tool looks after."""
-    return UsageError("this installation is updated by what installed it", hint="apt, pip, ... as the docs say")
+    """Return the error for an installation that another tool updates."""
+    return UsageError(
+        "this installation is updated by the tool that installed it", hint="apt, pip, ... as the docs say"
+    )
 
 
 def own_versions(prefix: str = sys.prefix) -> Versions | None:
-    """The installation that this program runs from; None if another tool looks after it."""
+    """Return the installation that this program runs from; None if another tool updates it."""
     folder = Path(prefix)
     is_ours = folder.name == "current" or folder.parent.name == "versions"
     root = folder.parent if folder.name == "current" else folder.parent.parent

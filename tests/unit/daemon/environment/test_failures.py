@@ -26,14 +26,14 @@ CACHE = "error: Failed to write to the client cache\n  cause: failed to write to
     [
         (f"{CONNECT}Connection refused (os error 111)", "packages.example does not answer", "network"),
         (f"{CONNECT}dns error\n  cause: error resolving DNS", "packages.example cannot be found", "network"),
-        (f"{CONNECT}tunnel error", "the proxy does not lead to packages.example", "HTTPS_PROXY"),
+        (f"{CONNECT}tunnel error", "the proxy does not reach packages.example", "HTTPS_PROXY"),
         (f"{CONNECT}invalid peer certificate: UnknownIssuer", "certificate that is not trusted", "SSL_CERT_FILE"),
-        (f"{FETCH}HTTP status client error (403 Forbidden)", "refuses to give packages", "right address"),
+        (f"{FETCH}HTTP status client error (403 Forbidden)", "refuses to send packages", "check the address"),
         (f"{CACHE}No space left on device (os error 28)", "the disk of /home/me/engines is full", "make room"),
         (f"{CACHE}Read-only file system (os error 30)", "cannot be written", "another folder"),
-        (f"{NO_SOLUTION}{NO_BUILD}, we can conclude", "torch==2.13.0+cpu is not offered", "--index"),
-        (f"{NO_SOLUTION}psutil was not found in the package registry", "psutil is not offered", "UV_DEFAULT_INDEX"),
-        ("", "without a word", "try again"),
+        (f"{NO_SOLUTION}{NO_BUILD}, we can conclude", "does not have torch==2.13.0+cpu", "--index"),
+        (f"{NO_SOLUTION}psutil was not found in the package registry", "does not have psutil", "UV_DEFAULT_INDEX"),
+        ("", "without a message", "try again"),
     ],
 )
 def test_every_failure_of_uv_is_one_sentence_with_what_to_do(said: str, text: str, hint: str) -> None:
@@ -51,7 +51,7 @@ def test_every_failure_of_uv_is_one_sentence_with_what_to_do(said: str, text: st
         (errno.EROFS, "cannot be written"),
         (errno.EACCES, "cannot be written"),
         (errno.ENAMETOOLONG, "too long"),
-        (errno.ENOENT, "vanished"),
+        (errno.ENOENT, "disappeared"),
         (errno.EIO, "cannot be used: Input/output error"),
     ],
 )

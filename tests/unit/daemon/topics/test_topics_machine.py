@@ -156,7 +156,7 @@ async def test_who_has_the_daemon_started_is_told(
     monkeypatch.setattr(units, "_user_folder", lambda: own)
     monkeypatch.setattr(units, "_ALL_USERS", for_all)
     systemd[0] = True
-    for folder, problem in ((for_all, "an administrator has it started for all users"), (own, "")):
+    for folder, problem in ((for_all, "an administrator starts it for all users"), (own, "")):
         link = folder / "default.target.wants" / units.UNIT
         link.parent.mkdir(parents=True)
         link.symlink_to(unit)

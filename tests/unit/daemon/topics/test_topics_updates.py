@@ -75,7 +75,7 @@ async def test_without_a_publisher_nothing_is_asked_and_what_is_missing_is_said(
     state = await ask(updates.STATE)
     assert (state.is_configured, state.is_allowed, state.can_install, state.offered) == (False, False, False, None)
     for method in (updates.CHECK, updates.INSTALL):
-        with pytest.raises(ControlError, match="is not said") as caught:
+        with pytest.raises(ControlError, match="no source of updates") as caught:
             await ask(method)
         assert "updates.url" in str(caught.value.hint)
     assert calls() == []
@@ -124,7 +124,7 @@ async def test_a_check_that_comes_to_no_end_or_ends_without_a_word_is_an_error_w
 async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
     places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = Problem("updates cannot be had from example.org: no route", "is there a network?")
+    said = Problem("cannot fetch updates from example.org: no route", "is there a network?")
     again = dumps(Notes(asked_at=2.0, error=said)).decode()
     python = places.state / "python"
     python.write_text(f"#!/bin/sh\necho '{again}' >{places.state / 'updates.json'}\necho no route >&2\nexit 1\n")
@@ -169,7 +169,7 @@ async def test_an_installation_of_another_tool_is_not_updated_from_here(
 ) -> None:
     places.settings_file.write_text(CONFIGURED)
     daemon.configuration.reload()
-    with pytest.raises(ControlError, match="updated by what installed it"):
+    with pytest.raises(ControlError, match="updated by the tool that installed it"):
         await ask(updates.INSTALL)
 
 
@@ -231,5 +231,5 @@ async def test_an_update_that_runs_already_is_not_started_again(
     async with own_daemon(places, environment) as daemon:
         ask = asking(daemon)
         assert (await ask(updates.STATE)).can_install
-        with file.lock(), pytest.raises(ControlError, match="runs already"):
+        with file.lock(), pytest.raises(ControlError, match="already running"):
             await ask(updates.INSTALL)

@@ -45,7 +45,7 @@ def test_one_process_at_a_time_and_the_daemon_sees_it(file: NotesFile) -> None:
     assert not file.is_locked()
     with file.lock():
         assert file.is_locked()
-        with pytest.raises(PotluckError, match="another update runs"), file.lock():
+        with pytest.raises(PotluckError, match="another update is running"), file.lock():
             pass
     assert not file.is_locked()
 
