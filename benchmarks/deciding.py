@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from potluck_engine.placement.choose import next_move
-from potluck_engine.placement.swarm_map import ModelSize, Own, SwarmMap
+from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
 
 from benchmarks.figures import Measured
 from benchmarks.simulation.scenario import random_volunteer, scenario
@@ -37,7 +37,9 @@ def _decide(num_servers: int, soak: bool) -> Measured:
     servers = [_server(f"{index:06}", rng, size.num_blocks) for index in range(num_servers)]
     own = servers[0].record
     begin = time.thread_time()
-    swarm_map = SwarmMap.of(servers, size, Own(own.peer_id, own.window, own.throughput_tps, own.stored, span=own.span))
+    swarm_map = SwarmMap.of(
+        servers, size, OwnServer(own.peer_id, own.window, own.throughput_tps, own.stored, span=own.span)
+    )
     map_ms = 1e3 * (time.thread_time() - begin)
     took_ms, num_moves = [], 0
     for me in rng.integers(0, num_servers, _SOAK_DECISIONS if soak else _DECISIONS):

@@ -16,7 +16,7 @@ from pathlib import Path
 from potluck_control.outbox import Booking
 from potluck_daemon.ledger.bookkeeping import Outcome
 from potluck_daemon.ledger.ledger import Ledger
-from potluck_engine.receipts import Tab, Tabs
+from potluck_engine.receipts import ServerTab, Tabs
 
 from benchmarks.figures import Measured
 from potluck.p2p.identity import Identity
@@ -167,7 +167,7 @@ class _Client:
 
     def __init__(self, tabs: Tabs, server: Identity) -> None:
         self.identity, self._server, self.seq = Identity.generate(), server, 0
-        self.tab: Tab = tabs.open(PeerId(self.identity.peer_id), Span(0, 4), Caller())
+        self.tab: ServerTab = tabs.open(PeerId(self.identity.peer_id), Span(0, 4), Caller())
 
     def receipt(self, work: Work, seq: int) -> Receipt:
         keys = (swarm_id(_SWARM), self.identity.public_key, self._server.public_key, self.tab.name)

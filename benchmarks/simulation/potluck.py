@@ -7,7 +7,7 @@ from potluck_engine.neighbours import WATCHED
 from potluck_engine.placement.choose import (
     AGAIN_S,
     CHECK_S,
-    Move,
+    PlannedMove,
     choose_span,
     load_order,
     planned_moves,
@@ -36,7 +36,7 @@ class Potluck:
         self._next_check_s: Floats = np.zeros(0)
         self._prefetched_s: Floats = np.zeros(0)  # until when a row's prefetching is paid for
         self._planned_for: tuple[bytes, ...] = ()
-        self._plan: dict[int, Move] = {}
+        self._plan: dict[int, PlannedMove] = {}
         self._was_there: Ints = np.zeros(0, np.int64)  # rows
 
     def join(self, swarm: Swarm, row: int) -> None:
@@ -71,7 +71,7 @@ class Potluck:
             self._next_check_s[watchers] = swarm.now_s
         self._was_there = swarm.seen_rows
 
-    def _moves(self, swarm: Swarm, rows: Ints) -> dict[int, Move]:
+    def _moves(self, swarm: Swarm, rows: Ints) -> dict[int, PlannedMove]:
         """What `next_move` tells each of these servers, without doing the same work for each again."""
         seen = swarm.seen
         indices = np.searchsorted(swarm.seen_rows, rows)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 from potluck_engine.placement.belief import believed_tps
-from potluck_engine.placement.price import Bools, Floats, Ints, Servers
+from potluck_engine.placement.price import Bools, Floats, Ints, ServerTable
 from potluck_engine.placement.swarm_map import SwarmMap
 
 from benchmarks.simulation.churn import Arrival, arrivals
@@ -132,7 +132,7 @@ class Swarm:
         own, others = self._map_of(np.array([row])), self.seen
         return SwarmMap(
             peers=tuple(self._names[row] for row in rows),
-            servers=Servers(
+            servers=ServerTable(
                 *(
                     np.concatenate((getattr(others.servers, name)[is_other], getattr(own.servers, name)))
                     for name in ("start", "length", "window", "throughput_tps", "fetch_s")
@@ -166,7 +166,7 @@ class Swarm:
         claimed_tps = self.throughput_tps[rows] * np.where(self._is_liar[rows], 100.0, 1.0)
         is_measured = self.now_s - self._joined_s[rows] > _MEASURED_AFTER_S
         measured_tps = np.where(is_measured, self._network_tps[rows], np.nan)
-        servers = Servers(
+        servers = ServerTable(
             start=self.start[rows],
             length=self.length[rows],
             window=self.window[rows],

@@ -16,9 +16,10 @@ from potluck.directory import Announcer
 from potluck.errors import NetworkError
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.tasks import cancel_and_wait
 from potluck_engine.measure import Speed, combine, is_news, refreshed
 from potluck_engine.node import Node
-from potluck_engine.serving import Serving
+from potluck_engine.span_state import SpanState
 
 _UNKNOWN_DIGEST = "0" * 16  # of blocks that are still being loaded; nobody is sent to a server that is JOINING
 _NOT_MEASURED = Speed(0.0, 0.0)
@@ -35,8 +36,8 @@ class Announcements:
     """
 
     def __init__(self, config: LaunchSpec, node: Node) -> None:
-        self.target: Span | None = None
-        self.window = 0
+        self.target = config.span or Span(0, 1)  # chosen before `join`, unless pinned
+        self.window = len(self.target)
         self.stored: frozenset[int] = frozenset()
         self.speed = _NOT_MEASURED
         self.network = node.speed
@@ -44,18 +45,18 @@ class Announcements:
         self.directory = node.directory
         self.peer_id = node.peer_id
         self._config = config
-        self._serving: Serving | None = None
+        self._state: SpanState | None = None
         self._announcer: Announcer | None = None
         self._beating: asyncio.Task[None] | None = None
 
     @property
     def throughput_tps(self) -> float:
-        """Of the span that is meant; 0 if it was never measured."""
-        return self._record().throughput_tps if self.speed.forward_tps and self.target is not None else 0.0
+        """Tokens a second through the target; 0 if it was never measured, or nothing is announced yet."""
+        return self._record().throughput_tps if self.speed.forward_tps and self._announcer is not None else 0.0
 
     def join(self, span: Span) -> None:
         """Say that `span` is being loaded; again, with another span, if the choice changes meanwhile."""
-        self.target, self._serving = span, None
+        self.target, self._state = span, None
         beat = Heartbeat(self.peer_id, ServerState.JOINING, cache_tokens_left=0)
         if self._announcer is None:
             self._announcer = Announcer(
@@ -65,26 +66,27 @@ class Announcements:
         else:
             self._announcer.update(record=self._record(), heartbeat=beat)
 
-    async def go_online(self, serving: Serving, speed: Speed) -> None:
+    async def go_online(self, state: SpanState, speed: Speed) -> None:
         """Return once the directory says so. Raises NetworkError if it takes nothing."""
-        assert self._announcer is not None
         await self.wait_announced()
-        self._serving, self.speed = serving, speed
-        if self.target is None or not self.target.covers(serving.blocks.span):
-            self.target = serving.blocks.span
+        self._state, self.speed = state, speed
+        if not self.target.covers(state.blocks.span):
+            self.target = state.blocks.span
         await self.tell()
+        self._beating = asyncio.create_task(self._beat())
 
     async def tell(self) -> None:
         """Announce what is so now. Raises NetworkError if the directory takes nothing."""
         if self._announcer is None:
             return
-        beat = None if self._serving is None else self._heartbeat(self._serving)
+        beat = None if self._state is None else self._heartbeat(self._state)
         self._announcer.update(record=self._record(), heartbeat=beat)
         await self.wait_announced()
 
     async def wait_announced(self) -> None:
-        """The first announcement is out. Raises NetworkError if the directory takes nothing."""
-        assert self._announcer is not None
+        """Return when the directory has taken an announcement. Raises NetworkError if it takes nothing."""
+        if self._announcer is None:
+            return
         try:
             async with asyncio.timeout(_ANNOUNCE_TIMEOUT_S):
                 await self._announcer.wait_announced()
@@ -94,13 +96,8 @@ class Announcements:
                 hint="check that this computer's clock is right and that a bootstrap peer runs",
             ) from None
 
-    def start_beating(self) -> None:
-        self._beating = asyncio.create_task(self._beat())
-
     async def stop_beating(self) -> None:
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
+        await cancel_and_wait(self._beating)
 
     async def leave(self) -> None:
         """Say OFFLINE, as far as the directory answers. Idempotent; `join` may follow."""
@@ -112,16 +109,16 @@ class Announcements:
         """Keep the heartbeat's figures fresh; the announcer decides when they go out."""
         while True:
             await asyncio.sleep(self._config.heartbeat_s)
-            serving = self._serving
-            if serving is None or self._announcer is None:
+            state = self._state
+            if state is None or self._announcer is None:
                 continue
-            self._announcer.update(record=self._news(serving), heartbeat=self._heartbeat(serving))
-            for session in serving.parking.expire(time.monotonic()):
-                serving.compute.close(session.memory, None)
+            self._announcer.update(record=self._news(state), heartbeat=self._heartbeat(state))
+            for session in state.parking.expire(time.monotonic()):
+                state.compute.close(session.memory, None)
 
-    def _news(self, serving: Serving) -> ServerRecord | None:
+    def _news(self, state: SpanState) -> ServerRecord | None:
         """The record, if real steps or the network show it to be other than others were told."""
-        self.speed = refreshed(self.speed, serving.compute.cost, len(serving.blocks.span))
+        self.speed = refreshed(self.speed, state.compute.cost, len(state.blocks.span))
         before, now = self._told, self._record()
         rates = ("inference_tps", "forward_tps", "throughput_tps", "network_tps", "download_bps")
         if before is None or any(is_news(getattr(before, rate), getattr(now, rate)) for rate in rates):
@@ -129,13 +126,13 @@ class Announcements:
             return now
         return None
 
-    def _heartbeat(self, serving: Serving) -> Heartbeat:
-        load = serving.load(time.monotonic())
+    def _heartbeat(self, state: SpanState) -> Heartbeat:
+        load = state.load(time.monotonic())
         return Heartbeat(
             peer_id=self.peer_id,
             state=ServerState.ONLINE,
-            cache_tokens_left=serving.free_tokens,
-            queued_tokens=serving.compute.queued_tokens + serving.calls.queued_tokens,
+            cache_tokens_left=state.free_tokens,
+            queued_tokens=state.compute.queued_tokens + state.calls.queued_tokens,
             step_ms=load.step_ms,
             batch=load.batch,
             queue_ms=load.queue_ms,
@@ -144,18 +141,17 @@ class Announcements:
         )
 
     def _record(self) -> ServerRecord:
-        config, serving = self._config, self._serving
-        assert self.target is not None
+        config, state = self._config, self._state
         span, digests, hidden_size = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 1
         adapters: tuple[str, ...] = ()
-        if serving is not None:
-            whole, span = serving.blocks.whole, serving.admission.kept
+        if state is not None:
+            whole, span = state.blocks.whole, state.admission.kept
             digests, adapters, hidden_size = whole.digests_of(span), whole.adapters.ids, whole.hidden_size
         rates = combine(
             self.speed, num_blocks=len(self.target), hidden_size=hidden_size, link_mbps=self.network.link_mbps
         )
-        if serving is not None:
-            serving.meter.network_tps = rates.network_tps
+        if state is not None:
+            state.meter.network_tps = rates.network_tps
         return ServerRecord(
             peer_id=self.peer_id,
             span=span,

@@ -1,4 +1,4 @@
-"""Blocking work of an engine that must not keep its process alive."""
+"""Runs blocking work of an engine in threads."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+_LARGE_BYTES = 256 * 1024
+"""Half a millisecond of the event loop, which other sessions may lose to one message."""
+
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run blocking work in a thread that cannot keep the process alive: a download may take hours, leaving may not."""
+    """Run `work` in a thread that cannot keep the process alive: a download may take hours, leaving may not."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -24,10 +27,15 @@ async def in_thread(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             outcome = partial(future.set_result, work())
-        except BaseException as error:  # whatever it is, it belongs to whoever waits
+        except BaseException as error:  # the caller gets every error
             outcome = partial(future.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: the engine left while this was at work
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the engine left meanwhile
             loop.call_soon_threadsafe(settle, outcome)
 
     threading.Thread(target=run, name="load", daemon=True).start()
     return await future
+
+
+async def in_thread_if_large(num_bytes: int, work: Callable[[], T]) -> T:
+    """Run `work`, in a helper thread if it has many bytes to go through."""
+    return work() if num_bytes <= _LARGE_BYTES else await asyncio.to_thread(work)

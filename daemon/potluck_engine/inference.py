@@ -22,10 +22,11 @@ from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
 from potluck.wire import decode_step, encode_step_reply
+from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
-from potluck_engine.receipts import Tab
-from potluck_engine.serving import Serving
-from potluck_engine.sessions import MAX_WAITING, Session, StepPlan
+from potluck_engine.receipts import NO_TAB
+from potluck_engine.sessions import MAX_WAITING, ServedSession, StepRange
+from potluck_engine.span_state import SpanState
 
 log = logging.getLogger(__name__)
 
@@ -38,39 +39,39 @@ _CLOSING = StepRequest(hidden=None)
 class InferenceHandler:
     """Serves the streams of rpc_inference."""
 
-    serving: Serving
+    state: SpanState
 
     async def __call__(self, stream: Stream, peer: PeerId) -> None:
         """A StreamHandler. Raises RemoteError, which the host sends as an error frame."""
         try:
-            body = await stream.receive(timeout_s=self.serving.limits.step_timeout_s)
+            body = await stream.receive(timeout_s=self.state.limits.step_timeout_s)
         except TimeoutError:
             return
         if body is None:
             return
-        request = await _decode(self.serving, body, first=True)
+        request = await _decode(self.state, body, first=True)
         session = self._open(request, peer)
         if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
-            await asyncio.to_thread(self.serving.blocks.whole.adapters.load, session.memory.adapter)
-        served = _ServedSession(self.serving, stream, session)
-        self.serving.sessions.add(served)
+            await asyncio.to_thread(self.state.blocks.whole.adapters.load, session.memory.adapter)
+        served = SessionStream(self.state, stream, session)
+        self.state.sessions.add(served)
         memory = served.session.memory
         log.info("a session over blocks %s, %d rows", memory.span, memory.rows)
         try:
             await served.run(request)
         finally:
-            self.serving.sessions.remove(served)
+            self.state.sessions.remove(served)
             served.close()
             log.info("a session over blocks %s ended after %d tokens", memory.span, served.session.position)
 
-    def _open(self, request: StepRequest, peer: PeerId) -> Session:
-        opening, serving = request.opening, self.serving
+    def _open(self, request: StepRequest, peer: PeerId) -> ServedSession:
+        opening, state = request.opening, self.state
         if opening is None or request.hidden is None:
             raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
-        adapter = serving.admission.check(opening.prefix, opening.span, opening.caller, peer)
+        adapter = state.admission.check(opening.prefix, opening.span, opening.caller, peer)
         opening = replace(opening, caller=replace(opening.caller, adapter=adapter))
         if opening.resume:
-            session = serving.parking.take(peer, opening, request.hidden.shape[0])
+            session = state.parking.take(peer, opening, request.hidden.shape[0])
             if session is None:
                 raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
             return session
@@ -78,25 +79,25 @@ class InferenceHandler:
             client=peer,
             span=opening.span,
             rows=request.hidden.shape[0],
-            is_alone=opening.exact or not serving.is_ragged,
+            is_alone=opening.exact or not state.is_ragged,
             adapter=adapter,
         )
-        alloc_timeout_s = min(opening.alloc_timeout_s, serving.limits.alloc_timeout_s)
-        return Session(opening.session_id, opening.max_length, alloc_timeout_s, memory)
+        alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
+        return ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
 
 
 class _Over(Exception):  # noqa: N818 (not an error)
     """The session is over, without a word."""
 
 
-class _ServedSession:
+class SessionStream:
     """A session and its stream."""
 
-    def __init__(self, serving: Serving, stream: Stream, session: Session) -> None:
+    def __init__(self, state: SpanState, stream: Stream, session: ServedSession) -> None:
         self.session = session
-        self._serving = serving
+        self._state = state
         self._stream = stream
-        self._running: tuple[SessionStep, StepRequest, StepPlan] | None = None
+        self._running: tuple[SessionStep, StepRequest, StepRange] | None = None
         self._sending: asyncio.Task[None] | None = None
         self._room = asyncio.Event()  # the client may send more
         self._room.set()
@@ -105,7 +106,7 @@ class _ServedSession:
         self._end_after_step: RemoteError | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._heard_at = time.monotonic()
-        self._tab: Tab | None = None
+        self._tab = NO_TAB
 
     @property
     def session_id(self) -> str | None:
@@ -117,16 +118,15 @@ class _ServedSession:
 
     async def run(self, request: StepRequest) -> None:
         """Serve until the end. Raises RemoteError, which the client is to be told."""
-        limits, loop = self._serving.limits, asyncio.get_running_loop()
+        limits, loop = self._state.limits, asyncio.get_running_loop()
         self._task = asyncio.current_task()
         too_old = RemoteError(Code.ROLLBACK, f"a session lasts {limits.session_timeout_s:g} s at most")
         self._timers = [
             loop.call_later(limits.session_timeout_s, self.end, too_old),
             loop.call_later(limits.step_timeout_s, self._listen_for_silence),
         ]
-        tabs = self._serving.tabs
-        if tabs is not None and request.opening is not None:
-            self._tab = tabs.open(self.session.memory.client, request.opening.span, request.opening.caller)
+        if request.opening is not None:
+            self._tab = self._state.tabs.open(self.session.memory.client, request.opening.span, request.opening.caller)
         try:
             self._begin(request)
             await self._read()
@@ -153,14 +153,13 @@ class _ServedSession:
         """Free everything, whatever still runs; unless the engine steps aside and the client may come back."""
         for timer in self._timers:
             timer.cancel()
-        if self._serving.tabs is not None and self._tab is not None:
-            self._serving.tabs.close_tab(self._tab)
+        self._state.tabs.close_tab(self._tab)
         if self._sending is not None:
             self._sending.cancel()
         is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
-        is_kept = is_told and self._running is None and self._serving.parking.keep(self.session, time.monotonic())
+        is_kept = is_told and self._running is None and self._state.parking.keep(self.session, time.monotonic())
         if not is_kept:
-            self._serving.compute.close(self.session.memory, self._running[0] if self._running else None)
+            self._state.compute.close(self.session.memory, self._running[0] if self._running else None)
         self._why = self._why or _Over()
 
     async def _read(self) -> None:
@@ -172,7 +171,7 @@ class _ServedSession:
                 log.debug("the client of a session over blocks %s left", self.session.memory.span)
                 self._finish(_Over())
                 return
-            request = _CLOSING if body is None else await _decode(self._serving, body, first=False)
+            request = _CLOSING if body is None else await _decode(self._state, body, first=False)
             await self._room.wait()
             self.session.own.append(replace(request, pushed=False) if request.pushed else request)
             if len(self.session.own) >= MAX_WAITING:
@@ -216,8 +215,8 @@ class _ServedSession:
                 return
             raise
         assert request.hidden is not None
-        if request.receipt is not None and self._serving.tabs is not None and self._tab is not None:
-            self._serving.tabs.take(self._tab, request.receipt)
+        if request.receipt is not None:
+            self._state.tabs.take(self._tab, request.receipt)
         now, memory = time.monotonic(), session.memory
         step = SessionStep(
             session=memory,
@@ -225,7 +224,7 @@ class _ServedSession:
             rows=memory.rows,
             tokens=plan.end - plan.start,
             submitted_at=now,
-            deadline=now + self._serving.limits.request_timeout_s + session.alloc_timeout_s,
+            deadline=now + self._state.limits.request_timeout_s + session.alloc_timeout_s,
             is_alone=memory.is_alone,
             memory=memory,
             alloc_deadline=now + session.alloc_timeout_s,
@@ -235,7 +234,7 @@ class _ServedSession:
             order=request.hypo_ids,
             on_done=self._answered,
         )
-        self._serving.compute.submit(step)
+        self._state.compute.submit(step)
         self._running = (step, request, plan)
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
@@ -246,22 +245,21 @@ class _ServedSession:
         if error is not None:
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
             return
-        serving, now = self._serving, time.monotonic()
+        state, now = self._state, time.monotonic()
         self.session.finish(request, plan)
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
-            serving.meter.add((now - step.submitted_at) * 1e3, queue_ms, now)
+            state.meter.add((now - step.submitted_at) * 1e3, queue_ms, now)
         timing = Timing(
             queue_ms=queue_ms,
             compute_ms=step.compute_s * 1e3,
-            cache_tokens_left=serving.free_tokens,
-            is_leaving=serving.admission.is_leaving(step.memory.span),
+            cache_tokens_left=state.free_tokens,
+            is_leaving=state.admission.is_leaving(step.memory.span),
             takes_brief=request.opening is not None,
         )
-        if serving.tabs is not None and self._tab is not None:
-            serving.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
-            timing = serving.tabs.say(self._tab, timing, is_named=request.opening is None)
+        state.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
+        timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)
         self._send(encode_step_reply(StepReply(step.result(), timing), brief=request.is_brief))
         self._advance()
 
@@ -274,7 +272,7 @@ class _ServedSession:
 
     async def _send_slowly(self, pieces: tuple[Buffer, ...]) -> None:
         try:
-            await self._stream.send(*pieces, timeout_s=self._serving.limits.send_timeout_s)
+            await self._stream.send(*pieces, timeout_s=self._state.limits.send_timeout_s)
         except (TimeoutError, RemoteError):  # the client is gone, or does not read
             self._finish(_Over())
         finally:
@@ -283,7 +281,7 @@ class _ServedSession:
 
     def _listen_for_silence(self) -> None:
         """Silence ends a session; whatever was heard meanwhile puts that off."""
-        limit_s, now = self._serving.limits.step_timeout_s, time.monotonic()
+        limit_s, now = self._state.limits.step_timeout_s, time.monotonic()
         if self._running is not None or self._sending is not None:
             self._heard_at = now
         silent_s = now - self._heard_at
@@ -300,6 +298,6 @@ class _ServedSession:
             self._task.cancel()
 
 
-async def _decode(serving: Serving, body: bytes, *, first: bool) -> StepRequest:
-    limits = serving.wire_limits
-    return await serving.offload(len(body), lambda: decode_step(body, limits=limits, first=first))
+async def _decode(state: SpanState, body: bytes, *, first: bool) -> StepRequest:
+    limits = state.wire_limits
+    return await in_thread_if_large(len(body), lambda: decode_step(body, limits=limits, first=first))

@@ -24,7 +24,7 @@ _NEWS = 0.1  # of a rate: others plan with it, and each change costs a message t
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Rates through one block; the stock meaning."""
+    """AnnouncedRates through one block; the stock meaning."""
 
     inference_tps: float  # single-token steps a second
     forward_tps: float  # tokens a second
@@ -32,7 +32,7 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class AnnouncedRates:
     """What a record says of speed."""
 
     network_tps: float
@@ -68,10 +68,10 @@ def _alone_step(blocks: BlockSpan) -> Callable[[int], object]:
     return lambda tokens: blocks.forward(hidden[:, :tokens], cache if tokens == 1 else None)
 
 
-def combine(speed: Speed, *, num_blocks: int, hidden_size: int, link_mbps: float) -> Rates:
+def combine(speed: Speed, *, num_blocks: int, hidden_size: int, link_mbps: float) -> AnnouncedRates:
     """What a typical request gets: half the span on average, or the link with 16 bits a value."""
     network_tps = link_mbps * 1e6 / (16 * hidden_size)
-    return Rates(network_tps, min(speed.forward_tps / ((num_blocks + 1) / 2), network_tps))
+    return AnnouncedRates(network_tps, min(speed.forward_tps / ((num_blocks + 1) / 2), network_tps))
 
 
 def refreshed(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:

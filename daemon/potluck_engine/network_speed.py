@@ -50,7 +50,7 @@ _SECONDS = struct.Struct("<d")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class PeerLink:
     """As measured with one peer."""
 
     up_mbps: float
@@ -103,7 +103,7 @@ class NetworkSpeed:
         self._given_mbps = given_mbps
         self._exchanges = exchanges
         self._clock = clock
-        self._links: dict[PeerId, Link] = {}
+        self._links: dict[PeerId, PeerLink] = {}
         self._known: frozenset[PeerId] = frozenset()
         self._failed_at: dict[PeerId, float] = {}
         self._answered_at: dict[PeerId, float] = {}
@@ -218,9 +218,9 @@ class NetworkSpeed:
             raise RemoteError(Code.BAD_REPLY, "an impossible time")
         return up_s, down_s
 
-    def _believed(self, peer: PeerId, up_mbps: float, down_mbps: float) -> Link:
-        before = self._links.get(peer, Link(up_mbps, down_mbps, 0.0))
-        return Link(
+    def _believed(self, peer: PeerId, up_mbps: float, down_mbps: float) -> PeerLink:
+        before = self._links.get(peer, PeerLink(up_mbps, down_mbps, 0.0))
+        return PeerLink(
             before.up_mbps + _NEWEST_WEIGHT * (up_mbps - before.up_mbps),
             before.down_mbps + _NEWEST_WEIGHT * (down_mbps - before.down_mbps),
             self._clock(),

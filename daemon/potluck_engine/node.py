@@ -23,8 +23,9 @@ from potluck.p2p.network import Host
 from potluck.p2p.pacing import Pacer
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
+from potluck.tasks import cancel_and_wait
 from potluck_engine.network_speed import NetworkSpeed
-from potluck_engine.reachability import Finding, Reach, is_local, start_reachable
+from potluck_engine.reachability import Reach, ReachFinding, is_local, start_reachable
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class Node:
         self.is_joined = False
         self._config = config
         self._start_host = start_host or self._start_libp2p
-        self._finding = Finding()
+        self._finding = ReachFinding()
         self._caps = NetworkCaps()
         self._measuring: asyncio.Task[None] | None = None
 
@@ -86,9 +87,7 @@ class Node:
             self._measuring = asyncio.create_task(self.speed.run(others))
 
     async def stop_measuring(self) -> None:
-        if self._measuring is not None:
-            self._measuring.cancel()
-            await asyncio.gather(self._measuring, return_exceptions=True)
+        await cancel_and_wait(self._measuring)
 
     async def stop(self) -> bool:
         """Leave the network; whether it was joined. Idempotent."""

@@ -13,19 +13,19 @@ import time
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.messages import Quote, QuoteRequest
-from potluck_engine.serving import Serving
+from potluck_engine.span_state import SpanState
 
 _COMING = 0.25  # of the rows that are quoted: clients ask for several routes and take one
 
 
-def quote(serving: Serving, request: QuoteRequest, peer: PeerId) -> Quote:
+def quote(state: SpanState, request: QuoteRequest, peer: PeerId) -> Quote:
     """Raises RemoteError, as the opening of such a session would."""
-    serving.admission.check(request.prefix, request.span, request.caller, peer)
+    state.admission.check(request.prefix, request.span, request.caller, peer)
     now = time.monotonic()
-    paging, load = serving.stage.paging, serving.load(now)
+    paging, load = state.stage.paging, state.load(now)
     reservations, per_page = paging.admission.reservations, paging.pages_per_token_page
     expected_rows, others = reservations.rows(now), reservations.pages(now)
-    free = serving.compute.page_counts.free
+    free = state.compute.page_counts.free
     pages = reservations.hold(
         peer, pages=request.rows * pages_of(request.tokens) * per_page, rows=request.rows, free=free, now=now
     )

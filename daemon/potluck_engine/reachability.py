@@ -45,7 +45,7 @@ class Reach(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReachFinding:
     """What the peers said that were asked."""
 
     reach: Reach = Reach.UNKNOWN
@@ -67,12 +67,12 @@ class DialledHost(Protocol):
     async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool: ...
 
 
-def judge(answers: Iterable[bool | None]) -> Finding:
+def judge(answers: Iterable[bool | None]) -> ReachFinding:
     """Half of those that answered must have reached this node; a single peer may have its own trouble."""
     said = [answer for answer in answers if answer is not None]
     if not said:
-        return Finding()
-    return Finding(Reach.DIRECT if 2 * sum(said) >= len(said) else Reach.RELAYED, len(said), sum(said))
+        return ReachFinding()
+    return ReachFinding(Reach.DIRECT if 2 * sum(said) >= len(said) else Reach.RELAYED, len(said), sum(said))
 
 
 def relays_of(config: HostConfig, neighbours: Mapping[PeerId, tuple[str, ...]]) -> tuple[str, ...]:
@@ -95,12 +95,12 @@ class Reachability:
         """Answer from now on."""
         await self._host.serve_unary(DIAL_BACK, self.answer)
 
-    async def find_out(self) -> Finding:
+    async def find_out(self) -> ReachFinding:
         """Ask some of those who are connected. Never raises for what they answer."""
         try:
             peers = list(await self._host.neighbours())[:_MAX_ASKED]
         except PotluckError:
-            return Finding()
+            return ReachFinding()
         return judge(await asyncio.gather(*(self._ask(peer, _ASK_TIMEOUT_S) for peer in peers)))
 
     async def answer(self, body: bytes, peer: PeerId) -> bytes:
@@ -136,7 +136,7 @@ class Reachability:
             self._asking.discard(peer)
 
 
-async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, Finding]:
+async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, ReachFinding]:
     """A node that others get to: as it is, or behind relays if the peers that were asked cannot dial it.
 
     In a network within one machine nobody is asked.
@@ -146,7 +146,7 @@ async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, Finding]:
     """
     from potluck.p2p.libp2p import Libp2pHost
 
-    finding = Finding()
+    finding = ReachFinding()
 
     async def find_relays(host: Libp2pHost) -> tuple[str, ...]:
         nonlocal finding

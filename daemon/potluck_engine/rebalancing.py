@@ -1,10 +1,10 @@
-"""An engine that goes where the swarm needs it, while it serves.
+"""Moves an engine to where the swarm needs it, while it serves.
 
     reach the target, block by block -> rest -> look: next_move says where to be -> announce it -> reach it -> rest ...
-                                                      it says stay, and nobody is served -> fetch another block's files
+                                                      it says stay, and no session is open -> fetch more files
 
-What is missing on the disk is fetched first, while everything else goes on. Where to be is `placement`'s decision, how
-blocks come and go `live_span`'s matter; here is the order of both.
+Files that are missing on the disk are fetched first, while everything else goes on. `placement` decides where to be,
+`live_span` exchanges blocks; this module keeps the order of both.
 """
 
 from __future__ import annotations
@@ -14,21 +14,27 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
 from potluck_control.engine_messages import Moving, OnEvent, Settled
+from potluck_control.launch_spec import LaunchSpec
 
+from potluck.blocks import BlockSpan
 from potluck.blocks.reshaping import NotReshapableError
+from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import Span
 from potluck.protocol.records import LiveServer
+from potluck.tasks import cancel_and_wait
 from potluck_engine.announcing import Announcements
+from potluck_engine.block_fetching import BlockFetching
+from potluck_engine.fitting import block_stack, can_grow, window
 from potluck_engine.in_thread import in_thread
 from potluck_engine.live_span import HAND_OVER_S, HURRIED_S, LiveSpan
 from potluck_engine.neighbours import Neighbours
+from potluck_engine.node import Node
 from potluck_engine.placement.choose import (
     AGAIN_S,
     CHECK_S,
@@ -38,14 +44,17 @@ from potluck_engine.placement.choose import (
     single_moves,
     waits_for_others,
 )
-from potluck_engine.placement.swarm_map import ModelSize, Own, SwarmMap
-from potluck_engine.prefetching import Prefetching
+from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
+from potluck_engine.span_state import SpanState
 
 log = logging.getLogger(__name__)
 
 _JITTER = 0.2  # of the pause between two looks: servers that started together must not look together for ever
 _PATIENT_LOOKS = 2  # at blocks in need that others should go to
-_JOIN_PAUSE_S = (0.2, 2.0)  # between two choices of who begins, for whoever begins at the same time
+_JOIN_PAUSE_S = (0.2, 2.0)  # between the two choices of a server that joins, for others that join at the same time
+
+Reload = Callable[[Span, Span, float], Awaitable[None]]
+"""Serves another target by loading it anew: the target, the part of it to load first, and seconds for sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +72,21 @@ class Shrink:
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
-    """Nothing stays: begin with the target."""
+class StartOver:
+    """Load the target anew: nothing of the present span stays."""
 
 
-Step = Grow | Shrink | Anew
+Step = Grow | Shrink | StartOver
 
 
 def next_step(live: Span, target: Span, window: int, order: Sequence[int]) -> Step | None:
-    """How to get from `live` to `target`, with at most `window` blocks at a time; None: it is there.
+    """Return how to get from `live` towards `target` with at most `window` blocks at a time; None at the target.
 
     Blocks are added before others go, as far as there is room, in the `order` in which the target wants them.
     """
     kept = live & target
     if kept is None:
-        return Anew()
+        return StartOver()
     beside = {live.start - 1, live.end}
     missing = [block for block in order if block in beside and block in target]
     if missing and len(live) < window:
@@ -85,105 +94,141 @@ def next_step(live: Span, target: Span, window: int, order: Sequence[int]) -> St
     return None if live == kept else Shrink(kept)
 
 
-class Looking:
-    """Sees the swarm as placement wants to see it."""
+class SwarmObserver:
+    """Makes maps of the swarm for placement."""
 
     def __init__(self, announcements: Announcements, neighbours: Neighbours, model: ModelSize) -> None:
         self._announcements = announcements
         self._neighbours = neighbours
         self._model = model
 
-    async def look(self, span: Span | None) -> SwarmMap:
-        """The swarm around a server that serves `span`. Raises PotluckError if the directory does not answer."""
+    async def observe(self, span: Span | None) -> SwarmMap:
+        """Return the swarm around a server that serves `span`. Raises PotluckError if the directory doesn't answer."""
         view = await self._announcements.directory.fetch()
-        self._neighbours.know(server.peer_id for server in view.servers)
+        self._neighbours.choose_among(server.peer_id for server in view.servers)
         gone = self._neighbours.gone()
         return self._map([server for server in view.servers if server.peer_id not in gone], span)
 
     def _map(self, others: Sequence[LiveServer], span: Span | None) -> SwarmMap:
-        told = self._announcements
-        own = Own(told.peer_id, told.window, told.throughput_tps, told.stored, span=span)
-        return SwarmMap.of(others, self._model, own)
-
-
-async def join(looking: Looking, announcements: Announcements, rng: random.Random) -> tuple[Span, list[int]]:
-    """Where to begin, announced, and in which order; looks twice, because others may begin at the same time."""
-    announcements.join(choose_span(await looking.look(None)))
-    await announcements.wait_announced()
-    await asyncio.sleep(rng.uniform(*_JOIN_PAUSE_S))
-    swarm_map = await looking.look(None)
-    target = choose_span(swarm_map)
-    announcements.join(target)
-    return target, load_order(swarm_map, target)
+        own = self._announcements
+        me = OwnServer(own.peer_id, own.window, own.throughput_tps, own.stored, span=span)
+        return SwarmMap.of(others, self._model, me)
 
 
 class Rebalancer:
-    """`start` when something is served; `stop` before it is taken away; may be started again.
-
-    Args:
-        reload: serves other blocks by loading them anew, after sessions had so many seconds to leave; returns when
-            the first of them are served.
+    """Chooses the first blocks (`join`) and moves on from there: `start` with a span that is served, `stop` before it
+    is taken away, `close` at the end.
     """
 
     def __init__(
         self,
         live: LiveSpan,
-        looking: Looking,
+        neighbours: Neighbours,
+        observer: SwarmObserver,
         announcements: Announcements,
-        files: BlockFiles,
-        prefetching: Prefetching,
-        reload: Callable[[Span, Sequence[int], float], Awaitable[None]],
+        fetching: BlockFetching,
+        reload: Reload,
         on_event: OnEvent,
-        rng: random.Random,
+        *,
+        alarm: asyncio.Event,
+        grows: bool,
     ) -> None:
+        """Prepare it; `alarm` makes it look at once, `grows` says whether blocks can be exchanged one by one."""
         self._live = live
-        self._looking = looking
+        self._neighbours = neighbours
+        self._observer = observer
         self._announcements = announcements
-        self._files = files
-        self._prefetching = prefetching
+        self._fetching = fetching
         self._reload = reload
         self._on_event = on_event
-        self._rng = rng
-        self._alarm = asyncio.Event()
+        self._alarm = alarm
+        self._grows = grows
+        self._rng = random.Random()
         self._looks_in_vain = 0
         self._is_urgent = False  # a move that chance did not let it make
-        self._patience_s = HAND_OVER_S  # of the present move, with sessions
-        self._task: asyncio.Task[None] | None = None
+        self._patience_s = HAND_OVER_S  # with sessions, in the present move
+        self._watching: asyncio.Task[None] | None = None
+        self._moving: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        if self._task is None:
-            self._task = asyncio.create_task(self._run())
+    @classmethod
+    async def of(
+        cls,
+        spec: LaunchSpec,
+        checkpoint: Checkpoint,
+        node: Node,
+        announcements: Announcements,
+        *,
+        load: Callable[[Span], BlockSpan],
+        reload: Reload,
+        on_event: OnEvent,
+    ) -> Rebalancer:
+        """Look at the model and the machine, and return what moves the engine. Raises PotluckError."""
+        announcements.window = await in_thread(lambda: window(checkpoint, spec))
+        grows = await in_thread(lambda: can_grow(checkpoint, spec, announcements.window))
+        files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
+        announcements.stored = await in_thread(files.stored)
+        model = ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size)
+        alarm = asyncio.Event()
+        neighbours = Neighbours(node.host, node.peer_id, alarm)
+        return cls(
+            LiveSpan(announcements, load, on_event),
+            neighbours,
+            SwarmObserver(announcements, neighbours, model),
+            announcements,
+            BlockFetching(announcements, files, spec.disk_mb << 20),
+            reload,
+            on_event,
+            alarm=alarm,
+            grows=grows,
+        )
+
+    def max_blocks(self, blocks: BlockSpan) -> int:
+        """Return how many blocks the span may grow to."""
+        return self._announcements.window if self._grows else len(blocks.span)
+
+    async def join(self) -> Span:
+        """Choose where to begin and announce it; look twice, because others may begin at the same time.
+
+        Returns: what to load first.
+        """
+        self._announcements.join(choose_span(await self._observer.observe(None)))
+        await self._announcements.wait_announced()
+        await asyncio.sleep(self._rng.uniform(*_JOIN_PAUSE_S))
+        swarm_map = await self._observer.observe(None)
+        target = choose_span(swarm_map)
+        self._announcements.join(target)
+        self._watching = asyncio.create_task(self._neighbours.watch())
+        return self._first_of(target, load_order(swarm_map, target))
+
+    def start(self, state: SpanState) -> None:
+        self._live.state = state
+        if self._moving is None:
+            self._moving = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
         """Leave the span as it is. Idempotent."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        moving, self._moving = self._moving, None
+        if moving is not None:
+            await cancel_and_wait(moving)
             await self._live.settle()
-            await self._prefetching.stop()
+            await self._fetching.stop()
 
-    def note_loss(self, peer: PeerId) -> None:
-        """Somebody is gone: look at once."""
-        log.info("a server does not answer any more: looking what is missing")
-        self._alarm.set()
+    async def close(self) -> None:
+        await self.stop()
+        await cancel_and_wait(self._watching)
 
     async def _run(self) -> None:
-        """Raises nothing: an engine that cannot move goes on where it is."""
-        pause_s = 0.0 if self._target != self._live.span else CHECK_S
+        """Move and rest for ever. Raises nothing: an engine that cannot move goes on where it is."""
+        pause_s = 0.0 if self._announcements.target != self._live.span else CHECK_S
         while True:
             await self._rest(pause_s)
             try:
                 has_moved = await self._look()
-            except Exception as error:  # a fetch, a load, a directory: whatever it is, serving goes on
+            except Exception as error:  # a fetch, a load, a directory: whatever fails, serving goes on
                 log.warning("this server stays with blocks %s: %s", self._live.span, error, exc_info=True)
                 has_moved = False
                 await self._stay()
             pause_s = AGAIN_S if has_moved or self._is_urgent else CHECK_S
-
-    @property
-    def _target(self) -> Span:
-        return self._announcements.target or self._live.span
 
     async def _rest(self, pause_s: float) -> None:
         try:
@@ -194,28 +239,29 @@ class Rebalancer:
         self._alarm.clear()
 
     async def _look(self) -> bool:
-        """Whether something was changed."""
+        """Look at the swarm and move if that is worth it. Return whether anything was changed."""
         self._is_urgent = False
-        swarm_map = await self._looking.look(self._live.span)
+        swarm_map = await self._observer.observe(self._live.span)
         why = "the rest of what it joined for"
-        if self._target == self._live.span:
+        if self._announcements.target == self._live.span:
             target = await self._better_place(swarm_map)
             if target is None:
-                if not len(self._live.serving.sessions):
-                    self._prefetching.go_on(swarm_map)
+                if not len(self._live.state.sessions):
+                    self._fetching.go_on(swarm_map)
                 return False
             why = _why(swarm_map, target, self._live.span)
             self._announcements.target = target
             await self._announcements.tell()
+        target = self._announcements.target
         coverage = swarm_map.coverage(swarm_map.live)
-        self._patience_s = HURRIED_S if any(coverage[block] == 0 for block in self._target) else HAND_OVER_S
-        await self._reach(load_order(swarm_map, self._target), why)
+        self._patience_s = HURRIED_S if any(coverage[block] == 0 for block in target) else HAND_OVER_S
+        await self._reach(target, load_order(swarm_map, target), why)
         return True
 
     async def _better_place(self, swarm_map: SwarmMap) -> Span | None:
-        """Where to go; None: this is the place."""
+        """Return where to go; None to stay."""
         if len(self._live.span) < min(self._announcements.window, swarm_map.num_blocks):
-            return choose_span(await self._looking.look(None))  # a move that failed left it with less than it can hold
+            return choose_span(await self._observer.observe(None))  # a failed move left it with less than it can hold
         move = next_move(swarm_map)
         self._looks_in_vain = self._looks_in_vain + 1 if move is None and waits_for_others(swarm_map) else 0
         if self._looks_in_vain > _PATIENT_LOOKS:  # those whom the plan sends there do not go
@@ -223,20 +269,20 @@ class Rebalancer:
         self._is_urgent = move is not None and move.is_urgent
         return move.target if move is not None and self._rng.random() < move.chance else None
 
-    async def _reach(self, order: Sequence[int], why: str) -> None:
-        """Raises PotluckError and others; what is served then is whole."""
-        live, target = self._live, self._target
+    async def _reach(self, target: Span, order: Sequence[int], why: str) -> None:
+        """Move to `target`. Raises PotluckError and others; what is served then is whole."""
+        live = self._live
         log.info("moving from blocks %s to %s: %s", live.span, target, why)
         self._on_event(Moving(live.span, target, why))
         while (step := next_step(live.span, target, self._announcements.window, order)) is not None:
             missing = [block for block in order if block not in live.span]
-            await self._fetch([step.block] if isinstance(step, Grow) else missing)
+            await self._fetching.fetch([step.block] if isinstance(step, Grow) else missing)
             try:
                 await self._take(step)
             except NotReshapableError as error:
                 log.info("blocks %s are loaded anew, all together: %s", target, error.message)
-                await self._fetch(missing)
-                await self._reload(target, order, self._patience_s)
+                await self._fetching.fetch(missing)
+                await self._reload(target, self._first_of(target, order), self._patience_s)
             except torch.OutOfMemoryError:
                 log.warning("there is no room for more than %d blocks", len(live.span))
                 self._announcements.window = len(live.span)
@@ -244,13 +290,13 @@ class Rebalancer:
         self._on_event(Settled(live.span))
 
     async def _take(self, step: Step) -> None:
-        """Raises NotReshapableError if only loading anew leads on."""
+        """Raises NotReshapableError if the target has to be loaded anew."""
         match step:
             case Grow(block):
                 await self._live.grow(block)
             case Shrink(kept):
                 await self._live.shrink(kept, patience_s=self._patience_s)
-            case Anew():
+            case StartOver():
                 raise NotReshapableError("none of the blocks that are served stays")
 
     async def _stay(self) -> None:
@@ -261,16 +307,13 @@ class Rebalancer:
         except PotluckError as error:
             log.warning("%s", error)
 
-    async def _fetch(self, blocks: Sequence[int]) -> None:
-        """Have their files on the disk."""
-        for block in blocks:
-            if block not in self._announcements.stored:
-                await in_thread(partial(self._files.fetch, block))
-                self._announcements.stored = await in_thread(self._files.stored)
+    def _first_of(self, target: Span, order: Sequence[int]) -> Span:
+        """Return what is loaded before anything answers."""
+        return Span(order[0], order[0] + 1) if self._grows else target
 
 
 def _why(swarm_map: SwarmMap, target: Span, live: Span) -> str:
-    """For people: what the place lacks that this server goes to."""
+    """Return for people what the target lacks."""
     coverage = swarm_map.coverage(swarm_map.live)
     new = [block for block in target if block not in live]
     empty = [block for block in new if coverage[block] == 0]

@@ -52,7 +52,7 @@ _VOUCHERS_GAP_S = 0.2  # whoever shows them: the daemon checks 24 signatures eac
 
 
 @dataclass(slots=True, eq=False)
-class Tab:
+class ServerTab:
     """One stream of a session, or the stateless calls of one client through one span."""
 
     name: bytes
@@ -93,30 +93,45 @@ class Tab:
         return self.tokens - self.signed_tokens > LATE_TOKENS + _UNDER_WAY * self.largest
 
 
+NO_TAB = ServerTab(b"", PeerId(""), Span(0, 1), PeerId(""), None, 0)
+"""Stands for the tab of clients that nothing is booked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Office:
+    """What receipts are checked, kept and countersigned with."""
+
+    outbox: Outbox
+    identity: Identity
+    swarm_id: bytes
+    parameters: tuple[int, ...]  # of each block of the model
+
+
+def _ignore(_: object) -> None:
+    pass
+
+
 class Tabs:
-    """Of one engine; nothing is told to clients before `begin`.
+    """The tabs of one engine. Before `begin`, and without an outbox, work is done for nothing and clients hear nothing.
 
     Args:
         outbox: the folder for receipts on their way to the ledger.
-        tell: sends one to the daemon.
-        tell_vouchers: likewise what clients show of what their donors did for others.
+        tell: sends a receipt to the daemon.
+        tell_vouchers: sends the daemon what clients show of what their donors did for others.
     """
 
     def __init__(
         self,
-        outbox: Path,
-        tell: Callable[[Booking], None],
-        tell_vouchers: Callable[[Sequence[bytes]], None],
+        outbox: Path | None = None,
+        tell: Callable[[Booking], None] = _ignore,
+        tell_vouchers: Callable[[Sequence[bytes]], None] = _ignore,
     ) -> None:
         self._folder = outbox
         self._tell = tell
         self._tell_vouchers = tell_vouchers
-        self._outbox: Outbox | None = None
-        self._identity: Identity | None = None
-        self._swarm_id = b""
-        self._parameters: tuple[int, ...] = ()
-        self._tabs: OrderedDict[bytes, Tab] = OrderedDict()
-        self._calls: OrderedDict[tuple[PeerId, Span], Tab] = OrderedDict()
+        self._office: _Office | None = None
+        self._tabs: OrderedDict[bytes, ServerTab] = OrderedDict()
+        self._calls: OrderedDict[tuple[PeerId, Span], ServerTab] = OrderedDict()
         self._worth: Mapping[PeerId, int] = {}
         self._client_worth: Mapping[PeerId, int] = {}  # replaced, never changed: other threads read it
         self._shown_at: OrderedDict[PeerId, float] = OrderedDict()
@@ -124,30 +139,35 @@ class Tabs:
         self._booked = asyncio.Event()  # and made anew at once
 
     def begin(self, identity: Identity, swarm: Swarm, parameters: tuple[int, ...]) -> None:
-        """From now on tabs are kept, if there is an outbox to put receipts into.
+        """Keep tabs from now on, if there is an outbox to put receipts into.
 
         Args:
             parameters: of each block of the model.
         """
+        if self._folder is None:
+            return
         try:
-            self._outbox = self._outbox or Outbox(self._folder)
+            outbox = self._office.outbox if self._office is not None else Outbox(self._folder)
         except OSError as error:
             log.error("work earns nothing: cannot write to %s: %s", self._folder, error.strerror)
             return
-        self._identity, self._swarm_id, self._parameters = identity, swarm_id(swarm), parameters
+        self._office = _Office(outbox, identity, swarm_id(swarm), parameters)
 
     def close(self) -> None:
-        """What is not booked stays in the outbox for the daemon."""
-        if self._outbox is not None:
-            self._outbox.close()
-            self._outbox = None
+        """Leave receipts that are not booked in the outbox, for the daemon. Idempotent."""
+        if self._office is not None:
+            self._office.outbox.close()
+            self._office = None
 
     # --- what is had -------------------------------------------------------------------------------------------------
 
-    def open(self, client: PeerId, span: Span, caller: Caller) -> Tab:
+    def open(self, client: PeerId, span: Span, caller: Caller) -> ServerTab:
+        """Begin a tab; `NO_TAB` before `begin`."""
+        if self._office is None:
+            return NO_TAB
         account, delegation = self._account(client, caller)
-        parameters = sum(self._parameters[span.start : span.end])
-        tab = Tab(new_tab(time.time()), client, span, account, delegation, parameters, held_at=time.monotonic())
+        parameters = sum(self._office.parameters[span.start : span.end])
+        tab = ServerTab(new_tab(time.time()), client, span, account, delegation, parameters, held_at=time.monotonic())
         self._tabs[tab.name] = tab
         if delegation is not None and caller.vouchers:
             self._show(account, caller.vouchers)
@@ -155,8 +175,10 @@ class Tabs:
             self._tabs.popitem(last=False)
         return tab
 
-    def tab_of_calls(self, client: PeerId, span: Span, caller: Caller) -> Tab:
-        """The tab of stateless calls; the oldest make room."""
+    def tab_of_calls(self, client: PeerId, span: Span, caller: Caller) -> ServerTab:
+        """Return the tab of a client's stateless calls; the oldest make room."""
+        if self._office is None:
+            return NO_TAB
         tab = self._calls.pop((client, span), None)
         if tab is None or tab.name not in self._tabs:
             tab = self.open(client, span, caller)
@@ -168,11 +190,11 @@ class Tabs:
             self.take(tab, caller.receipt)
         return tab
 
-    def close_tab(self, tab: Tab) -> None:
+    def close_tab(self, tab: ServerTab) -> None:
         """Nothing more will be had on it; its last receipt may still come."""
         tab.closed_at = time.monotonic()
 
-    def note(self, tab: Tab, tokens: int, *, held_tokens: int = 0, is_backward: bool = False) -> None:
+    def note(self, tab: ServerTab, tokens: int, *, held_tokens: int = 0, is_backward: bool = False) -> None:
         """So many tokens, all rows counted, were computed; the answer is about to go out."""
         now = time.monotonic()
         if is_backward:
@@ -183,26 +205,27 @@ class Tabs:
         tab.kv_token_s += tab.held_tokens * (now - tab.held_at)
         tab.held_tokens, tab.held_at = held_tokens, now
 
-    def say(self, tab: Tab, timing: Timing, *, is_named: bool) -> Timing:
+    def say(self, tab: ServerTab, timing: Timing, *, is_named: bool) -> Timing:
         """With what the client has to know of its tab: its name, unless it knows that, and what was booked once."""
-        if self._identity is None or (is_named and tab.booked is None):
+        if self._office is None or not tab.name or (is_named and tab.booked is None):
             return timing
         booked, tab.booked = tab.booked, None
         return replace(
             timing,
             tab=None if is_named else tab.name,
-            countersigned=countersign(booked, self._identity.sign).data if booked is not None else None,
+            countersigned=countersign(booked, self._office.identity.sign).data if booked is not None else None,
         )
 
     # --- what is signed for ------------------------------------------------------------------------------------------
 
-    def take(self, tab: Tab, data: bytes) -> bool:
+    def take(self, tab: ServerTab, data: bytes) -> bool:
         """A receipt; whether it is believed. One that is not changes nothing."""
-        if self._outbox is None:
+        office = self._office
+        if office is None:
             return False
         try:
             signed = read_receipt(data)
-            self._check(tab, signed)
+            _check(office, tab, signed)
         except ReceiptError as error:
             log.debug("a receipt for blocks %s is not taken: %s", tab.span, error.message)
             return False
@@ -210,14 +233,21 @@ class Tabs:
         tab.seq, tab.signed_tokens, tab.signed_work, tab.waiting = signed.receipt.seq, work.tokens, work, signed
         booking = Booking(data, tab.delegation)
         try:
-            self._outbox.append(booking)
+            office.outbox.append(booking)
         except OSError as error:  # the daemon may still book it
             log.error("cannot write to %s: %s", self._folder, error.strerror)
         self._tell(booking)
         return True
 
     async def settle(self, client: PeerId, data: bytes) -> bytes:
-        """The last receipt of a tab, countersigned. Raises RemoteError BAD_REQUEST; BUSY if it is not booked soon."""
+        """Return the last receipt of a tab, countersigned.
+
+        Raises:
+            RemoteError: NOT_SERVED without an outbox, BAD_REQUEST, BUSY if it is not booked soon.
+        """
+        office = self._office
+        if office is None:
+            raise RemoteError(Code.NOT_SERVED, "this server keeps no tabs")
         try:
             signed = read_receipt(data)
         except ReceiptError as error:
@@ -231,8 +261,7 @@ class Tabs:
                     await self._booked.wait()
         except TimeoutError:
             raise RemoteError(Code.BUSY, "the receipt is not booked yet", retry_after_s=_BOOKED_TIMEOUT_S) from None
-        assert self._identity is not None
-        return countersign(signed, self._identity.sign).data
+        return countersign(signed, office.identity.sign).data
 
     def booked(self, tabs: Sequence[tuple[bytes, int]]) -> None:
         """The daemon has these on disk: (tab, number of the receipt)."""
@@ -242,9 +271,9 @@ class Tabs:
                 tab.booked, tab.waiting = tab.waiting, None
         self._booked.set()
         self._booked = asyncio.Event()
-        if self._outbox is not None:
+        if self._office is not None:
             with contextlib.suppress(OSError):  # what is kept for too long is only booked once more
-                self._outbox.keep_only([booking for tab in self._tabs.values() if (booking := _booking_of(tab))])
+                self._office.outbox.keep_only([booking for tab in self._tabs.values() if (booking := _booking_of(tab))])
 
     # --- who comes first ---------------------------------------------------------------------------------------------
 
@@ -304,27 +333,27 @@ class Tabs:
             self._shown_at.popitem(last=False)
         self._tell_vouchers(vouchers)
 
-    def _check(self, tab: Tab, signed: Signed) -> None:
-        """Raises ReceiptError unless the receipt is this tab's next, and for no more than what was had."""
-        assert self._identity is not None
-        receipt, work, own = signed.receipt, signed.receipt.work, tab.work
-        is_ours = (receipt.swarm, receipt.server) == (self._swarm_id, self._identity.public_key)
-        if not is_ours or receipt.client != public_key_of(tab.client) or receipt.span != tab.span:
-            raise ReceiptError("it is about another swarm, server, client or span")
-        if receipt.tab != tab.name or receipt.seq <= tab.seq:
-            raise ReceiptError("it is of another tab, or older than one that came before")
-        before = tab.signed_work
-        if work.forward < before.forward or work.backward < before.backward or work.tokens < before.tokens:
-            raise ReceiptError("it is for less than one that came before")
-        if work.forward > own.forward or work.backward > own.backward or work.tokens > own.tokens:
-            raise ReceiptError("it is for more than was done")
-        if work.kv_token_s > 1.1 * own.kv_token_s + _KV_SLACK_S * max(tab.held_tokens, 1):
-            raise ReceiptError("it is for more memory than was held")
+
+def _check(office: _Office, tab: ServerTab, signed: Signed) -> None:
+    """Raises ReceiptError unless the receipt is this tab's next, and for no more than what was had."""
+    receipt, work, own = signed.receipt, signed.receipt.work, tab.work
+    is_ours = (receipt.swarm, receipt.server) == (office.swarm_id, office.identity.public_key)
+    if not is_ours or receipt.client != public_key_of(tab.client) or receipt.span != tab.span:
+        raise ReceiptError("it is about another swarm, server, client or span")
+    if receipt.tab != tab.name or receipt.seq <= tab.seq:
+        raise ReceiptError("it is of another tab, or older than one that came before")
+    before = tab.signed_work
+    if work.forward < before.forward or work.backward < before.backward or work.tokens < before.tokens:
+        raise ReceiptError("it is for less than one that came before")
+    if work.forward > own.forward or work.backward > own.backward or work.tokens > own.tokens:
+        raise ReceiptError("it is for more than was done")
+    if work.kv_token_s > 1.1 * own.kv_token_s + _KV_SLACK_S * max(tab.held_tokens, 1):
+        raise ReceiptError("it is for more memory than was held")
 
 
-def _booking_of(tab: Tab) -> Booking | None:
+def _booking_of(tab: ServerTab) -> Booking | None:
     return None if tab.waiting is None else Booking(tab.waiting.data, tab.delegation)
 
 
-def _data_of(tab: Tab) -> bytes | None:
+def _data_of(tab: ServerTab) -> bytes | None:
     return None if tab.waiting is None else tab.waiting.data

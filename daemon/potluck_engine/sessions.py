@@ -21,7 +21,7 @@ _REMEMBERED_STEPS = 1024  # step ids; a pushed and a direct copy of one step arr
 MAX_WAITING = 4  # steps not begun; a client that pipelines more waits, a server that pushes more is not heard
 
 
-class StepPlan(NamedTuple):
+class StepRange(NamedTuple):
     """A step that is allowed: tokens [start, end) of the session."""
 
     start: int
@@ -29,7 +29,7 @@ class StepPlan(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Session:
+class ServedSession:
     """One client's session through one span.
 
     Steps of its own stream come first, pushed ones second.
@@ -53,7 +53,7 @@ class Session:
     def is_duplicate(self, request: StepRequest) -> bool:
         return request.step_id is not None and request.step_id in self._done_steps
 
-    def plan(self, request: StepRequest) -> StepPlan:
+    def plan(self, request: StepRequest) -> StepRange:
         """Where the step begins and ends.
 
         Raises:
@@ -72,9 +72,9 @@ class Session:
             raise RemoteError(Code.BAD_REQUEST, f"cannot start from token {start}: the session has {self.position}")
         if start + tokens > self.max_length:
             raise RemoteError(Code.TOO_LONG, f"{start} + {tokens} tokens exceed the session's {self.max_length}")
-        return StepPlan(start, start + tokens)
+        return StepRange(start, start + tokens)
 
-    def finish(self, request: StepRequest, plan: StepPlan) -> None:
+    def finish(self, request: StepRequest, plan: StepRange) -> None:
         """Remember that a step was done."""
         self.position = plan.end
         if request.step_id is not None:

@@ -14,7 +14,7 @@ from helpers.golden import CHECKPOINT
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.threads import Threads
 from potluck_engine.handlers import Handlers
-from potluck_engine.serving import Serving
+from potluck_engine.span_state import SpanState
 
 from potluck import wire
 from potluck.blocks import BlockSpan, load_span
@@ -40,7 +40,7 @@ class Server:
     """Handlers of one span on a node of the fake network."""
 
     host: FakeHost
-    serving: Serving
+    serving: SpanState
     handlers: Handlers
 
     @property
@@ -67,7 +67,9 @@ async def serve(
     threads = Threads.of(limits, threads=1)
     host = network.start()
     loaded = blocks or load(span)
-    serving = Serving.of(loaded, swarm, host.peer_id, limits, threads, spill_folder=spill_folder, max_blocks=max_blocks)
+    serving = SpanState.of(
+        loaded, swarm, host.peer_id, limits, threads, spill_folder=spill_folder, max_blocks=max_blocks
+    )
     handlers = Handlers(serving, host, version="0")
     threads.start()
     await threads.compute.perform(serving.stage)

@@ -30,8 +30,8 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Timing
 from potluck_engine.compute.call_scheduler import Call, CallScheduler, Pieces, Priority
+from potluck_engine.compute.duty_cycle import DutyCycle
 from potluck_engine.compute.failures import refusal_of
-from potluck_engine.compute.throttle import Throttle
 from potluck_engine.compute.turns import Shares, equal_shares
 
 _LOWEST_NICE = 19
@@ -84,7 +84,7 @@ class CallThread:
         self._stopping = False
         self._tps = 0.0
         self.gate: AbstractContextManager[object] = nullcontext()  # held while a piece runs
-        self.throttle = Throttle()
+        self.throttle = DutyCycle()
         self.forward_tokens = 0  # of calls that succeeded
         self.backward_tokens = 0
 

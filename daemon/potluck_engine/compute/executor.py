@@ -10,14 +10,14 @@ from torch import Tensor
 from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.plans import StepRow, plan_step
-from potluck_engine.blocks import ServedBlocks
+from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.session_memory import SessionStep
 
 
 class SpanExecutor:
     """Runs steps over the blocks that are served. Used by the compute thread only."""
 
-    def __init__(self, served: ServedBlocks, memory: KvMemory | None) -> None:
+    def __init__(self, served: LoadedBlocks, memory: KvMemory | None) -> None:
         self._served = served
         self._memory = memory
 

@@ -28,11 +28,11 @@ from potluck_control.launch_spec import ServingLimits
 
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
+from potluck_engine.compute.duty_cycle import DutyCycle
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.compute.failures import is_out_of_memory, refusal_of
 from potluck_engine.compute.step_scheduler import StepScheduler
 from potluck_engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost
-from potluck_engine.compute.throttle import Throttle
 from potluck_engine.compute.turns import Shares, equal_shares
 from potluck_engine.memory.paging import Admitted, Paging
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
@@ -69,7 +69,7 @@ class ComputeThread:
     ) -> None:
         self.counts = StepCounts()
         self.page_counts = PageCounts()
-        self.throttle = Throttle()
+        self.throttle = DutyCycle()
         self.num_waiting_for_pages = 0
         self._scheduler = StepScheduler(
             max_queued_jobs=limits.max_queued_jobs,

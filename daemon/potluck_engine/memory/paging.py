@@ -20,8 +20,8 @@ from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
-from potluck_engine.blocks import ServedBlocks
 from potluck_engine.compute.failures import is_out_of_memory
+from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest, Refuse
 from potluck_engine.memory.prefixes import Chain, Prefixes, chain_of
 from potluck_engine.memory.session_memory import AloneCache, SessionMemory, SessionStep
@@ -51,7 +51,7 @@ class Paging:
 
     def __init__(
         self,
-        served: ServedBlocks,
+        served: LoadedBlocks,
         num_pages: int,
         memory: KvMemory | None,
         spills: SpillStore | None,

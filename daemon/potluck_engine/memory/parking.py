@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import SessionOpening
-from potluck_engine.sessions import Session
+from potluck_engine.sessions import ServedSession
 
 KEEP_S = 300.0  # clients that are still waiting come back within seconds; the others went on elsewhere
 MAX_A_CLIENT = 32
@@ -20,7 +20,7 @@ MAX_A_CLIENT = 32
 
 @dataclass(frozen=True, slots=True)
 class _Parked:
-    session: Session
+    session: ServedSession
     until_s: float
 
 
@@ -39,10 +39,10 @@ class Parking:
         return len(self._parked)
 
     @property
-    def sessions(self) -> Iterator[Session]:
+    def sessions(self) -> Iterator[ServedSession]:
         return (parked.session for parked in self._parked.values())
 
-    def keep(self, session: Session, now: float) -> bool:
+    def keep(self, session: ServedSession, now: float) -> bool:
         """Whether the session is kept. It is not if it has no name to ask for it by, or its client has many already."""
         memory = session.memory
         if not self.is_open or session.session_id is None or not session.position:
@@ -52,7 +52,7 @@ class Parking:
         self._parked[memory.client, session.session_id] = _Parked(session, now + KEEP_S)
         return True
 
-    def take(self, client: PeerId, opening: SessionOpening, rows: int) -> Session | None:
+    def take(self, client: PeerId, opening: SessionOpening, rows: int) -> ServedSession | None:
         """The session that `client` wants to go on with; None if nothing is kept of it, or it was another one."""
         if opening.session_id is None:
             return None
@@ -62,18 +62,18 @@ class Parking:
         del self._parked[client, opening.session_id]
         return parked.session
 
-    def evict(self, served: Span) -> list[Session]:
+    def evict(self, served: Span) -> list[ServedSession]:
         """Let go of those whose blocks are not among these."""
         gone = [key for key, parked in self._parked.items() if not served.covers(parked.session.memory.span)]
         return [self._parked.pop(key).session for key in gone]
 
-    def expire(self, now: float) -> list[Session]:
+    def expire(self, now: float) -> list[ServedSession]:
         """Let go of those that nobody came back to."""
         late = [key for key, parked in self._parked.items() if parked.until_s <= now]
         return [self._parked.pop(key).session for key in late]
 
 
-def _is_same(session: Session, opening: SessionOpening, rows: int) -> bool:
+def _is_same(session: ServedSession, opening: SessionOpening, rows: int) -> bool:
     memory = session.memory
     return (
         not memory.is_closed

@@ -46,7 +46,7 @@ _MENDING = _Worthwhile(min_share=0.07, horizon_s=10.0)  # others have the files,
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PlannedMove:
     """A better place, and the chance with which a server should go there now."""
 
     target: Span
@@ -62,7 +62,7 @@ def choose_span(swarm_map: SwarmMap) -> Span:
     return _span(swarm_map, swarm_map.me, int(start))
 
 
-def next_move(swarm_map: SwarmMap) -> Move | None:
+def next_move(swarm_map: SwarmMap) -> PlannedMove | None:
     """Where a server that is at rest should go; None: it is where it should be."""
     if swarm_map.servers.length[swarm_map.me] == 0:
         raise ValueError("a server that serves nothing has to choose a span, not to move")
@@ -84,7 +84,7 @@ def waits_for_others(swarm_map: SwarmMap) -> bool:
     return swarm_map.has_holes or (len(swarm_map.peers) > MOST_SERVERS and plans_together(swarm_map))
 
 
-def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, Move]:
+def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, PlannedMove]:
     """What each of these servers should do while the others stay where they are, by row."""
     coverage = swarm_map.coverage(swarm_map.soon)
     start, gain = _wishes(swarm_map, coverage, rows)
@@ -98,12 +98,14 @@ def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, Move]:
     chance = np.minimum(1.0, _moves_at_a_time(swarm_map, coverage) / np.maximum(of_all, 1.0))
     is_urgent = _is_thin(coverage)
     return {
-        int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(start[i])), float(gain[i]), float(of_one), is_urgent)
+        int(rows[i]): PlannedMove(
+            _span(swarm_map, int(rows[i]), int(start[i])), float(gain[i]), float(of_one), is_urgent
+        )
         for i, of_one in zip(wish, chance, strict=True)
     }
 
 
-def planned_moves(swarm_map: SwarmMap) -> dict[int, Move]:
+def planned_moves(swarm_map: SwarmMap) -> dict[int, PlannedMove]:
     """What servers that plan together should do, by their rows."""
     if len(swarm_map.peers) > MOST_SERVERS:
         return _mending_moves(swarm_map)
@@ -111,15 +113,15 @@ def planned_moves(swarm_map: SwarmMap) -> dict[int, Move]:
     servers = swarm_map.servers.rows(rows)
     plan = plan_moves(swarm_map.coverage(swarm_map.soon), servers)
     return {
-        int(rows[i]): Move(_span(swarm_map, int(rows[i]), int(plan.start[i])), plan.gain, 1.0)
+        int(rows[i]): PlannedMove(_span(swarm_map, int(rows[i]), int(plan.start[i])), plan.gain, 1.0)
         for i in np.flatnonzero(plan.start != servers.start)
     }
 
 
-def _mending_moves(swarm_map: SwarmMap) -> dict[int, Move]:
+def _mending_moves(swarm_map: SwarmMap) -> dict[int, PlannedMove]:
     """The best single moves, one after the other, until no block is thin; by rows."""
     servers, coverage = swarm_map.servers, swarm_map.coverage(swarm_map.soon)
-    rows, moves = np.flatnonzero(swarm_map.at_rest), dict[int, Move]()
+    rows, moves = np.flatnonzero(swarm_map.at_rest), dict[int, PlannedMove]()
     while len(rows) and len(moves) < _MOST_REPAIRS and coverage.min() < _MENDED * coverage.mean():
         start, gain = _wishes(swarm_map, coverage, rows, _MENDING)
         best = int(gain.argmax())
@@ -127,7 +129,7 @@ def _mending_moves(swarm_map: SwarmMap) -> dict[int, Move]:
             break
         row = int(rows[best])
         target = _span(swarm_map, row, int(start[best]))
-        moves[row] = Move(target, float(gain[best]), 1.0)
+        moves[row] = PlannedMove(target, float(gain[best]), 1.0)
         coverage[servers.start[row] : servers.start[row] + servers.length[row]] -= servers.throughput_tps[row]
         coverage[target.start : target.end] += servers.throughput_tps[row]
         rows = np.delete(rows, best)

@@ -18,7 +18,7 @@ from potluck_engine.placement.price import (
     Bools,
     Floats,
     Ints,
-    Servers,
+    ServerTable,
     fetch_s_of_windows,
     mean_of,
     soft_min,
@@ -35,7 +35,7 @@ _MOST_FETCH_S = (90.0, 300.0, math.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class SwarmPlan:
     """Where each server should be. Shapes: start [servers], coverage [blocks]."""
 
     start: Ints
@@ -43,7 +43,7 @@ class Plan:
     coverage: Floats  # that everybody has then
 
 
-def plan_moves(coverage: Floats, servers: Servers) -> Plan:
+def plan_moves(coverage: Floats, servers: ServerTable) -> SwarmPlan:
     """The best plan that a few random beginnings lead to; nobody moves if none is worth it.
 
     Args:
@@ -57,14 +57,14 @@ def plan_moves(coverage: Floats, servers: Servers) -> Plan:
     return plan
 
 
-def _search(coverage: Floats, servers: Servers, most_fetch_s: float) -> Plan:
+def _search(coverage: Floats, servers: ServerTable, most_fetch_s: float) -> SwarmPlan:
     rng = np.random.default_rng(0)
     mean = mean_of(coverage)
     now = float(soft_min(coverage, mean))
     others = np.maximum(coverage - servers.throughput_tps @ servers.spans, 0.0)
     fits = np.arange(len(coverage)) + servers.window[:, None] <= len(coverage)
     may_begin = fits & (fetch_s_of_windows(servers) <= most_fetch_s)
-    best = Plan(servers.start, 0.0, coverage)
+    best = SwarmPlan(servers.start, 0.0, coverage)
     for attempt in range(_TRIES):
         start = servers.start.copy()
         if attempt:
@@ -74,11 +74,11 @@ def _search(coverage: Floats, servers: Servers, most_fetch_s: float) -> Plan:
         planned = others + tried.throughput_tps @ tried.spans
         gain = float(soft_min(planned, mean)) - now - _COST_OF_A_MOVE * int((tried.start != servers.start).sum())
         if gain > best.gain:
-            best = Plan(tried.start, gain, planned)
+            best = SwarmPlan(tried.start, gain, planned)
     return best
 
 
-def _improved(others: Floats, servers: Servers, may_begin: Bools, mean: float) -> Servers:
+def _improved(others: Floats, servers: ServerTable, may_begin: Bools, mean: float) -> ServerTable:
     """After the best single moves, one after the other."""
     for _ in range(_MOST_MOVES):
         spans = servers.spans * servers.throughput_tps[:, None]
@@ -94,7 +94,7 @@ def _improved(others: Floats, servers: Servers, may_begin: Bools, mean: float) -
     return servers
 
 
-def _moved(servers: Servers, start: Ints) -> Servers:
+def _moved(servers: ServerTable, start: Ints) -> ServerTable:
     is_moved = start != servers.start
     length = np.where(is_moved, servers.window, servers.length)
-    return Servers(start, length, servers.window, servers.throughput_tps, servers.fetch_s)
+    return ServerTable(start, length, servers.window, servers.throughput_tps, servers.fetch_s)

@@ -24,7 +24,7 @@ HORIZON_S = 120.0  # a place that takes so long to fetch is worth half: the swar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Servers:
+class ServerTable:
     """Servers, one a row.
 
     Shapes: start, length, window, throughput_tps [servers]; fetch_s [servers, blocks].
@@ -43,21 +43,21 @@ class Servers:
         start, end = self.start.astype(np.int16), (self.start + self.length).astype(np.int16)
         return (start[:, None] <= blocks) & (blocks < end[:, None])
 
-    def rows(self, rows: Ints) -> Servers:
-        return Servers(
+    def rows(self, rows: Ints) -> ServerTable:
+        return ServerTable(
             self.start[rows], self.length[rows], self.window[rows], self.throughput_tps[rows], self.fetch_s[rows]
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class BestPlaces:
     """The best place of each server and what the swarm gains if it goes there, in mean coverage. Shapes: [servers]."""
 
     start: Ints
     gain: Floats
 
 
-def best_places(coverage: Floats, servers: Servers, horizon_s: float = HORIZON_S) -> Places:
+def best_places(coverage: Floats, servers: ServerTable, horizon_s: float = HORIZON_S) -> BestPlaces:
     """Where each server should be, everyone else where they are.
 
     Args:
@@ -70,10 +70,10 @@ def best_places(coverage: Floats, servers: Servers, horizon_s: float = HORIZON_S
     fetch_s = fetch_s_of_windows(servers)
     gain = np.where(worth > 0, (worth - now[:, None]) * horizon_s / (horizon_s + fetch_s), -np.inf)
     start = np.argmax(gain, axis=1)
-    return Places(start, gain[np.arange(len(start)), start])
+    return BestPlaces(start, gain[np.arange(len(start)), start])
 
 
-def worth_of_windows(others: Floats, servers: Servers, mean: float) -> tuple[Floats, Floats]:
+def worth_of_windows(others: Floats, servers: ServerTable, mean: float) -> tuple[Floats, Floats]:
     """What the swarm is worth with each server's window at each block, and with its span as it is.
 
     Shapes: [servers, blocks], 0 where the window does not fit, and [servers].
@@ -107,7 +107,7 @@ def mean_of(coverage: Floats) -> float:
     return max(float(coverage.mean()), 1e-9)
 
 
-def fetch_s_of_windows(servers: Servers) -> Floats:
+def fetch_s_of_windows(servers: ServerTable) -> Floats:
     """[servers, blocks]: until all files of the window at that block are on disk."""
     sums = _prefix_sums(servers.fetch_s)
     fetch_s: Floats = sums.take(_ends(servers.window, servers.fetch_s.shape[1])) - sums[:, :-1]

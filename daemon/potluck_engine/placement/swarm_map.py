@@ -14,7 +14,7 @@ import numpy as np
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, ServerState
 from potluck_engine.placement.belief import believed_tps, measured_tps
-from potluck_engine.placement.price import Bools, Floats, Servers
+from potluck_engine.placement.price import Bools, Floats, ServerTable
 
 _UNKNOWN_DOWNLOAD_BPS = 50e6  # a slow home connection: who has not measured yet seems a little farther from the files
 
@@ -29,7 +29,7 @@ class ModelSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnServer:
     """The server that decides, as it knows itself."""
 
     peer_id: PeerId
@@ -48,13 +48,17 @@ class SwarmMap:
     """
 
     peers: tuple[PeerId, ...]
-    servers: Servers
+    servers: ServerTable
     live: Bools  # served now
     me: int  # the row of the server that decides
 
     @classmethod
     def of(
-        cls, others: Iterable[LiveServer], model: ModelSize, own: Own, links_mbps: Mapping[PeerId, float] | None = None
+        cls,
+        others: Iterable[LiveServer],
+        model: ModelSize,
+        own: OwnServer,
+        links_mbps: Mapping[PeerId, float] | None = None,
     ) -> SwarmMap:
         """The map of what the directory knows.
 
@@ -72,7 +76,7 @@ class SwarmMap:
             np.array([row.throughput_tps for row in rows]), np.array([measured.get(peer, np.nan) for peer in peers])
         )
         tps[me] = own.throughput_tps or tps[me]
-        servers = Servers(
+        servers = ServerTable(
             start=np.array([row.start for row in rows]),
             length=np.array([row.length for row in rows]),
             window=np.array([row.window for row in rows]),
@@ -149,7 +153,7 @@ class _Row:
         )
 
     @classmethod
-    def of_own(cls, own: Own, num_blocks: int) -> _Row:
+    def of_own(cls, own: OwnServer, num_blocks: int) -> _Row:
         start, length = _cut(own.span, num_blocks) if own.span else (0, 0)
         live = slice(start, start + length)
         window = min(max(own.window, 1), num_blocks)

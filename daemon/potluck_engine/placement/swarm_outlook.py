@@ -11,7 +11,7 @@ from potluck_control.schema import SwarmOutlook
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import LiveServer, ServerState
 from potluck_engine.placement.outlook import outlook
-from potluck_engine.placement.swarm_map import ModelSize, Own, SwarmMap
+from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
 
 _ONE_MORE = PeerId("")
 
@@ -25,7 +25,7 @@ def swarm_outlook(servers: Sequence[LiveServer], num_blocks: int) -> SwarmOutloo
     throughput_tps = median(server.record.throughput_tps for server in online)
     # The size of the model's files and states is not known here: fetching does not matter, nor do measured links.
     size = ModelSize(num_blocks, block_bytes=1.0, token_bits=1.0)
-    seen = outlook(SwarmMap.of(online, size, Own(_ONE_MORE, window, throughput_tps)))
+    seen = outlook(SwarmMap.of(online, size, OwnServer(_ONE_MORE, window, throughput_tps)))
     return SwarmOutlook(
         tokens_per_s=round(seen.tokens_per_s, 3),
         bottlenecks=tuple((span.start, span.end) for span in seen.bottlenecks),

@@ -24,7 +24,7 @@ _ALIGN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RankCall:
     """One call that all ranks make: the name of a method, and its arguments."""
 
     name: str
@@ -67,7 +67,7 @@ class Mailbox:
     def __init__(self, memory: SharedMemory) -> None:
         self._pipes: list[Connection] = []
         self._memory = memory
-        self._posted: deque[Call] = deque()
+        self._posted: deque[RankCall] = deque()
 
     def add(self, pipe: socket.socket) -> None:
         """One more rank; it takes the socket over."""
@@ -75,12 +75,12 @@ class Mailbox:
 
     def post(self, name: str, *args: Any) -> None:
         """From any thread; without tensors."""
-        self._posted.append(Call(name, args))
+        self._posted.append(RankCall(name, args))
 
     def send(self, name: str, *args: Any) -> None:
         """From one thread at a time. Raises OSError if a rank is gone."""
         calls = [self._posted.popleft() for _ in range(len(self._posted))]
-        message = pickle.dumps([*calls, Call(name, self._share(args))], protocol=pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps([*calls, RankCall(name, self._share(args))], protocol=pickle.HIGHEST_PROTOCOL)
         for pipe in self._pipes:
             pipe.send_bytes(message)
 
@@ -105,20 +105,20 @@ class Mailbox:
         return tuple(places)
 
 
-class Letters:
+class RankInbox:
     """The other end: the calls, one after the other, until rank 0 is gone."""
 
     def __init__(self, pipe: socket.socket, memory: SharedMemory) -> None:
         self._pipe = Connection(pipe.detach())
         self._memory = memory
-        self._waiting: deque[Call] = deque()
+        self._waiting: deque[RankCall] = deque()
 
-    def next(self) -> Call:
+    def next(self) -> RankCall:
         """Raises EOFError at the end."""
         if not self._waiting:
             self._waiting.extend(pickle.loads(self._pipe.recv_bytes()))
         call = self._waiting.popleft()
-        return Call(call.name, tuple(self._taken(arg) for arg in call.args))
+        return RankCall(call.name, tuple(self._taken(arg) for arg in call.args))
 
     def _taken(self, arg: Any) -> Any:
         if not isinstance(arg, _InShared):

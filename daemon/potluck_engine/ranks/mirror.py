@@ -14,9 +14,9 @@ from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.parallel import Ranks, join_ranks
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
-from potluck_engine.blocks import ServedBlocks
+from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.loading import load, open_for_swarm
-from potluck_engine.ranks.mailbox import Letters, SharedMemory
+from potluck_engine.ranks.mailbox import RankInbox, SharedMemory
 from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
 
 
@@ -29,11 +29,11 @@ class Mirror:
         self._config = replace(config, device=config.devices[rank])
         self._meeting = meeting
         self._ranks: Ranks | None = None
-        self._blocks: ServedBlocks
+        self._blocks: LoadedBlocks
         self._memory: KvMemory | None = None
         self._caches: dict[int, KvCache] = {}
 
-    def follow(self, letters: Letters) -> None:
+    def follow(self, letters: RankInbox) -> None:
         """Raises EOFError when rank 0 is gone, and whatever a call raises: then this rank is of no use any more."""
         while True:
             call = letters.next()
@@ -49,7 +49,7 @@ class Mirror:
                 self._rank, size, device=device, meeting=self._meeting, timeout_s=MEETING_TIMEOUT_S
             )
         whole = load(open_for_swarm(config), span, config, self._ranks)
-        self._blocks = ServedBlocks(whole, piece_tokens=config.limits.piece_tokens)
+        self._blocks = LoadedBlocks(whole, piece_tokens=config.limits.piece_tokens)
         self._ranks.expect_within(EXCHANGE_TIMEOUT_S)
 
     def free(self) -> None:

@@ -33,11 +33,11 @@ def main() -> int:
     faulthandler.enable()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s rank: %(message)s", stream=sys.stderr)
 
-    from potluck_engine.ranks.mailbox import Letters, SharedMemory  # torch and all: after the parent is watched
+    from potluck_engine.ranks.mailbox import RankInbox, SharedMemory  # torch and all: after the parent is watched
     from potluck_engine.ranks.mirror import Mirror
 
     memory = SharedMemory(args.memory)
-    letters = Letters(socket.socket(fileno=args.pipe), memory)
+    letters = RankInbox(socket.socket(fileno=args.pipe), memory)
     try:
         Mirror(args.rank, memory, *letters.next().args).follow(letters)
     except EOFError:

@@ -22,7 +22,7 @@ from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, SavedSequence
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
-from potluck_engine.blocks import ServedBlocks, backward_of
+from potluck_engine.loaded_blocks import LoadedBlocks, backward_of
 from potluck_engine.ranks.processes import RankProcesses
 
 _numbers = itertools.count()
@@ -135,7 +135,7 @@ class _RankedArena(KvArena):
         self._ranks.post("give_back", self._index, runs)
 
 
-class RankedBlocks(ServedBlocks):
+class RankedBlocks(LoadedBlocks):
     """The served blocks of a `RankedSpan`."""
 
     def __init__(self, whole: RankedSpan, *, piece_tokens: int) -> None:
@@ -163,8 +163,8 @@ class RankedBlocks(ServedBlocks):
         return False  # the ranks end with their work; new ones load their parts
 
 
-def served(whole: BlockSpan, *, piece_tokens: int) -> ServedBlocks:
+def loaded_blocks(whole: BlockSpan, *, piece_tokens: int) -> LoadedBlocks:
     """The blocks of a loaded span, on however many devices."""
     if isinstance(whole, RankedSpan):
         return RankedBlocks(whole, piece_tokens=piece_tokens)
-    return ServedBlocks(whole, piece_tokens=piece_tokens)
+    return LoadedBlocks(whole, piece_tokens=piece_tokens)

@@ -32,9 +32,9 @@ async def start_engine(there: World, folder: Path, span: Span) -> Engine:
 
 
 async def until_idle(engine: Engine) -> None:
-    assert engine.serving is not None
+    assert engine.state is not None
     async with asyncio.timeout(60):
-        while len(engine.serving.sessions):  # noqa: ASYNC110 (the engine has no event for it, and needs none)
+        while len(engine.state.sessions):  # noqa: ASYNC110 (the engine has no event for it, and needs none)
             await asyncio.sleep(0.01)
 
 
@@ -44,7 +44,7 @@ def test_sessions_of_a_draining_engine_go_on_at_another_and_it_may_stop_early(tm
         there.client.run(there.client.servers.refresh())
         with there.model.session(max_length=100) as session:
             text = there.model.generate(prompt(), session=session, max_new_tokens=4, do_sample=False)
-            leaver, other = sorted(engines, key=lambda engine: -len(engine.serving.sessions))
+            leaver, other = sorted(engines, key=lambda engine: -len(engine.state.sessions))
             there.client.run(leaver.drain())
             for _ in range(MANY):
                 text = there.model.generate(text, session=session, **ONE)
@@ -55,7 +55,7 @@ def test_sessions_of_a_draining_engine_go_on_at_another_and_it_may_stop_early(tm
             text = there.model.generate(text, session=session, max_new_tokens=4, do_sample=False)
             (route,) = there.model.last_route()
             assert [hop.replaced_because for hop in route.replaced] == ["draining: it said that it would leave"]
-            assert len(other.serving.sessions) == 1
+            assert len(other.state.sessions) == 1
         there.client.run(other.stop())
     expected = local_model().generate(prompt(), max_new_tokens=text.shape[1] - 7, do_sample=False)
     assert torch.equal(text, expected)

@@ -29,11 +29,11 @@ INPUTS = hidden_states(2, 12)  # 2 rows
 class Machine:
     """An engine with peers around it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, dtype: str = "float32") -> None:
         self.network = FakeNetwork()
         self.events: list[EngineEvent] = []
-        config = LaunchSpec(swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=folder, blocks="1:3", heartbeat_s=0.05)
-        self.engine = Engine(config, self.events.append, start_host=self._start_host)
+        spec = LaunchSpec(SWARM, str(CHECKPOINT), folder, "1:3", dtype=dtype, heartbeat_s=0.05)
+        self.engine = Engine(spec, self.events.append, start_host=self._start_host)
         self.client = self.network.start()
 
     async def _start_host(self, _: HostConfig) -> FakeHost:
@@ -148,7 +148,7 @@ async def test_what_nobody_comes_back_to_is_let_go_with_its_memory(
     monkeypatch.setattr(parking, "KEEP_S", 0.0)
     await machine.begin()
     await machine.engine.offload()
-    serving = machine.engine.serving
+    serving = machine.engine.state
     assert serving is not None
     assert len(serving.parking) == 1
     await machine.engine.restore()
@@ -161,16 +161,16 @@ async def test_one_client_keeps_no_more_than_its_share(machine: Machine, monkeyp
     for number in range(3):
         await machine.begin(f"session {number}")
     await machine.engine.offload()
-    assert machine.engine.serving is not None
-    assert len(machine.engine.serving.parking) == 2
-    assert len(machine.engine.serving.stage.paging.admission.holders) == 2
+    assert machine.engine.state is not None
+    assert len(machine.engine.state.parking) == 2
+    assert len(machine.engine.state.stage.paging.admission.holders) == 2
 
 
 async def test_sessions_leave_a_device_with_memory_of_its_own(machine: Machine) -> None:
     await machine.begin()
     await machine.begin("lost", exact=True)
-    assert machine.engine.serving is not None
-    paging, whole = machine.engine.serving.stage.paging, machine.engine.serving.blocks.whole
+    assert machine.engine.state is not None
+    paging, whole = machine.engine.state.stage.paging, machine.engine.state.blocks.whole
     whole.device, there = torch.device("cuda"), whole.device
     paging.spill_all({holder.session for holder in paging.admission.holders.values()})
     whole.device = there
@@ -183,18 +183,17 @@ async def test_sessions_leave_a_device_with_memory_of_its_own(machine: Machine) 
 async def test_pages_in_ram_stay_where_they_are(machine: Machine) -> None:
     await machine.begin()
     await machine.engine.offload()
-    assert machine.engine.serving is not None
-    assert machine.engine.serving.stage.paging.counts().spilled == 0
+    assert machine.engine.state is not None
+    assert machine.engine.state.stage.paging.counts().spilled == 0
 
 
 async def test_weights_without_an_origin_are_loaded_anew_and_sessions_replayed(tmp_path: Path) -> None:
-    machine = Machine(tmp_path)
-    machine.engine.config = replace(machine.engine.config, dtype="bfloat16")
+    machine = Machine(tmp_path, "bfloat16")
     async with machine.engine:
         await machine.begin()
         await machine.engine.offload()
-        assert machine.engine.serving is not None
-        assert not machine.engine.serving.blocks.is_restorable
+        assert machine.engine.state is not None
+        assert not machine.engine.state.blocks.is_restorable
         await machine.engine.restore()
         assert await refusal(machine.resume(slice(8, 9))) is Code.ROLLBACK
         await machine.begin()

@@ -28,10 +28,10 @@ from potluck_control.engine_messages import (
     Starting,
 )
 from potluck_control.launch_spec import LaunchSpec
-from potluck_engine.blocks import ServedBlocks
+from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.ranks.devices import check_devices
 from potluck_engine.ranks.processes import RankProcesses
-from potluck_engine.ranks.ranked import RankedSpan, served
+from potluck_engine.ranks.ranked import RankedSpan, loaded_blocks
 from potluck_engine.server import Engine
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -65,7 +65,7 @@ def close_to(one: Tensor, other: Tensor) -> bool:
 async def test_all_that_an_engine_does_comes_out_as_from_one_process(tmp_path: Path) -> None:
     alone = load(SPAN)
     async with two_ranks(tmp_path) as (ranks, blocks):
-        together, one = served(blocks, piece_tokens=512), ServedBlocks(alone, piece_tokens=512)
+        together, one = loaded_blocks(blocks, piece_tokens=512), LoadedBlocks(alone, piece_tokens=512)
         await asyncio.to_thread(_compare_sessions_alone, together, one)
         await asyncio.to_thread(_compare_calls, together, one)
         await asyncio.to_thread(_compare_steps, together, one)
@@ -172,8 +172,8 @@ async def test_an_engine_gives_its_devices_back_loses_one_meanwhile_and_serves_a
                 await asyncio.sleep(0.05)
         second = _rank_pid(engine)
         await engine.restore()
-        assert engine.serving is not None
-        blocks = engine.serving.blocks.whole
+        assert engine.state is not None
+        blocks = engine.state.blocks.whole
         with torch.inference_mode():
             assert close_to(
                 await asyncio.to_thread(blocks.forward, hidden_states(1, 5)), load(SPAN)(hidden_states(1, 5))
@@ -200,11 +200,11 @@ async def _start_host(_: HostConfig) -> FakeHost:
 
 
 def _rank_pid(engine: Engine) -> int:
-    assert engine.ranks is not None
-    return engine.ranks.pids[0]
+    assert engine.loader.ranks is not None
+    return engine.loader.ranks.pids[0]
 
 
-def _compare_sessions_alone(together: ServedBlocks, one: ServedBlocks) -> None:
+def _compare_sessions_alone(together: LoadedBlocks, one: LoadedBlocks) -> None:
     """Prefill, decode, a step back, rows in another order; through all blocks and through a part."""
     for span in (SPAN, Span(1, 2)):
         results = []
@@ -221,7 +221,7 @@ def _compare_sessions_alone(together: ServedBlocks, one: ServedBlocks) -> None:
             assert close_to(ours, theirs)
 
 
-def _compare_calls(together: ServedBlocks, one: ServedBlocks) -> None:
+def _compare_calls(together: LoadedBlocks, one: LoadedBlocks) -> None:
     hidden, grad = hidden_states(2, 7), hidden_states(2, 7, seed=1)
     prompts = torch.randn((2, 1, 3, 64), generator=torch.Generator().manual_seed(2))
     for make in (
@@ -232,13 +232,13 @@ def _compare_calls(together: ServedBlocks, one: ServedBlocks) -> None:
             assert close_to(ours, theirs)
 
 
-def _compare_steps(together: ServedBlocks, one: ServedBlocks) -> None:
+def _compare_steps(together: LoadedBlocks, one: LoadedBlocks) -> None:
     """Rows of different lengths and spans in one step; forks that write; a row saved, freed and brought back."""
     for ours, theirs in zip(_steps(together), _steps(one), strict=True):
         assert close_to(ours, theirs)
 
 
-def _steps(blocks: ServedBlocks) -> list[Tensor]:
+def _steps(blocks: LoadedBlocks) -> list[Tensor]:
     memory = blocks.whole.new_memory(256)
     first, second = memory.new_sequence(), memory.new_sequence(Span(1, 2))
     outputs = [_step(blocks, memory, [(first, 21), (second, 3)], seed=0, prompts={0: hidden_states(2, 4, seed=9)})]
@@ -253,7 +253,7 @@ def _steps(blocks: ServedBlocks) -> list[Tensor]:
 
 
 def _step(
-    blocks: ServedBlocks,
+    blocks: LoadedBlocks,
     memory: KvMemory,
     rows: list[tuple[KvSequence, int]],
     *,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.reachability import Finding, Reach, Reachability, is_local, judge, relays_of
+from potluck_engine.reachability import Reach, Reachability, ReachFinding, is_local, judge, relays_of
 
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import UnaryHandler
@@ -73,7 +73,7 @@ async def test_a_peer_dials_the_address_it_sees_with_the_ports_that_are_told(ope
     home, public = await pair(open_port=open_port)
     await Reachability(public, relays=False).serve()
     finding = await Reachability(home, relays=False).find_out()
-    assert finding == Finding(reach, 1, int(open_port))
+    assert finding == ReachFinding(reach, 1, int(open_port))
     assert public.dialled == [(("/ip4/45.45.7.3/tcp/31330",), "")]
 
 

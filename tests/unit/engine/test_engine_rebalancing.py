@@ -18,10 +18,10 @@ from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_control.engine_messages import EngineEvent, Moving, Online, Reshaped, Settled
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine import neighbours, rebalancing
+from potluck_engine.block_fetching import BlockFetching
 from potluck_engine.neighbours import following
-from potluck_engine.placement.swarm_map import ModelSize, Own, SwarmMap
-from potluck_engine.prefetching import Prefetching
-from potluck_engine.rebalancing import Anew, Grow, Shrink, next_step
+from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
+from potluck_engine.rebalancing import Grow, Shrink, StartOver, next_step
 from potluck_engine.server import Engine
 
 from potluck import wire
@@ -56,7 +56,7 @@ def test_growth_follows_the_order_that_the_swarm_needs() -> None:
 
 
 def test_where_nothing_stays_the_target_is_begun_anew() -> None:
-    assert next_step(Span(0, 2), Span(2, 4), 2, [2, 3]) == Anew()
+    assert next_step(Span(0, 2), Span(2, 4), 2, [2, 3]) == StartOver()
 
 
 def test_everybody_is_watched_by_as_many_as_they_watch() -> None:
@@ -120,8 +120,8 @@ class Told:
 
     @property
     def span(self) -> Span:
-        assert self.engine.serving is not None
-        return self.engine.serving.blocks.span
+        assert self.engine.state is not None
+        return self.engine.state.blocks.span
 
 
 @pytest.fixture
@@ -229,17 +229,17 @@ async def test_files_of_other_blocks_are_fetched_in_advance_as_far_as_the_disk_m
     checkpoint = Checkpoint("m", "main", folder, open_checkpoint(str(CHECKPOINT)).config, hub)  # type: ignore[arg-type]
     files = BlockFiles.of(checkpoint, "layers")
     told = FakeAnnouncements(files.stored())
-    prefetching = Prefetching(told, files, disk_bytes=300)  # type: ignore[arg-type]
+    prefetching = BlockFetching(told, files, disk_bytes=300)  # type: ignore[arg-type]
     for _ in range(5):
-        own = Own(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1))
+        own = OwnServer(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1))
         prefetching.go_on(SwarmMap.of((), ModelSize(4, files.block_bytes, 1024.0), own))
-        if prefetching._fetching is not None:
-            await prefetching._fetching
+        if prefetching._in_advance is not None:
+            await prefetching._in_advance
     assert hub.asked == ["1.safetensors", "2.safetensors"]
     assert told.stored == {0, 1, 2}
     told.network.may_exchange = False
-    Prefetching(told, files, disk_bytes=400).go_on(  # type: ignore[arg-type]
-        SwarmMap.of((), ModelSize(4, 100.0, 1024.0), Own(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1)))
+    BlockFetching(told, files, disk_bytes=400).go_on(  # type: ignore[arg-type]
+        SwarmMap.of((), ModelSize(4, 100.0, 1024.0), OwnServer(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1)))
     )
     assert len(hub.asked) == 2
 

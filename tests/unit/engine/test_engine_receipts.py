@@ -12,7 +12,7 @@ from helpers.engine_peers import Client, hidden_states, opening, serve
 from helpers.fake_network import FakeNetwork
 from potluck_control.outbox import Booking, Outbox, left_behind
 from potluck_engine import receipts as module
-from potluck_engine.receipts import Tab, Tabs
+from potluck_engine.receipts import ServerTab, Tabs
 
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
@@ -51,10 +51,10 @@ class Bench:
         paper = delegate(self.owner.public_key, self.client.public_key, 1 << 40, self.owner.sign)
         return replace(Caller(delegation=paper), **changes)  # type: ignore[arg-type]
 
-    def open(self, caller: Caller | None = None) -> Tab:
+    def open(self, caller: Caller | None = None) -> ServerTab:
         return self.tabs.open(self.client.peer_id, SPAN, caller or self.caller())
 
-    def receipt(self, tab: Tab, seq: int, tokens: int) -> Receipt:
+    def receipt(self, tab: ServerTab, seq: int, tokens: int) -> Receipt:
         keys = (swarm_id(SWARM), self.client.public_key, self.server.public_key, tab.name)
         return Receipt(*keys, seq, SPAN, Work(forward=2 * EACH * tokens, tokens=tokens))
 
@@ -90,7 +90,7 @@ def test_a_receipt_for_what_was_had_is_passed_on_and_countersigned_once_booked(b
 async def test_a_session_is_told_of_its_tab_once_so_that_its_answers_are_brief(bench: Bench) -> None:
     network = FakeNetwork()
     async with serve(network) as server:
-        server.handlers.serving = replace(server.serving, tabs=bench.tabs)
+        server.handlers.state = replace(server.serving, tabs=bench.tabs)
         client = await Client.open(network.start(), server)
         first = await client.step(StepRequest(hidden_states(1, 3), opening()))
         assert first.timing.tab is not None

@@ -52,10 +52,10 @@ def swarm() -> Swarm:
 async def test_engine_is_announced_while_it_serves_and_gone_afterwards(swarm):
     async with swarm.engine() as engine:
         assert await swarm.seen() == {SPAN: ServerState.ONLINE}
-        assert engine.serving is not None
+        assert engine.state is not None
         (server,) = (await Directory(swarm.network.start(), SWARM).fetch()).servers
         assert server.record.public_name == "me"
-        assert server.record.block_digests == engine.serving.blocks.whole.digests
+        assert server.record.block_digests == engine.state.blocks.whole.digests
         assert server.record.inference_tps > 0
         assert server.heartbeat.cache_tokens_left >= CONFIG.limits.cache_tokens
     assert await swarm.seen() == {}

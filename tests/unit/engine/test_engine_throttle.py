@@ -1,8 +1,8 @@
 import time
 
 import pytest
-from potluck_engine.compute import throttle
-from potluck_engine.compute.throttle import Throttle
+from potluck_engine.compute import duty_cycle
+from potluck_engine.compute.duty_cycle import DutyCycle
 
 
 @pytest.mark.parametrize(
@@ -12,8 +12,8 @@ def test_rest_keeps_the_share_of_work_and_is_never_long(
     monkeypatch: pytest.MonkeyPatch, duty: float, worked_s: float, rest_s: float
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(throttle.time, "sleep", slept.append)
-    resting = Throttle()
+    monkeypatch.setattr(duty_cycle.time, "sleep", slept.append)
+    resting = DutyCycle()
     resting.duty = duty
     resting.rest(worked_s)
     assert sum(slept) == pytest.approx(rest_s)
@@ -21,4 +21,4 @@ def test_rest_keeps_the_share_of_work_and_is_never_long(
 
 def test_an_engine_that_is_not_throttled_never_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it sleeps"))
-    Throttle().rest(1.0)
+    DutyCycle().rest(1.0)

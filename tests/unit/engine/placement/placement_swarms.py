@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from potluck_engine.placement.swarm_map import ModelSize, Own, SwarmMap
+from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord, ServerState
@@ -44,11 +44,11 @@ def server(
     return LiveServer(record, Heartbeat(PeerId(name), state, 0, links_mbps=links))
 
 
-def own(window: int, *, tps: float = 1.0, stored: Iterable[int] = (), span: Span | None = None) -> Own:
-    return Own(PeerId("me"), window, tps, frozenset(stored), 200e6, span)
+def own(window: int, *, tps: float = 1.0, stored: Iterable[int] = (), span: Span | None = None) -> OwnServer:
+    return OwnServer(PeerId("me"), window, tps, frozenset(stored), 200e6, span)
 
 
 def swarm_map(
-    *others: LiveServer, me: Own, model: ModelSize = MODEL, links_mbps: dict[str, float] | None = None
+    *others: LiveServer, me: OwnServer, model: ModelSize = MODEL, links_mbps: dict[str, float] | None = None
 ) -> SwarmMap:
     return SwarmMap.of(others, model, me, {PeerId(peer): mbps for peer, mbps in (links_mbps or {}).items()})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from placement_swarms import MODEL, own, server, swarm_map
 from potluck_engine.placement.choose import (
-    Move,
+    PlannedMove,
     choose_span,
     load_order,
     next_move,
@@ -75,7 +75,7 @@ def test_a_small_swarm_agrees_on_who_fills_a_hole(me: str):
     view = swarm_map(*others, me=replace(own(6, span=Span(0, 6), stored=set(range(12))), peer_id=PeerId(me)))
     move = next_move(view)
     if me == "a":
-        assert move == Move(Span(6, 12), move.gain if move else 0.0, chance=1.0)
+        assert move == PlannedMove(Span(6, 12), move.gain if move else 0.0, chance=1.0)
     else:
         assert move is None
 

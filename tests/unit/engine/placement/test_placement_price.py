@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from potluck_engine.placement.plan import plan_moves
-from potluck_engine.placement.price import Servers, best_places, mean_of, soft_min, worth_of_windows
+from potluck_engine.placement.price import ServerTable, best_places, mean_of, soft_min, worth_of_windows
 
 NUM_BLOCKS = 16
 
 
-def random_servers(seed: int, count: int = 8) -> Servers:
+def random_servers(seed: int, count: int = 8) -> ServerTable:
     rng = np.random.default_rng(seed)
     window = rng.integers(1, 9, count)
     start = rng.integers(0, NUM_BLOCKS - window + 1)
-    return Servers(start, window.copy(), window, rng.exponential(100.0, count), np.zeros((count, NUM_BLOCKS)))
+    return ServerTable(start, window.copy(), window, rng.exponential(100.0, count), np.zeros((count, NUM_BLOCKS)))
 
 
-def coverage_of(servers: Servers) -> np.ndarray:
+def coverage_of(servers: ServerTable) -> np.ndarray:
     return servers.throughput_tps @ servers.spans
 
 
@@ -43,7 +43,7 @@ def test_an_empty_block_far_away_does_not_drown_the_rest_in_rounding():
     """Whoever fills the only hole is told its true worth: prices of empty blocks are 10^217 times those of others."""
     others = np.full((1, NUM_BLOCKS), 100.0)
     others[0, 3] = 0.0
-    server = Servers(np.array([0]), np.array([0]), np.array([2]), np.array([100.0]), np.zeros((1, NUM_BLOCKS)))
+    server = ServerTable(np.array([0]), np.array([0]), np.array([2]), np.array([100.0]), np.zeros((1, NUM_BLOCKS)))
     worth, _ = worth_of_windows(others, server, 100.0)
     assert worth[0, 3] == pytest.approx(1.02, rel=0.02)
     assert worth[0, 8] < 0.05
@@ -58,7 +58,7 @@ def test_a_place_whose_files_are_there_is_preferred_among_equals():
     servers = random_servers(0, count=1)
     fetch_s = np.full((1, NUM_BLOCKS), 60.0)
     fetch_s[0, 4:13] = 0.0
-    joining = Servers(np.array([0]), np.array([0]), servers.window, servers.throughput_tps, fetch_s)
+    joining = ServerTable(np.array([0]), np.array([0]), servers.window, servers.throughput_tps, fetch_s)
     place = best_places(np.ones(NUM_BLOCKS), joining)
     assert not fetch_s[0, place.start[0] : place.start[0] + servers.window[0]].any()
 
@@ -70,7 +70,7 @@ def test_a_plan_makes_the_swarm_better_and_is_the_same_for_everybody(seed: int):
     plan = plan_moves(coverage, servers)
     again = plan_moves(coverage, servers)
     assert (plan.start == again.start).all()
-    there = Servers(plan.start, servers.window, servers.window, servers.throughput_tps, servers.fetch_s)
+    there = ServerTable(plan.start, servers.window, servers.window, servers.throughput_tps, servers.fetch_s)
     gained = float(soft_min(coverage_of(there), mean_of(coverage)) - soft_min(coverage, mean_of(coverage)))
     assert gained >= plan.gain >= 0
     assert (plan.gain > 0) == bool((plan.start != servers.start).any())
@@ -78,7 +78,7 @@ def test_a_plan_makes_the_swarm_better_and_is_the_same_for_everybody(seed: int):
 
 def test_a_plan_moves_nobody_who_would_have_to_download_for_long():
     servers = random_servers(1, count=6)
-    far = Servers(
+    far = ServerTable(
         servers.start, servers.length, servers.window, servers.throughput_tps, np.full((6, NUM_BLOCKS), 1000.0)
     )
     every_block_is_served = coverage_of(servers) + 1e-3

@@ -7,7 +7,7 @@ import time
 MAX_REST_S = 1.0  # after one step, so that stopping is never far away
 
 
-class Throttle:
+class DutyCycle:
     """Owned by a thread that computes; `duty` is set from another one."""
 
     def __init__(self) -> None:

@@ -1,15 +1,13 @@
-"""What the handlers share while an engine serves."""
+"""Holds what the handlers share while an engine serves a span."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import ServingLimits
@@ -23,31 +21,27 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.swarm import Swarm
 from potluck_engine.admission import Admission
-from potluck_engine.blocks import ServedBlocks
 from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.compute.step_thread import ComputeThread, Stage
 from potluck_engine.compute.threads import Threads
 from potluck_engine.load import Load, LoadMeter
+from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.parking import Parking
 from potluck_engine.memory.spilling import SpillStore
-from potluck_engine.ranks.ranked import served
+from potluck_engine.ranks.ranked import loaded_blocks
 from potluck_engine.receipts import Tabs
 from potluck_engine.sessions import SessionTable
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-_OFFLOAD_BYTES = 256 * 1024
-"""Messages above this are coded in a helper thread: half a millisecond of the loop is what other sessions may lose."""
 _LAST_STEP_S = 2.0  # for the running step of a session that is sent away
 _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class SpanState:
     """Made once the span is loaded.
 
     Attributes:
@@ -57,8 +51,8 @@ class Serving:
     """
 
     admission: Admission
-    blocks: ServedBlocks
-    call_blocks: ServedBlocks
+    blocks: LoadedBlocks
+    call_blocks: LoadedBlocks
     compute: ComputeThread
     calls: CallThread
     stage: Stage
@@ -67,7 +61,7 @@ class Serving:
     meter: LoadMeter
     limits: ServingLimits
     wire_limits: wire.Limits
-    tabs: Tabs | None = None  # None: nobody would book what clients sign
+    tabs: Tabs
 
     @classmethod
     def of(
@@ -81,7 +75,7 @@ class Serving:
         spill_folder: Path | None = None,
         max_blocks: int = 0,
         tabs: Tabs | None = None,
-    ) -> Serving:
+    ) -> SpanState:
         """Everything that serving `loaded` needs, nothing of it started; `compute.perform(stage)` does.
 
         Args:
@@ -89,13 +83,13 @@ class Serving:
             max_blocks: up to which the span may grow.
         """
         span = loaded.span
-        blocks = served(loaded, piece_tokens=limits.piece_tokens)
+        blocks = loaded_blocks(loaded, piece_tokens=limits.piece_tokens)
         stage = _stage(blocks, limits, threads.compute, spill_folder, max_blocks)
         threads.calls.gate = stage.gate
         return cls(
             admission=Admission(swarm, peer_id, span, loaded.digests, loaded.adapters.ids),
             blocks=blocks,
-            call_blocks=served(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # now: no step runs yet
+            call_blocks=loaded_blocks(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # now: no step runs yet
             compute=threads.compute,
             calls=threads.calls,
             stage=stage,
@@ -104,7 +98,7 @@ class Serving:
             meter=LoadMeter(),
             limits=limits,
             wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span))),
-            tabs=tabs,
+            tabs=tabs or Tabs(),
         )
 
     async def change(self, blocks: BlockSpan) -> None:
@@ -139,7 +133,7 @@ class Serving:
         if not await self.sessions.end_all(gone, timeout_s=_LAST_STEP_S, kept=kept):
             log.warning("sessions were cut off that did not leave blocks in time")
 
-    def again(self, swarm: Swarm, peer_id: PeerId, threads: Threads) -> Serving:
+    def resumed(self, swarm: Swarm, peer_id: PeerId, threads: Threads) -> SpanState:
         """The same blocks and pages after the device was given back and taken again, with what sessions left there."""
         threads.calls.gate = self.stage.gate
         self.stage.paging.count_in(threads.compute.counts)
@@ -187,16 +181,9 @@ class Serving:
             pages=self.compute.page_counts,
         )
 
-    @staticmethod
-    async def offload(num_bytes: int, code: Callable[[], T]) -> T:
-        """Run `code`, in a helper thread if it has many bytes to go through."""
-        if num_bytes <= _OFFLOAD_BYTES:
-            return code()
-        return await asyncio.to_thread(code)
-
 
 def _stage(
-    blocks: ServedBlocks, limits: ServingLimits, compute: ComputeThread, spill_folder: Path | None, max_blocks: int
+    blocks: LoadedBlocks, limits: ServingLimits, compute: ComputeThread, spill_folder: Path | None, max_blocks: int
 ) -> Stage:
     loaded = blocks.whole
     memory = loaded.new_memory(limits.cache_tokens, max_blocks=max_blocks) if loaded.is_ragged else None

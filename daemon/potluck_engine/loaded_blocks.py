@@ -29,7 +29,7 @@ _BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
 _MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module objects a block
 
 
-class ServedBlocks:
+class LoadedBlocks:
     """A loaded span, its parts, and forward and backward in pieces. Used by one thread."""
 
     def __init__(self, whole: BlockSpan, *, piece_tokens: int) -> None:
