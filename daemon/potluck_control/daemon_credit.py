@@ -1,4 +1,4 @@
-"""The running daemon as a client's purse: requests made through it spend this donor's credit.
+"""Lets a client of the library spend this donor's credit, through the running daemon.
 
     model = AutoDistributedModelForCausalLM.from_pretrained(..., config=ClientConfig(purse=DaemonPurse()))
 
@@ -24,7 +24,7 @@ _AT_A_TIME = 64
 
 @dataclass(frozen=True, slots=True)
 class DaemonPurse:
-    """`socket` None: the daemon of this user, or else of the system. Both calls raise PotluckError."""
+    """Credit from the daemon at `socket`; None: this user's daemon, else the system's. Calls raise PotluckError."""
 
     socket: Path | None = None
 

@@ -1,7 +1,7 @@
-"""Takes out of a text what only this machine and its swarm may know. Pure.
+"""Removes from texts what only this machine and its swarm may know. Pure.
 
-`redact` is for logs: invites and keys, addresses, all but the end of peer ids. `redact_person` is for what is sent to
-others: user names, home folders and the machine's name as well.
+`redact` is for logs: it removes invites, keys, addresses and all but the end of peer ids. `redact_person` is for texts
+that are sent to others: it also removes user names, home folders and the machine's name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SECRET = "[secret]"
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Words that name the user and the machine."""
+    """The words that name the user and the machine."""
 
     user: str
     home: str
@@ -42,7 +42,7 @@ def redact(text: str) -> str:
 
 
 def redact_person(text: str, person: Person, words: Iterable[str] = ()) -> str:
-    """Also what names the person, and `words` that happen to be private."""
+    """Redact a text, the person's names in it, and further private `words`."""
     text = redact(text)
     if len(person.home) > 1:
         text = text.replace(person.home, "~")
@@ -54,12 +54,12 @@ def redact_person(text: str, person: Person, words: Iterable[str] = ()) -> str:
 
 
 def _unless_path(found: re.Match[str]) -> str:
-    """A long path has few digits, 32 random bytes have many: eight on average in base64, forty in base16."""
+    """Keep a long path, which has few digits; 32 random bytes have eight in base64 on average, forty in base16."""
     return SECRET if sum(letter.isdigit() for letter in found[0]) >= _KEY_DIGITS else found[0]
 
 
 def _if_address(found: re.Match[str]) -> str:
-    """The time of the day has colons as well, a version dots."""
+    """Keep times of day, which have colons as well, and versions with dots."""
     try:
         ipaddress.ip_address(found[0])
     except ValueError:
@@ -68,7 +68,7 @@ def _if_address(found: re.Match[str]) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """The text of a record with its traceback, without what is private."""
+    """A formatter that redacts a record and its traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))

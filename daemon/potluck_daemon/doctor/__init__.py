@@ -1,1 +1,1 @@
-"""Checks of this machine: what stands in the way of serving, and what to do about it. One check a file."""
+"""Checks of this machine: each finds what prevents serving, and says what to do about it."""

@@ -1,4 +1,4 @@
-"""All checks, one after the other; a check that fails itself is a finding too."""
+"""Runs all checks. A check that fails itself becomes a finding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Any], Callable[[Any], list[Finding]]]
 
 
 def read_scene(places: Places, status: Status | None) -> Scene:
-    """What all checks start from; `status` is that of the running daemon. Never raises for what files hold."""
+    """Read what all checks start from; `status` is the running daemon's. Never raises for what files hold."""
     loaded = load(places.settings_file)
     memory = StateFile(places.state_file)
     memory.load()
@@ -37,7 +37,7 @@ def examine(scene: Scene) -> list[Finding]:
 
 
 def examine_each(scene: Scene) -> Iterator[list[Finding]]:
-    """The findings of one check after the other."""
+    """Yield the findings of each check."""
     for name, gather, judge in CHECKS:
         try:
             yield judge(gather(scene))

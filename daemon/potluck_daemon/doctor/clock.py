@@ -1,6 +1,6 @@
-"""Is the clock right? Announcements carry the time at which they end; a wrong clock makes them worthless.
+"""Checks the clock: announcements carry the time at which they expire, so a wrong clock makes them worthless.
 
-The kernel knows whether somebody keeps its clock right (adjtimex); no other machine is asked.
+The kernel knows whether its clock is synchronised (adjtimex); no other machine is asked.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "clock"
-EARLIEST = 1_780_000_000  # 2026-05-28: this program is younger
+EARLIEST = 1_780_000_000  # 2026-05-28: this program is newer
 _UNSYNCHRONISED = 0x40  # STA_UNSYNC of <sys/timex.h>
 _STATUS_OFFSET = 40  # of `status` in struct timex where long has 64 bits
-_TIMEX_BYTES = 512  # more than the structure has anywhere
+_TIMEX_BYTES = 512  # larger than the structure on any platform
 
 
 @dataclass(frozen=True, slots=True)

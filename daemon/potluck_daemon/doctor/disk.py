@@ -1,4 +1,4 @@
-"""Is there room for checkpoints, and may the daemon write where it must?"""
+"""Checks that there is room for checkpoints and that the daemon may write where it must."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def judge(facts: DiskFacts) -> list[Finding]:
 
 
 def _hub_cache(scene: Scene) -> Path:
-    """Where the engine downloads to: as chosen; the system service has a folder of its own, which its unit names."""
+    """Return the engine's download folder: the chosen one, the system service's own, or the user's."""
     if scene.loaded.settings.serve.models_folder:
         return Path(scene.loaded.settings.serve.models_folder)
     own = scene.places.cache / "huggingface"
@@ -61,5 +61,5 @@ def _hub_cache(scene: Scene) -> Path:
 
 
 def _existing(path: Path) -> Path:
-    """The folder itself or the nearest one above it that is there."""
+    """Return the folder, or the nearest one above it that exists."""
     return next(item for item in (path, *path.parents) if item.exists())

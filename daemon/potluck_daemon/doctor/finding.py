@@ -1,4 +1,4 @@
-"""What a check finds, and what every check may look at."""
+"""The result of a check, and what every check may look at."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from potluck_daemon.settings.store import Loaded
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is known before any check: read once, for all of them."""
+    """The state that all checks start from, read once."""
 
     places: Places
     loaded: Loaded
     swarm: Swarm | None
-    port: int  # the engine's; 0: not chosen yet
+    port: int  # the engine's port; 0: not chosen yet
     status: Status | None  # None: no daemon answers

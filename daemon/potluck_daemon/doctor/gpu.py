@@ -1,4 +1,4 @@
-"""Is there a GPU, and do driver and torch fit it?"""
+"""Checks the GPU, its driver and whether torch fits them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIN_CAPABILITY = (5, 0)  # Maxwell; older ones have no kernels in any build that
 @dataclass(frozen=True, slots=True)
 class GpuFacts:
     gpus: tuple[Gpu, ...] = ()
-    driver: str = ""  # version of NVIDIA's
+    driver: str = ""  # the version of NVIDIA's driver
     problem: str = ""  # why NVML does not answer although there is a device
     torch: str | None = None  # its version with its build, as `2.13.0+cu130`
     wanted: str = "auto"  # serve.device

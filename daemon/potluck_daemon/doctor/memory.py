@@ -1,4 +1,4 @@
-"""Is there memory to serve from?"""
+"""Checks that there is memory to serve from."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import psutil
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "memory"
-ENGINE_BYTES = 2 << 30  # imports, the node, and a few small blocks
+ENGINE_BYTES = 2 << 30  # for imports, the node and a few small blocks
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFacts:
     total_bytes: int
     available_bytes: int
-    is_engine_running: bool = False  # then a part of what is taken is ours
+    is_engine_running: bool = False  # its memory is among the used memory
 
 
 def gather(scene: Scene) -> MemoryFacts:

@@ -1,4 +1,4 @@
-"""Can others reach this machine? What members of the swarm found who tried; before that, its own addresses."""
+"""Checks whether others can reach this machine: by what members found that tried, else by its own addresses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 @dataclass(frozen=True, slots=True)
 class NatFacts:
-    addresses: tuple[str, ...]  # of all interfaces
+    addresses: tuple[str, ...]  # those of all interfaces
     port: int
     network: NetworkReport = field(default_factory=NetworkReport)  # of the running engine
 
@@ -50,7 +50,7 @@ def _as_measured(facts: NatFacts) -> list[Finding]:
 
 
 def _as_guessed(public: set[int], facts: NatFacts) -> list[Finding]:
-    """From addresses alone: nothing serves, or nobody was there to try."""
+    """Guess from the addresses alone, because nothing serves or no member has tried."""
     if 4 in public:
         text = "this machine has a public address; a firewall may still be in the way, no member has tried yet"
         return [Finding(NAME, Severity.OK, text)]

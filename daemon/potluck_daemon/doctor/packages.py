@@ -1,4 +1,4 @@
-"""Are the engine's packages installed where the engine runs?"""
+"""Checks that the engine's packages are installed where the engine runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PackageFacts:
 
 
 def gather(scene: Scene) -> PackageFacts:
-    """Asks without importing them: that would take seconds and hundreds of megabytes."""
+    """Look for the packages without importing them, which would take seconds and hundreds of megabytes."""
     python = engine_python(scene.places, scene.loaded.settings.serve.python)
     command = [python, "-c", _QUESTION, *NEEDED]
     try:

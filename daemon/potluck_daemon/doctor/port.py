@@ -1,4 +1,4 @@
-"""Can the engine listen at its port, and does it?"""
+"""Checks that the engine can listen at its port, and does when it serves."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NAME = "port"
 class PortFacts:
     port: int  # 0: none chosen yet
     is_serving: bool
-    is_heard: bool  # somebody of this machine listens there
-    has_engine: bool = False  # a process of ours runs, and listens long before it serves
+    is_heard: bool  # a program on this machine listens there
+    has_engine: bool = False  # our engine runs; it listens long before it serves
 
 
 def gather(scene: Scene) -> PortFacts:
@@ -55,11 +55,11 @@ def _port(scene: Scene) -> int:
 
 
 def _is_heard(port: int) -> bool:
-    """By asking for the port: a list of listeners would need rights."""
+    """Return whether a program listens, found by binding the port: listing all listeners needs privileges."""
     if port == 0:
         return False
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # what has just closed is no obstacle
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that was just closed is free
         try:
             probe.bind(("", port))
         except OSError:

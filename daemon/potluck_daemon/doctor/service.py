@@ -1,4 +1,4 @@
-"""Does the daemon run, in the version that is installed, with settings that it can obey?"""
+"""Checks that the daemon runs, in the installed version, with valid settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "daemon"
 @dataclass(frozen=True, slots=True)
 class ServiceFacts:
     installed: str
-    running: str  # version; empty: not running
+    running: str  # the version; empty: not running
     problems: tuple[str, ...] = ()  # of the settings file
     failure: str = ""  # why the engine does not run
 

@@ -1,4 +1,4 @@
-"""Does somebody answer where the swarm is to be found?"""
+"""Checks that somebody answers at the swarm's addresses and that every block is served."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOSTS = ("ip4", "ip6", "dns", "dns4", "dns6")
 
 @dataclass(frozen=True, slots=True)
 class SwarmFacts:
-    name: str | None  # None: none joined
+    name: str | None  # None: no swarm is joined
     peers: int = 0  # bootstrap peers with an address that can be dialled
     answering: int = 0
     gaps: int = 0  # blocks that nobody serves, as far as the daemon knows
@@ -53,7 +53,7 @@ def _of_peers(facts: SwarmFacts) -> Finding:
 
 
 def dial_targets(addresses: Iterable[str]) -> Iterable[tuple[str, int]]:
-    """Host and port of multiaddrs; those of other kinds are left out."""
+    """Yield host and port of TCP multiaddrs; other kinds are skipped."""
     for address in addresses:
         parts = address.split("/")
         if len(parts) >= 5 and parts[1] in _HOSTS and parts[3] == "tcp" and parts[4].isdecimal():

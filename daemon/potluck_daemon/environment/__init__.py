@@ -1,1 +1,1 @@
-"""The engine's environment: torch and all, made on this machine for the hardware that is found."""
+"""The engine's environment: torch and the rest, installed on this machine for its hardware."""

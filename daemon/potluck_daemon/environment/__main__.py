@@ -1,7 +1,7 @@
-"""The daemon's set-up: `python -m potluck_daemon.environment`, one JSON line a step on standard output.
+"""The daemon's set-up: `python -m potluck_daemon.environment` prints one JSON line for each step.
 
-A process of its own, so that the daemon stays small and answers while packages are fetched and installed; its hours of
-work are done at a low priority. It ends when standard input does: whoever wanted the environment is gone.
+It is a process of its own with a low priority, so that the daemon stays small and answers while packages are fetched
+and installed. It ends with its standard input, because then the daemon is gone.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _tell(told: SetupLine) -> None:
 
 
 def _leave(*_: object) -> None:
-    """Raised in the main thread, so that programs which were started end as well."""
+    """Exit from the main thread, so that programs which it started end as well."""
     sys.exit(128 + signal.SIGTERM)
 
 

@@ -1,4 +1,4 @@
-"""What other programs and the system say when they fail, as one plain sentence each, with what to do about it."""
+"""Turns failures of other programs and of the system into one plain sentence each, with what to do about it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from potluck.errors import NetworkError, PotluckError
 
 AGAIN = "then try again: it continues where it stopped"
-_MAX_WORDS = 400  # letters of foreign words, for people
+_MAX_WORDS = 400  # letters of another program's output that people get to read
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _URL = re.compile(r"https?://[^\s)`]+")
@@ -25,7 +25,7 @@ class UvError(PotluckError):
 
 @contextlib.contextmanager
 def explained(folder: Path) -> Iterator[None]:
-    """What the system refuses inside is told as a PotluckError; `folder`: what it is about if it does not say."""
+    """Turn the system's refusals in the body into a PotluckError; about `folder` if they name no file."""
     try:
         yield
     except OSError as error:
@@ -49,7 +49,7 @@ def of_system(error: OSError, folder: Path) -> PotluckError:
 
 
 def of_uv(said: str, folder: Path) -> PotluckError:
-    """`said`: what uv printed. `folder`: where it was to write."""
+    """Return the error for what uv printed; `folder` is where it was to write."""
     words = " ".join(said.split()) or "it ended without a message; is there enough memory?"
     low = words.lower()
     if f"os error {errno.ENOSPC})" in low or f"os error {errno.EDQUOT})" in low:

@@ -1,4 +1,4 @@
-"""Which Python runs the engine: the one that the settings name, the environment made for it, or this very one."""
+"""Finds the Python that runs the engine: the settings' choice, the engine's environment, or this very one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from potluck_daemon.environment.store import Store, interpreter
 
 
 def engine_python(places: Places, named: str) -> str:
-    """`named`: the setting `serve.python`."""
+    """Return the engine's interpreter; `named` is the setting `serve.python`."""
     folder = Store(places.engines).current()
     return named or (str(interpreter(folder)) if folder is not None else sys.executable)
 
 
 def has_torch(python: str) -> bool:
-    """Whether an engine can compute there; one that was named or made for it is taken at its word."""
+    """Return whether an engine can run there. An interpreter made or named for it is trusted to have torch."""
     return python != sys.executable or find_spec("torch") is not None

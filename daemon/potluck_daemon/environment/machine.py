@@ -1,6 +1,6 @@
-"""What decides which build of torch fits: GPUs, drivers, C library, processor, interpreter.
+"""The hardware that decides which build of torch fits: GPUs, drivers, C library, processor, interpreter.
 
-Read from NVIDIA's library, the kernel's own files and what macOS says, without torch. Nothing is decided here.
+It is read from NVIDIA's library, the kernel's files and macOS, without torch. This module decides nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 _INTEL = "0x8086"
-_INTEGRATED = "0000:00:02.0"  # where Intel's processors have their own graphics on the bus
+_INTEGRATED = "0000:00:02.0"  # where graphics inside Intel's processors are on the bus
 
 
 class Vendor(StrEnum):
@@ -28,7 +28,7 @@ class Vendor(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """`capability`: NVIDIA's; `target`: AMD's name of the instruction set, as `gfx1100`."""
+    """A GPU. NVIDIA's have a `capability`, AMD's a `target`: the name of the instruction set, like `gfx1100`."""
 
     vendor: Vendor
     name: str
@@ -41,7 +41,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaState:
-    """`problem`: why its library does not answer; that is normal on a machine without such a GPU."""
+    """The answer of NVIDIA's library, or the `problem` with it, which is normal on a machine without such a GPU."""
 
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""
@@ -51,7 +51,7 @@ class NvidiaState:
 @dataclass(frozen=True, slots=True)
 class Hardware:
     gpus: tuple[Gpu, ...] = ()
-    driver: str = ""  # version of NVIDIA's; empty: none
+    driver: str = ""  # the version of NVIDIA's driver; empty: none
     glibc: tuple[int, int] | None = None  # None: another C library, or another system than Linux
     macos: tuple[int, int] | None = None  # None: another system
     architecture: str = "x86_64"
@@ -59,7 +59,7 @@ class Hardware:
 
 
 def look(sysfs: Path = Path("/sys")) -> Hardware:
-    """This machine, as the running interpreter sees it."""
+    """Look at this machine."""
     nvidia = ask_nvidia()
     others = () if nvidia.gpus else (*_from_kernel(sysfs), *apple_gpus())
     return Hardware(
@@ -89,7 +89,7 @@ def ask_nvidia() -> NvidiaState:
 
 
 def apple_gpus() -> tuple[Gpu, ...]:
-    """The one that a Mac's own processor has; it computes in the machine's memory. Older Macs have none for torch."""
+    """Return the GPU in a Mac's own processor, which shares the machine's memory. Intel Macs have none for torch."""
     if _macos() is None or platform.machine() != "arm64":
         return ()
     memory = psutil.virtual_memory()
@@ -109,7 +109,7 @@ def _nvidia_gpu(handle: object) -> Gpu:
 
 
 def _from_kernel(sysfs: Path) -> Iterator[Gpu]:
-    """AMD's compute nodes, and Intel's display adapters."""
+    """Yield AMD's compute nodes and Intel's display adapters."""
     for properties in sorted(sysfs.glob("class/kfd/kfd/topology/nodes/*/properties")):
         target = _target(properties)
         if target:
@@ -121,7 +121,7 @@ def _from_kernel(sysfs: Path) -> Iterator[Gpu]:
 
 
 def _target(properties: Path) -> str:
-    """`gfx90a` of 90010: two decimal digits each for minor and stepping, which the name has in hexadecimal."""
+    """Return `gfx90a` for 90010: minor and stepping have two decimal digits there, hexadecimal ones in the name."""
     for line in _text(properties).splitlines():
         key, _, value = line.partition(" ")
         if key == "gfx_target_version" and value.isdecimal() and int(value) > 0:
@@ -138,7 +138,7 @@ def _text(path: Path) -> str:
 
 
 def _chip() -> str:
-    """As `Apple M2 Pro`."""
+    """Return the chip's name, like `Apple M2 Pro`."""
     command = ("sysctl", "-n", "machdep.cpu.brand_string")
     try:
         said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""What is to be made, and where: the build of torch for this machine, the folder, the place that packages come from."""
+"""Plans an environment: the build of torch for this machine, the folder, and where its packages come from."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # as `installer/lock.
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentPlan:
-    """`wheels`: a folder to take all wheels from, without a network. `by`: who makes it, for others who want to."""
+    """The environment to make. `wheels`: take all wheels from this folder. `by`: the one who makes it, for messages."""
 
     store: Store
     machine: Hardware
     choice: Choice
     site: Site
     wheels: Path | None = None
-    index: str = ""  # of the variant's torch; empty: where uv looks by itself
+    index: str = ""  # has the variant's torch; empty: where uv looks by default
     by: str = ""
-    usual: Path | None = None  # where the store is looked for; leads to it if it lies elsewhere
+    usual: Path | None = None  # where others look for the store; a link if it lies elsewhere
 
     @property
     def requirements(self) -> Path:
@@ -40,12 +40,12 @@ class EnvironmentPlan:
 
     @property
     def own_build(self) -> str:
-        """The variant's name if its list wants torch from that build's own index; empty: from the usual one."""
+        """The variant if its requirements need that build's own index of torch; empty for the default index."""
         name = self.choice.variant.name
         return name if f"\ntorch=={TORCH}+{name} " in self.requirements.read_text() else ""
 
     def findings(self) -> list[Finding]:
-        """What stands in the way, and what does not; an error means that it cannot work."""
+        """Check everything that may stand in the way; an error means that it cannot work."""
         return [*examine(self.machine, self.choice, self.site), self._packages()]
 
     def _packages(self) -> Finding:
@@ -64,7 +64,7 @@ class EnvironmentPlan:
 
 
 def choose(machine: Hardware, variant: str) -> Choice:
-    """The variant of that name; the one that fits best if it is empty. Raises UsageError."""
+    """Return the variant of that name, or the best one if the name is empty. Raises UsageError."""
     if not variant:
         return choose_variant(machine)
     if variant not in VARIANTS:
@@ -73,7 +73,7 @@ def choose(machine: Hardware, variant: str) -> Choice:
 
 
 def root_for(usual: Path, folder: Path | None) -> Path:
-    """Where environments would lie if `folder` was asked for; nothing is changed. Raises UsageError."""
+    """Return where environments would lie in `folder`, without changing anything. Raises UsageError."""
     if folder is None:
         return usual.resolve()
     chosen = (folder.expanduser().absolute() / "potluck-engines").resolve()
@@ -91,7 +91,7 @@ def settle_root(usual: Path, root: Path) -> None:
     usual.parent.mkdir(parents=True, exist_ok=True)
     if usual.is_symlink():
         usual.unlink()
-    elif usual.exists():  # of a try that never came to an end
+    elif usual.exists():  # left by an attempt that never finished
         Store(usual).remove()
     usual.symlink_to(root)
 
@@ -106,7 +106,7 @@ def make_plan(
     index: str = "",
     by: str = "",
 ) -> EnvironmentPlan:
-    """Raises UsageError."""
+    """Plan the environment for what a person asked for. Raises UsageError."""
     root = root_for(usual, folder)
     is_lost = folder is None and usual.is_symlink() and not usual.exists()
     site = replace(visit(root, {} if wheels is not None else os.environ), is_lost=is_lost)
@@ -114,12 +114,12 @@ def make_plan(
 
 
 def requirements_of(variant: str) -> Path:
-    """Where the variant's packages are listed; not every variant comes with every version."""
+    """Return the file that lists the variant's packages. Not every version comes with all of them."""
     return resource("engine") / f"{variant}.txt"
 
 
 def is_listed(variant: str, machine: Hardware) -> bool:
-    """Whether this version knows torch of that variant for that processor and Python."""
+    """Return whether this version lists torch of that variant for that processor and Python."""
     path = requirements_of(variant)
     if not path.exists() or machine.architecture not in VARIANTS[variant].architectures:
         return False
@@ -133,7 +133,7 @@ def digest(requirements: Path) -> str:
 
 
 def is_outdated(store: Store) -> bool:
-    """Whether the environment in use was made from other requirements than this version of Potluck comes with."""
+    """Return whether the environment in use was made from other requirements than those of this version."""
     folder = store.current()
     manifest = read_manifest(folder) if folder is not None else None
     if manifest is None:

@@ -1,4 +1,4 @@
-"""Is there anything that would make the installation fail half an hour later? Looked at before a byte is fetched."""
+"""Checks, before a byte is fetched, for anything that would make an installation fail half an hour later."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from potluck_daemon.environment.variants import Choice, TorchVariant
 MIN_GLIBC = (2, 28)  # of the wheels' platform tag, manylinux_2_28
 MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
 PYTHONS = ((3, 11), (3, 13))
-_NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS does not tell
-_MAX_PATH = 2000  # bytes; half of what Linux allows, packages have files with names of 130 and folders in folders
+_NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS has no such flag
+_MAX_PATH = 2000  # bytes: half of what Linux allows, because packages have deep folders and long names
 _PROXY = "check HTTPS_PROXY and ALL_PROXY; it looks like http://proxy.example:3128"
 _PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the environment is to lie. `proxy`: as the environment names it, empty: none.
+    """The place of an environment.
 
-    `is_lost`: somebody chose this folder, and it is not there any more.
+    Attributes:
+        proxy: as environment variables name it; empty: none.
+        is_lost: somebody chose this folder, and it has disappeared.
     """
 
     folder: Path
@@ -39,7 +41,7 @@ class Site:
 
 
 def visit(folder: Path, environment: Mapping[str, str] = os.environ) -> Site:
-    """The folder need not exist; the nearest one above it that does is looked at."""
+    """Look at the folder, or at the nearest one above it that exists."""
     there = next(path for path in (folder, *folder.parents) if _exists(path))
     return Site(
         folder=folder,
@@ -53,19 +55,19 @@ def visit(folder: Path, environment: Mapping[str, str] = os.environ) -> Site:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name is too long, or something above it may not be read
+    except OSError:  # a name is too long, or a folder above it is unreadable
         return False
 
 
 def _fetched_bytes(folder: Path) -> int:
-    """What an earlier try left there is needed once only."""
+    """Return the size of the wheels that an earlier attempt left, which needn't be fetched again."""
     with contextlib.suppress(OSError):
         return sum(path.stat().st_size for path in (folder / "wheels").iterdir())
     return 0
 
 
 def examine(machine: Hardware, choice: Choice, site: Site) -> list[Finding]:
-    """What stands in the way, and what does not; an error means that it cannot work."""
+    """Check everything that may stand in the way; an error means that it cannot work."""
     found = [_system(machine, choice.variant), _python(machine), _folder(site), _disk(choice.variant, site)]
     found.append(_gpu(choice))
     if site.proxy:
@@ -110,7 +112,7 @@ def _folder(site: Site) -> Finding:
     path = str(site.folder)
     choose = "choose another folder with --folder"
     if site.is_lost:
-        text = f"{path}, where the engine was to lie, is not there"
+        text = f"{path}, where the engine was to be installed, does not exist"
         return Finding("folder", Severity.ERROR, text, f"is its disk connected? Else {choose}")
     if not path.isprintable() or len(os.fsencode(path)) > _MAX_PATH:
         text = f"the path {path[:80]!r} is too long or contains line breaks"
@@ -136,7 +138,7 @@ def _gpu(choice: Choice) -> Finding:
 
 
 def _proxy(proxy: str) -> Finding:
-    """Its name and password stay out of every output."""
+    """Check the proxy without repeating its user name and password."""
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     try:
         is_good = bool(parts.hostname) and parts.scheme in ("http", "https") and parts.port != 0

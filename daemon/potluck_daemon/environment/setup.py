@@ -1,7 +1,7 @@
-"""Making the engine's environment, step by step: look, resolve, fetch, install, try, switch.
+"""Makes the engine's environment, step by step: look, resolve, fetch, install, try, switch.
 
-Each step may be interrupted at any moment, by a signal or by a power cut: what is in use stays in use until the new
-environment has passed its trial, and the next try goes on with what was fetched. Nothing is ever upgraded by itself.
+A signal or a power cut may interrupt any step. The environment in use stays in use until the new one has passed its
+trial, and the next attempt uses what was already fetched. Nothing is upgraded unasked.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OnProgress = Callable[[SetupProgress], None]
 
 
 class PreflightError(PotluckError):
-    """The installation cannot work; `findings` says why."""
+    """The environment cannot work on this machine; `findings` says why."""
 
     def __init__(self, findings: list[Finding]) -> None:
         worst = next(finding for finding in findings if finding.severity is Severity.ERROR)
@@ -46,10 +46,10 @@ class PreflightError(PotluckError):
 
 
 def set_up(plan: EnvironmentPlan, on_progress: OnProgress) -> Manifest:
-    """Make the environment of `plan` and use it from now on; one that is there already is tried and kept if it works.
+    """Make the environment of `plan` and switch to it; one that exists already is tried, and kept if it works.
 
     Raises:
-        PotluckError: with what to do about it. What was in use still is.
+        PotluckError: it failed; the hint says what to do. The earlier environment is still in use.
     """
     on_progress(SetupProgress(Step.LOOK, "checking this machine"))
     if _there(plan) is None:
@@ -76,7 +76,7 @@ def _refuse_hopeless(plan: EnvironmentPlan) -> None:
 
 
 def _there(plan: EnvironmentPlan) -> Path | None:
-    """Where such an environment is already."""
+    """Return the folder of an environment that fits the plan already; None if there is none."""
     if not is_listed(plan.choice.variant.name, plan.machine):
         return None
     for folder in (plan.store.current(), plan.store.previous(), plan.store.folder(_name(plan))):
@@ -96,7 +96,7 @@ def _version(plan: EnvironmentPlan) -> str:
 
 
 def _proven(folder: Path, on_progress: OnProgress) -> Manifest | None:
-    """What is there already, if it still works: files may have been removed by hand, or a driver exchanged."""
+    """Return the manifest if the environment still works: files may be missing, or the driver another one."""
     made = read_manifest(folder)
     if made is None:
         return None
@@ -112,7 +112,7 @@ def roll_back(store: Store, by: str, on_progress: OnProgress) -> None:
     """Use the environment before the current one again, if it still works.
 
     Raises:
-        PotluckError: it does not, or there is none. What was in use still is.
+        PotluckError: it does not work, or there is none. The current environment is still in use.
     """
     with explained(store.root), store.lock(by):
         previous = store.previous()
@@ -125,14 +125,14 @@ def roll_back(store: Store, by: str, on_progress: OnProgress) -> None:
 
 
 def try_environment(folder: Path) -> tuple[str, ...]:
-    """Let the environment prove itself; returns the devices that it computes on.
+    """Run the environment's self-test and return the devices that it computes on.
 
     Raises:
-        PotluckError: it does not work; the message has its own words.
+        PotluckError: it does not work; the message quotes it.
     """
     command = tied_to_parent([str(interpreter(folder)), "-m", "potluck_engine.self_test"])
     try:
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:  # torch leaves a folder where temporary files go
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:  # torch leaves a folder among temporary files
             done = subprocess.run(
                 command,
                 capture_output=True,
@@ -167,7 +167,7 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress) -> Manif
     python = base if base.exists() else Path(sys.executable)
     run_uv(uv, ["venv", "--quiet", "--clear", "--python", python, folder], cache=plan.store.cache)
     options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", f"--python={interpreter(folder)}"]
-    for is_built in (True, False):  # sources are built with what the wheels brought
+    for is_built in (True, False):  # sources are built with packages from the wheels
         files = [fetched / wheel.name for wheel in wheels if wheel.is_built is is_built]
         if files:
             run_uv(uv, ["pip", "install", *options, *files], cache=plan.store.cache)
@@ -181,7 +181,7 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress) -> Manif
 
 
 def _fetch_all(wheels: tuple[Wheel, ...], folder: Path, on_progress: OnProgress) -> None:
-    """One after the other; the largest one is most of the bytes, and a home's line is the limit."""
+    """Fetch wheels one by one: the largest has most of the bytes, and the home's connection is the bottleneck."""
     total = sum(sizes(wheels))
     before = 0
     for number, wheel in enumerate(wheels, 1):
@@ -194,9 +194,9 @@ def _fetch_all(wheels: tuple[Wheel, ...], folder: Path, on_progress: OnProgress)
 
 
 def _add_potluck(folder: Path) -> None:
-    """The engine runs the same code as the daemon, from the same files: one version, and an update changes both."""
+    """Have the engine import Potluck from the daemon's own files, so that an update changes both."""
     (packages,) = (folder / "lib").glob("python*/site-packages")
-    # Not resolved: in an installation with several versions a link in the path leads to the one in use.
+    # Paths stay unresolved: in an installation with several versions a link in them leads to the one in use.
     places = dict.fromkeys(
         str(place)
         for place in (

@@ -1,4 +1,4 @@
-"""The daemon's side of a set-up: starts the process that makes an environment, hears how far it is, ends it."""
+"""The daemon's side of a set-up: starts the process that makes an environment, follows its progress, and ends it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,24 @@ from potluck_daemon.child import Child, started
 log = logging.getLogger(__name__)
 
 PROGRAM = (sys.executable, "-m", "potluck_daemon.environment")
-END_TIMEOUT_S = 10.0  # from the word to its end, before it is killed
+END_TIMEOUT_S = 10.0  # from the request to end until it is killed
 
 
 @dataclass(frozen=True, slots=True)
 class SetupLine:
-    """One line of that process."""
+    """One line that the process prints."""
 
     progress: SetupProgress | None = None
     problem: Problem | None = None
 
 
 class SetupProcess:
-    """At most one process. `progress` None: none runs. `problem`: how the last one ended; None: well, or as told."""
+    """Runs at most one set-up at a time.
+
+    Attributes:
+        progress: how far the set-up is; None: none runs.
+        problem: the error of the last set-up; None if it succeeded or was cancelled.
+    """
 
     def __init__(self, on_progress: Callable[[], None]) -> None:
         self._on_progress = on_progress
@@ -38,7 +43,7 @@ class SetupProcess:
         self.problem: Problem | None = None
 
     async def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-        """From its start to its end; not while one runs. Never raises for what it does."""
+        """Run a set-up to its end, unless one runs. Never raises for what it does."""
         self.progress, self.problem, self._is_ending = SetupProgress(Step.LOOK, "checking this machine"), None, False
         try:
             self.problem = await self._follow((*PROGRAM, *arguments), environment)
@@ -47,10 +52,10 @@ class SetupProcess:
         finally:
             self.progress = self._child = None
         if self.problem is not None:
-            log.warning("the engine was not set up: %s", self.problem.text)
+            log.warning("the set-up of the engine failed: %s", self.problem.text)
 
     async def end(self) -> None:
-        """Have it end in order, so that the next one can go on; `run` returns after that."""
+        """Ask the set-up to end, so that the next one can continue; `run` returns after that."""
         self._is_ending, child = True, self._child
         if child is None:
             return
@@ -71,17 +76,17 @@ class SetupProcess:
             code = await child.wait()
         if self._is_ending or code == 0:
             return None
-        why = await child.last_words() or f"without a word, {code}"
+        why = await child.last_words() or f"without a message, {code}"
         return problem or Problem(f"the set-up ended: {why}", "try again; it continues where it stopped")
 
     async def _hear(self, child: Child) -> Problem | None:
-        """Until it ends; returns why it failed, if it says so."""
+        """Follow its progress to its end; return why it failed, if it says so."""
         problem = None
         while line := await child.line():
             try:
                 told = from_json(SetupLine, loads(line))
             except CodecError:
-                log.debug("the set-up says something else: %.100r", line)
+                log.debug("the set-up printed something else: %.100r", line)
                 continue
             problem = told.problem or problem
             self.progress = told.progress or self.progress

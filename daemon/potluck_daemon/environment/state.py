@@ -1,6 +1,6 @@
-"""How the engine's environment stands: what is in use, what would fit this machine, and what is in the way of it.
+"""The state of the engine's environment: what is in use, what would fit this machine, and what stands in its way.
 
-The app's first run, its pages and `potluck setup` all show this.
+The app's first run, its pages and `potluck setup` show it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from potluck_daemon.environment.variants import VARIANTS, Choice
 
 
 def read_state(places: Places, named: str, machine: Hardware, asked: BeginParams) -> SetupState:
-    """Blocks. `named`: the setting `serve.python`. `asked`: what the plan is for.
+    """Read the state; blocks. `named`: the setting `serve.python`. `asked`: what to plan for.
 
     Raises:
         UsageError: there is no such variant, or the folder cannot be chosen.

@@ -1,10 +1,10 @@
-"""The engine's environments on disk: the current one, the one before it, and those that are half made.
+"""The engine's environments on disk: the current one, the one before it, and unfinished ones.
 
     ROOT/current, ROOT/previous    links to folders beside them; a switch replaces `current` in one step
     ROOT/cpu-1a2b3c4d/             an environment, with `environment.json` once it passed its trial
-    ROOT/wheels/                   what was fetched for one that is being made
+    ROOT/wheels/                   packages fetched for an environment that is being made
 
-A folder without `environment.json` was never finished and is thrown away by the next try.
+A folder without `environment.json` is unfinished; the next attempt deletes it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_HOLDER = 200  # letters
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an environment was made from. `made_at`: Unix seconds."""
+    """The parts that an environment was made from, at `made_at` in Unix seconds."""
 
     variant: str
     torch: str
@@ -40,7 +40,7 @@ class Manifest:
 
 
 class Store:
-    """The environments below `root`."""
+    """The environments in the folder `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -55,7 +55,7 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self, by: str) -> Iterator[None]:
-        """One at a time. `by`: who holds it, for others. Raises PotluckError if another process is at it."""
+        """Hold the lock; `by` tells others who does. Raises PotluckError if another process holds it."""
         self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / ".lock").open("a+") as file:
             try:
@@ -74,27 +74,27 @@ class Store:
         return self.root / name
 
     def free(self, folder: Path) -> Path:
-        """`folder`, or one beside it while that one is in use: it may serve until the new one has proved itself."""
+        """Return `folder`, or one beside it while it is in use and must serve until the new one has proved itself."""
         names = (folder.name, *(f"{folder.name}-{number}" for number in (2, 3)))
         return next(path for path in map(self.folder, names) if path not in (self.current(), self.previous()))
 
     def current(self) -> Path | None:
-        """The folder of the environment in use; None if there is none."""
+        """Return the folder of the environment in use; None if there is none."""
         return self._linked(_CURRENT)
 
     def previous(self) -> Path | None:
         return self._linked(_PREVIOUS)
 
     def finish(self, folder: Path, manifest: Manifest) -> None:
-        """Write the manifest: from now on the environment counts.
+        """Write the manifest that makes the environment count.
 
-        What it vouches for is on the disk before it is: a power cut must not leave a proof without the thing.
+        Everything else is on the disk before: a power cut must not leave a manifest without its environment.
         """
         os.sync()
         write_atomically(folder / _MANIFEST, dumps(manifest), mode=0o644)
 
     def switch(self, folder: Path) -> None:
-        """Use `folder` from now on, keep the one before it, and remove everything else."""
+        """Switch to the environment in `folder`, keep the one before it, and remove everything else."""
         old = self.current()
         if old is not None and old != folder:
             replace_link(self.root / _PREVIOUS, old.name)
@@ -112,12 +112,12 @@ class Store:
         return previous
 
     def remove(self) -> None:
-        """Everything, with the folder itself. Raises OSError."""
-        with self.lock("who chose another folder"):
+        """Delete the folder with everything in it. Raises OSError."""
+        with self.lock("a choice of another folder"):
             shutil.rmtree(self.root)
 
     def tidy(self) -> None:
-        """Remove what is neither current nor previous, and what was fetched."""
+        """Remove fetched packages and every environment but the current and the previous one."""
         kept = {self.current(), self.previous()}
         for path in self.root.iterdir():
             if path.is_dir() and not path.is_symlink() and path not in kept:
@@ -125,7 +125,7 @@ class Store:
                 shutil.rmtree(path, ignore_errors=True)
 
     def forget(self, folder: Path) -> None:
-        """It does not count any more, however much of it is left. Raises OSError."""
+        """Make an environment not count any more, however much of it is left. Raises OSError."""
         (folder / _MANIFEST).unlink(missing_ok=True)
 
     def _linked(self, name: str) -> Path | None:
@@ -135,7 +135,7 @@ class Store:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """None for a folder that is no finished environment."""
+    """Return the manifest in `folder`; None if it holds no finished environment."""
     try:
         manifest = from_json(Manifest, loads((folder / _MANIFEST).read_bytes()))
         return manifest if interpreter(folder).exists() else None

@@ -1,6 +1,6 @@
-"""uv, the installer of Python packages that Potluck brings along: finding it and running it.
+"""Finds and runs uv, the installer of Python packages that comes with Potluck.
 
-Every call says where packages come from: a folder of wheels, or the indexes that the user's own configuration names.
+Every call says where packages come from: a folder of wheels, or the indexes of the user's own configuration.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NAMED_BY_USERS = ("UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_TORCH_BA
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where wheels come from.
+    """The sources of wheels.
 
     Attributes:
-        folder: only from there, no network.
+        folder: take all wheels from there, without a network.
         index: has the build of torch.
-        build: of torch, as uv names those whose indexes it knows; used where nobody named a source.
+        build: torch's build by uv's own name for it, used if the user set no source.
     """
 
     folder: Path | None = None
@@ -45,22 +45,24 @@ class Sources:
 
 
 def find_uv() -> Path:
-    """Beside this program as the packages install it, or the user's own. Raises UvError."""
+    """Return the uv that packages install beside this program, or the user's own. Raises UvError."""
     beside = Path(sys.prefix) / "bin" / "uv"
     named = os.environ.get("POTLUCK_UV") or shutil.which("uv", path=f"{beside.parent}:{_package_folder()}")
     found = named or shutil.which("uv")
     if found is None or not os.access(found, os.X_OK):
-        raise UvError("uv is missing, which fetches the engine's packages", hint="install Potluck again, or install uv")
+        raise UvError(
+            "uv, which fetches the engine's packages, is missing", hint="install Potluck again, or install uv"
+        )
     return Path(found)
 
 
 def run_uv(uv: Path, arguments: Sequence[str | Path], *, cache: Path) -> str:
-    """What it prints on its standard output.
+    """Run uv and return its standard output.
 
-    Whatever it fails at, its cache is thrown away: it is made again in a moment, and might be the reason.
+    A failure deletes uv's cache, which might be the reason and is quickly made again.
 
     Raises:
-        PotluckError: what it says, in plain words.
+        PotluckError: uv failed; the message says why in plain words.
     """
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
     environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_CACHE_DIR": str(cache), "NO_COLOR": "1"}
@@ -73,5 +75,5 @@ def run_uv(uv: Path, arguments: Sequence[str | Path], *, cache: Path) -> str:
 
 
 def _package_folder() -> Path:
-    """Where a package keeps programs of its own: beside the folder of its Python packages."""
+    """Return the folder of programs beside a package's Python files."""
     return Path(__file__).resolve().parents[2] / "bin"

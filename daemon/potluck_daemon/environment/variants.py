@@ -1,9 +1,9 @@
-"""Which build of torch fits a machine: by the driver and by what each GPU can run, not by one of the two alone.
+"""Chooses the build of torch for a machine by its driver and by what each of its GPUs can run. Pure.
 
-Pure. The table is what torch 2.13 ships (RELEASE.md of pytorch, its compatibility and CUDA support matrices: CUDA 12.6
-for Maxwell to Hopper, 13.0 for Turing to Blackwell, no 12.8 any more, 13.2 as an experiment, ROCm 7.2; both CUDA builds
-for ARM begin with Ampere; ROCm's list of instruction sets has no gfx1103 and no gfx1031 to gfx1036).
-What a build really has kernels for is asked again of torch itself once it is installed.
+The table is what torch 2.13 ships (RELEASE.md of pytorch, its compatibility and CUDA support matrices: CUDA 12.6 for
+Maxwell to Hopper, 13.0 for Turing to Blackwell, 12.8 dropped, 13.2 experimental, ROCm 7.2; both CUDA builds for ARM
+begin with Ampere; ROCm's list of instruction sets lacks gfx1103 and gfx1031 to gfx1036). The self-test asks torch
+itself, once it is installed, which kernels it really has.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROCM_TARGETS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TorchVariant:
-    """One build of torch. `download_bytes` and `disk_bytes`: of the whole environment, rounded up."""
+    """One build of torch. `download_bytes` and `disk_bytes` are those of the whole environment, rounded up."""
 
     name: str
     vendor: Vendor | None  # None: it computes on the processor
@@ -52,29 +52,42 @@ class TorchVariant:
                 return True
 
 
-_GB = 10**9
 _BOTH = ("x86_64", "aarch64")
 VARIANTS = {
     variant.name: variant
     for variant in (
         TorchVariant(
-            "cu130", Vendor.NVIDIA, 3 * _GB, 7 * _GB, oldest=(7, 5), newest=(12, 9), min_driver=580, architectures=_BOTH
+            "cu130",
+            Vendor.NVIDIA,
+            3_000_000_000,
+            7_000_000_000,
+            oldest=(7, 5),
+            newest=(12, 9),
+            min_driver=580,
+            architectures=_BOTH,
         ),
         TorchVariant(
-            "cu126", Vendor.NVIDIA, 3 * _GB, 7 * _GB, oldest=(5, 0), newest=(9, 0), min_driver=525, architectures=_BOTH
+            "cu126",
+            Vendor.NVIDIA,
+            3_000_000_000,
+            7_000_000_000,
+            oldest=(5, 0),
+            newest=(9, 0),
+            min_driver=525,
+            architectures=_BOTH,
         ),
-        TorchVariant("rocm7.2", Vendor.AMD, 5 * _GB, 18 * _GB),
-        TorchVariant("xpu", Vendor.INTEL, 2 * _GB, 6 * _GB),
-        TorchVariant("mps", Vendor.APPLE, 300 * 10**6, 2 * _GB, architectures=("arm64",)),
-        TorchVariant(CPU, None, 400 * 10**6, 2 * _GB, is_verified=True, architectures=_BOTH),
+        TorchVariant("rocm7.2", Vendor.AMD, 5_000_000_000, 18_000_000_000),
+        TorchVariant("xpu", Vendor.INTEL, 2_000_000_000, 6_000_000_000),
+        TorchVariant("mps", Vendor.APPLE, 300_000_000, 2_000_000_000, architectures=("arm64",)),
+        TorchVariant(CPU, None, 400_000_000, 2_000_000_000, is_verified=True, architectures=_BOTH),
     )
 }
-"""The better of two that fit comes first."""
+"""The builds, better ones first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`why`: for people. `advice`: what they could do to have more of their hardware used; empty: nothing."""
+    """The chosen variant and, for people, `why`; `advice` says how to have more of the hardware used, if one can."""
 
     variant: TorchVariant
     why: str
@@ -82,7 +95,7 @@ class Choice:
 
 
 def choose_variant(machine: Hardware) -> Choice:
-    """The build that runs on the most of the machine's GPUs; the processor's where none does."""
+    """Return the build that runs on most of the machine's GPUs, or the processor's if none does."""
     driver = _major(machine.driver)
     available = _available(machine.architecture)
 
@@ -99,7 +112,7 @@ def choose_variant(machine: Hardware) -> Choice:
 
 
 def _available(architecture: str) -> list[TorchVariant]:
-    """Those for GPUs, as they are built for this kind of processor."""
+    """Return the builds for GPUs that exist for this kind of processor."""
     found = [v for v in VARIANTS.values() if v.vendor is not None and architecture in v.architectures]
     return [replace(v, oldest=max(v.oldest, _ARM_OLDEST)) for v in found] if architecture == _ARM else found
 
@@ -114,7 +127,7 @@ def _without_gpu(machine: Hardware, driver: int, available: list[TorchVariant]) 
 
 
 def _why_not(gpus: tuple[Gpu, ...] | list[Gpu], driver: int, available: list[TorchVariant]) -> str:
-    """One sentence for the first reason that the user can change, or for the first at all."""
+    """Return the first reason that the user can do something about, or else the first one."""
     reasons = [_reason(gpu, driver, available) for gpu in gpus]
     return next((text for text in reasons if "driver" in text), reasons[0] if reasons else "")
 
@@ -122,7 +135,7 @@ def _why_not(gpus: tuple[Gpu, ...] | list[Gpu], driver: int, available: list[Tor
 def _reason(gpu: Gpu, driver: int, available: list[TorchVariant]) -> str:
     match gpu.vendor:
         case Vendor.NVIDIA if gpu.capability is None:
-            return f"{gpu.name} does not tell what it can run"
+            return f"{gpu.name} does not report its compute capability"
         case Vendor.NVIDIA:
             fitting = [v for v in available if v.runs_on(gpu, driver=10**6)]
             if not fitting:

@@ -1,7 +1,7 @@
-"""Which wheels an environment consists of, and fetching them: with progress, going on after an interruption, verified.
+"""Finds the wheels of an environment and fetches them: with progress, verified, and continued after interruptions.
 
-uv says which wheels fit this machine and where they lie; what may be installed is fixed by the hashes in the
-requirements that come with Potluck. A file is fetched under another name and gets its own once its hash is right.
+uv says which wheels fit this machine and where they lie; the hashes in Potluck's own requirements fix what may be
+installed. A file is fetched under another name and gets its own once its hash is right.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from potluck_daemon.environment.failures import AGAIN
 from potluck_daemon.environment.uv import Sources, run_uv
 
 _TIMEOUT_S = 30.0
-_DAMAGED = 2  # times that a file may arrive so
-_TRIES = 5  # at one file, without a byte of progress between them
-_QUESTIONS = 8  # at a time
+_DAMAGED = 2  # how often a file may arrive damaged
+_TRIES = 5  # at one file without a byte of progress
+_QUESTIONS = 8  # at the same time
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _NAME = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==")
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """Or, of the few small packages that have no wheel, the source; then `is_built` is False."""
+    """A wheel, or the source (not `is_built`) of one of the few small packages without wheels."""
 
     name: str  # of the file
     url: str
@@ -47,7 +47,7 @@ class Wheel:
 
 
 def locked_hashes(requirements: Path) -> frozenset[str]:
-    """All hashes of a requirements file. Raises PotluckError if a requirement has none."""
+    """Return all hashes of a requirements file. Raises PotluckError if a requirement has none."""
     text = requirements.read_text().replace("\\\n", " ")
     hashes: set[str] = set()
     for line in text.splitlines():
@@ -61,11 +61,11 @@ def locked_hashes(requirements: Path) -> frozenset[str]:
 
 
 def resolve(uv: Path, requirements: Path, python: Path, sources: Sources, *, cache: Path) -> tuple[Wheel, ...]:
-    """The wheels of `requirements` for that interpreter.
+    """Return the wheels of `requirements` for that interpreter.
 
     Raises:
-        UvError: nobody has them.
-        PotluckError: what is offered is not what the requirements fix.
+        UvError: no index has them.
+        PotluckError: an index offers something else than the requirements fix.
     """
     allowed = locked_hashes(requirements)
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def _wheels(lock: dict[str, object]) -> Iterator[Wheel]:
 
 
 def sizes(wheels: Sequence[Wheel]) -> list[int]:
-    """Bytes of each, 0 where nobody says; asked of a few servers at a time."""
+    """Return the size of each wheel, 0 if unknown; asks a few servers at a time."""
     with ThreadPoolExecutor(_QUESTIONS) as pool:
         return list(pool.map(_size, wheels))
 
@@ -110,13 +110,13 @@ def _size(wheel: Wheel) -> int:
 
 
 def fetch(wheel: Wheel, folder: Path, on_progress: OnBytes) -> Path:
-    """The wheel as a file in `folder`; nothing is fetched twice, and half a file is continued.
+    """Fetch a wheel to `folder` and return its file. Half a file is continued, a whole one isn't fetched again.
 
-    What comes damaged is thrown away and fetched once more: half a file of an earlier try may have been the reason.
+    A damaged file is fetched once more: half a file of an earlier attempt may have been the reason.
 
     Raises:
         NetworkError: it cannot be fetched now.
-        PotluckError: what was fetched is not what it should be, twice.
+        PotluckError: it arrived damaged twice.
         OSError: it cannot be written.
     """
     target, part = folder / wheel.name, folder / f"{wheel.name}.part"
@@ -174,7 +174,7 @@ class _WheelSource:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Through the proxies that the environment names; ALL_PROXY counts, which Python leaves out."""
+    """Return an opener that uses the environment's proxies, also ALL_PROXY, which Python ignores."""
     named = urllib.request.getproxies()
     common = named.get("all")
     proxies = {scheme: proxy for scheme in ("http", "https") if (proxy := named.get(scheme, common))}

@@ -1,4 +1,4 @@
-"""One daemon a user: a lock on a file in the state folder, released by the kernel however the daemon ends."""
+"""Allows one daemon for each user, by a lock that the kernel releases however the daemon ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from potluck.errors import PotluckError
 
-EXIT_ALREADY_RUNNING = 3  # of the daemon's program
+EXIT_ALREADY_RUNNING = 3  # the exit code of `potluckd`
 
 
 class AlreadyRunningError(PotluckError):
@@ -16,14 +16,14 @@ class AlreadyRunningError(PotluckError):
 
 
 class InstanceLock:
-    """Held from `acquire()` to `release()` or the end of the process. Engines do not inherit it."""
+    """A lock held from `acquire()` until `release()` or the end of the process. Engines don't inherit it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._handle: int | None = None
 
     def acquire(self) -> None:
-        """Raises AlreadyRunningError with the other's process id."""
+        """Take the lock. Raises AlreadyRunningError with the process id of the daemon that holds it."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -39,7 +39,7 @@ class InstanceLock:
         self._handle = handle
 
     def release(self) -> None:
-        """The file stays: removing it would let two daemons lock two files of one name."""
+        """Release the lock but keep the file: two daemons could otherwise lock two files of one name."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

@@ -1,8 +1,8 @@
-"""macOS: what launchd starts when the user logs in, the daemon and the tray app, each by a LaunchAgent of its own.
+"""Has launchd on macOS start daemon and tray app when the user logs in, each by a LaunchAgent of its own.
 
-An agent is a file in `~/Library/LaunchAgents`; launchd reads it at the next log-in, and the system's settings can
-switch it off without touching the file. Written from Apple's manual (launchd.plist(5), launchctl(1)) and tested with a
-fake `launchctl` only. Everything here blocks.
+An agent is a file in `~/Library/LaunchAgents`, which launchd reads at the next log-in. The system's settings can switch
+it off without touching the file. Written from Apple's manual (launchd.plist(5), launchctl(1)) and tested with a fake
+`launchctl` only. Everything here blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from potluck.errors import PotluckError
 from potluck.files import write_atomically
 
 DAEMON, APP = "org.potluck.daemon", "org.potluck.app"
-_NOT_LOADED = (3, 113)  # what `launchctl bootout` ends with then, older and newer
+_NOT_LOADED = (3, 113)  # exit codes of older and newer `launchctl bootout` then
 _DISABLED = re.compile(r'"([^"]+)" => (?:disabled|true)')
 
 
@@ -31,7 +31,7 @@ def agent_path(label: str) -> Path:
 
 
 def agent(label: str, program: Path) -> bytes:
-    """The agent's file. It is started again after a crash, not when it ended by itself or found another running."""
+    """Return the agent's file. launchd starts the program again after a crash, not after an orderly end."""
     keys: dict[str, object] = {"Label": label, "ProgramArguments": [str(program)], "RunAtLoad": True}
     if label == DAEMON:
         keys["KeepAlive"] = {"Crashed": True}
@@ -39,18 +39,18 @@ def agent(label: str, program: Path) -> bytes:
 
 
 def starts_at_login(label: str) -> bool:
-    """Whether launchd will start it. Raises PotluckError."""
+    """Return whether launchd starts the agent at log-in. Raises PotluckError."""
     switched_off = disabled(_launchctl("print-disabled", _domain()))
     return agent_path(label).exists() and label not in switched_off
 
 
 def disabled(said: str) -> frozenset[str]:
-    """The labels that `launchctl print-disabled` names as switched off."""
+    """Return the labels that `launchctl print-disabled` lists as switched off."""
     return frozenset(_DISABLED.findall(said))
 
 
 def set_start_at_login(label: str, program: Path | None) -> None:
-    """None: not any more. What runs now goes on, and nothing is started. Raises PotluckError."""
+    """Start `program` at log-in, or no longer if it is None. Nothing starts or ends now. Raises PotluckError."""
     path = agent_path(label)
     try:
         if program is None:
@@ -63,14 +63,14 @@ def set_start_at_login(label: str, program: Path | None) -> None:
 
 
 def install(label: str, program: Path) -> None:
-    """Start it at each log-in, and now, or anew if it runs. Raises PotluckError."""
+    """Start the program at each log-in and now, or restart it. Raises PotluckError."""
     set_start_at_login(label, program)
     _unload(label)
     _launchctl("bootstrap", _domain(), str(agent_path(label)))
 
 
 def remove(label: str) -> None:
-    """End it, and do not start it again. Raises PotluckError."""
+    """End the program and don't start it again. Raises PotluckError."""
     _unload(label)
     set_start_at_login(label, None)
 
@@ -80,7 +80,7 @@ def _unload(label: str) -> None:
 
 
 def _domain() -> str:
-    """The one of this user's session with a screen."""
+    """Return launchd's domain of this user's graphical session."""
     return f"gui/{os.getuid()}"
 
 

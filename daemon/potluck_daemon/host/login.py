@@ -1,6 +1,6 @@
-"""What starts when the user logs in: the tray app by the desktop, the daemon by systemd, on a Mac both by launchd.
+"""Reads and sets what starts at log-in: the desktop starts the tray app, systemd the daemon; launchd both on a Mac.
 
-Read as it is, not remembered. Everything here blocks.
+The state is always read anew. Everything here blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ENTRY = "potluck.desktop"
 
 
 def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
-    """What happens at the next log-in, and why something could not be changed."""
+    """Return what starts at the next log-in, and why something can't be changed."""
     starts_daemon, daemon_problem = _daemon(places)
     starts_app = _app(environment)
     return LoginStart(
@@ -34,7 +34,7 @@ def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
 
 
 def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
-    """Raises PotluckError."""
+    """Start the tray app at log-in, or no longer. Raises PotluckError."""
     path, command = entry_path(environment), _app_command()
     if is_wanted and not command:
         raise UsageError(
@@ -58,7 +58,7 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
 
 
 def set_daemon(places: Places, is_wanted: bool) -> None:
-    """Raises PotluckError."""
+    """Start the daemon at log-in, or no longer. Raises PotluckError."""
     if places == system_places():
         hint = "sudo potluck service remove --system" if not is_wanted else "sudo potluck service install --system"
         raise UsageError("this daemon is the machine's own service", hint=hint)
@@ -80,11 +80,11 @@ def _app(environment: Mapping[str, str]) -> bool:
     try:
         return launch_agents.starts_at_login(launch_agents.APP)
     except PotluckError:
-        return False  # and the daemon's line says that nobody answers
+        return False  # the daemon's own line says that launchd does not answer
 
 
 def _app_file(environment: Mapping[str, str]) -> Path:
-    """What has the app started, or not: of several entries of one name the user's own counts."""
+    """Return the entry that decides whether the app starts; the user's own comes before others of its name."""
     if launch_agents.is_mac():
         return launch_agents.agent_path(launch_agents.APP)
     own = entry_path(environment)
@@ -97,7 +97,7 @@ def _entries_for_all(environment: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _text(path: Path) -> str | None:
-    """None: there is none, or nobody may read it."""
+    """Return a file's text; None if it is missing or unreadable."""
     try:
         return path.read_text(errors="surrogateescape")
     except OSError:

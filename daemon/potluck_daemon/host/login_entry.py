@@ -1,7 +1,7 @@
-"""The text of the tray app's entry in the desktop's autostart folder: whether it is on, and how to switch it.
+"""The text of the tray app's entry in the desktop's autostart folder, and switching it on and off. Pure.
 
-Pure. What a person or their desktop changed in it stays as it is, but for the one line that counts. Source:
-freedesktop.org's desktop application autostart specification.
+Whatever a person or their desktop changed in it stays, except the one line that counts.
+Source: freedesktop.org's desktop application autostart specification.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _ON = (
 
 
 def is_on(text: str) -> bool:
-    """A desktop's own settings switch an entry off by a line in it."""
+    """Return whether the entry is on: desktops switch it off by a line in it."""
     return not any(line.search(text) for line, _ in _OFF)
 
 
 def switched_on(text: str | None, command: str, *, others: tuple[str, ...]) -> str | None:
-    """The user's own entry from now on; None: none. `others`: entries for all users, which count without it."""
+    """Return the user's own entry, None for no entry; `others` are entries for all users, which count without it."""
     if text is not None and not _is_ours(text):
         for line, other in _OFF:
             text = line.sub(other, text)
@@ -46,7 +46,7 @@ def switched_on(text: str | None, command: str, *, others: tuple[str, ...]) -> s
 
 
 def switched_off(text: str | None, *, others: tuple[str, ...]) -> str | None:
-    """As `switched_on`; one of ours goes without a trace, unless another one would come to count."""
+    """Return the user's own entry when switched off; ours disappears unless one of `others` would then count."""
     if text is None or _is_ours(text):
         return HIDDEN if any(map(is_on, others)) else None
     if not is_on(text):
@@ -58,11 +58,11 @@ def switched_off(text: str | None, *, others: tuple[str, ...]) -> str | None:
 
 
 def _is_ours(text: str) -> bool:
-    """As it was written here, for this installation's program or another one's."""
+    """Return whether Potluck wrote the text, for this installation or another one."""
     return text == HIDDEN or _COMMAND.sub("Exec={command}", text) == _ENTRY
 
 
 def _quoted(path: str) -> str:
-    """As the Exec key wants it."""
+    """Quote a path for the Exec key."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`").replace("$", "\\$")
     return f'"{escaped}"'.replace("%", "%%")

@@ -1,4 +1,4 @@
-"""Tell the service manager how we are: systemd's notification protocol, sd_notify(3), in a few lines."""
+"""Reports the daemon's state to systemd by its notification protocol, sd_notify(3)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Mapping
 
 
 class ServiceManager:
-    """Silent when no service manager listens."""
+    """The connection to systemd; silent when no service manager listens."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
         self._address = "\0" + address[1:] if address.startswith("@") else address
         for_us = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         usec = environment.get("WATCHDOG_USEC", "") if for_us else ""
-        self.watchdog_s: float | None = int(usec) / 1e6 if usec.isdecimal() else None  # it wants a sign this often
+        self.watchdog_s: float | None = (
+            int(usec) / 1e6 if usec.isdecimal() else None
+        )  # how often it wants a sign of life
         self._status = ""
 
     def ready(self) -> None:
@@ -28,7 +30,7 @@ class ServiceManager:
         self._send("STOPPING=1")
 
     def status(self, text: str) -> None:
-        """One line for `systemctl status`; repeated ones are not sent."""
+        """Send a line for `systemctl status` unless it is the last one again."""
         if text != self._status:
             self._status = text
             self._send(f"STATUS={text}")
@@ -40,4 +42,4 @@ class ServiceManager:
             try:
                 sender.sendto(message.encode(), socket.MSG_DONTWAIT, self._address)
             except OSError:
-                return  # the manager is restarting; it does not ask again
+                return  # the manager is restarting and doesn't ask again

@@ -1,4 +1,4 @@
-"""systemd's units of the daemon: their text, and having systemd start it. For one user, or for the machine."""
+"""Has systemd start the daemon, for one user or for the machine: texts of the units, and calls of systemctl."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _DAEMON = "@POTLUCKD@"
 _COMMAND = "@POTLUCK@"
 _MARK = "# Made by `potluck autostart`, which removes it again unless it is changed: "
 _GROUPS = "@GPU_GROUPS@"
-_GPU_GROUPS = ("render", "video")  # who may use a GPU; a unit that names one this machine lacks does not start
+_GPU_GROUPS = ("render", "video")  # may use a GPU; a unit that names a missing group does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
 _ALL_USERS = Path("/etc/systemd/user")
 _BOOTED = Path("/run/systemd/system")  # sd_booted(3)
 _PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
-_SYSTEM_FILES = {  # of `resources/systemd/`, which what systemd makes of them: the user and its folders
+_SYSTEM_FILES = {  # of `resources/systemd/`: systemd makes the service's user and its folders from them
     "potluck.sysusers": (Path("/etc/sysusers.d/potluck.conf"), ("systemd-sysusers",)),
     "potluck.tmpfiles": (Path("/etc/tmpfiles.d/potluck.conf"), ("systemd-tmpfiles", "--create")),
 }
 
 
 def installed() -> Path | None:
-    """The unit that `potluck start` means: for root the system's, else this user's; None without one, or systemd."""
+    """Return the unit of `potluck start`: the system's for root, else this user's; None without unit or systemd."""
     if not _BOOTED.is_dir():
         return None
     unit = unit_path(is_system=os.geteuid() == 0)
@@ -42,7 +42,7 @@ def installed() -> Path | None:
 
 
 def start_service(unit: Path) -> None:
-    """Raises PotluckError."""
+    """Start the daemon by its unit. Raises PotluckError."""
     _systemctl(unit == unit_path(is_system=True), "start", UNIT)
 
 
@@ -62,21 +62,21 @@ def enable_system_service() -> bool:
 
 
 def stop_service(unit: Path) -> None:
-    """Its failures so far do not count against what is started next. Raises PotluckError."""
+    """Stop the daemon and forget its failures, so that the next start is not refused. Raises PotluckError."""
     is_system = unit == unit_path(is_system=True)
     _systemctl(is_system, "stop", UNIT)
     _systemctl(is_system, "reset-failed", UNIT)
 
 
 def unit_path(*, is_system: bool) -> Path:
-    """The unit that counts: the one that was written here, else that of a package, else where one would be written."""
+    """Return the unit that counts: the one written here, else a package's, else where one would be written."""
     own = (_SYSTEM_FOLDER if is_system else _user_folder()) / UNIT
     packaged = _packaged(is_system=is_system)
     return packaged if packaged.exists() and not own.exists() else own
 
 
 def unit_text(*, is_system: bool) -> str:
-    """The unit with the paths of this installation's programs and this machine's groups in it."""
+    """Return the unit with the paths of this installation's programs and this machine's groups."""
     text = (resource("systemd") / (_SYSTEM_TEMPLATE if is_system else UNIT)).read_text()
     groups = {group.gr_name for group in grp.getgrall()}
     present = " ".join(name for name in _GPU_GROUPS if name in groups)
@@ -85,7 +85,7 @@ def unit_text(*, is_system: bool) -> str:
 
 
 def install(*, is_system: bool) -> None:
-    """Write the unit, have it start by itself, and start it now. Raises PotluckError."""
+    """Write and enable the unit, and start it now. Raises PotluckError."""
     if unit_path(is_system=is_system) != _packaged(is_system=is_system):
         for name, (path, command) in _SYSTEM_FILES.items() if is_system else ():
             _write(path, (resource("systemd") / name).read_text())
@@ -93,11 +93,11 @@ def install(*, is_system: bool) -> None:
         _write(unit_path(is_system=is_system), unit_text(is_system=is_system))
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", UNIT)
-    _systemctl(is_system, "restart", UNIT)  # also after an update: the old program still runs
+    _systemctl(is_system, "restart", UNIT)  # restart, because the old program runs on after an update
 
 
 def remove(*, is_system: bool) -> None:
-    """Stop it and delete the unit; a package's own unit is only switched off. Raises PotluckError."""
+    """Stop the daemon and delete the unit; a package's own unit is only disabled. Raises PotluckError."""
     path = unit_path(is_system=is_system)
     if not path.exists():
         raise UsageError(f"there is no {path}")
@@ -111,37 +111,37 @@ def remove(*, is_system: bool) -> None:
 
 
 def starts_at_login() -> bool:
-    """Whether systemd starts this user's daemon. Raises PotluckError where there is no systemd to ask."""
+    """Return whether systemd starts this user's daemon. Raises PotluckError without systemd."""
     if not unit_path(is_system=False).exists():
-        _run("systemctl", "--user", "show-environment")  # only to find out whether it could
+        _run("systemctl", "--user", "show-environment")  # fails without systemd
         return False
     return _answer("systemctl", "--user", "is-enabled", UNIT) == "enabled"
 
 
 def is_system_service() -> bool:
-    """Whether the machine's own service is installed and started with the machine."""
+    """Return whether the machine's own service is installed and starts with the machine."""
     return unit_path(is_system=True).exists() and _answer("systemctl", "is-enabled", UNIT) == "enabled"
 
 
 def started_by(*, is_system: bool) -> Path | None:
-    """The link that has the unit started: this user's own, or one that an administrator made for all; None: none."""
+    """Return the link that enables the unit, this user's own or one that an administrator made for all users."""
     folders = (_SYSTEM_FOLDER,) if is_system else (_user_folder(), _ALL_USERS)
     return next((link for folder in folders for link in sorted(folder.glob(f"*.wants/{UNIT}"))), None)
 
 
 def is_for_all(link: Path) -> bool:
-    """Whether an administrator made it, so that this user cannot take it away."""
+    """Return whether an administrator made the link, so that this user can't remove it."""
     return link.is_relative_to(_ALL_USERS)
 
 
 def set_start_at_login(is_wanted: bool) -> None:
-    """For this user's daemon; what runs now goes on, and nothing is started.
+    """Start this user's daemon at log-in, or no longer; nothing starts or ends now.
 
-    A unit that is there stays as it is, whoever wrote it. One that was written here goes again when it is switched off,
-    unless somebody changed it meanwhile.
+    An existing unit stays as it is. One that was written here is deleted when it is switched off, unless somebody
+    changed it.
 
     Raises:
-        PotluckError: systemd cannot, or somebody else has it started for all users.
+        PotluckError: systemd refuses, or an administrator starts the daemon for all users.
     """
     path = unit_path(is_system=False)
     if is_wanted:
@@ -163,7 +163,7 @@ def set_start_at_login(is_wanted: bool) -> None:
 
 
 def _marked(text: str) -> str:
-    """With a first line by which it is known again as long as nobody changes it."""
+    """Add a first line that identifies the text as ours as long as nobody changes it."""
     return f"{_MARK}{hashlib.sha256(text.encode()).hexdigest()[:16]}\n{text}"
 
 
@@ -208,7 +208,7 @@ def _run(*command: str, hint: str | None = None) -> None:
 
 
 def _answer(*command: str) -> str:
-    """What it says, whatever its exit code; raises PotluckError."""
+    """Return the output of a command, whatever its exit code. Raises PotluckError."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except (FileNotFoundError, subprocess.TimeoutExpired):

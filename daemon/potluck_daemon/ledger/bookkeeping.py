@@ -54,7 +54,7 @@ class Books:
         )
 
     def _is_ours(self, booking: Booking, now: float) -> bool:
-        """Whether the receipt is genuine, recent, and about our work for others or their work for us."""
+        """Return whether the receipt is genuine, recent, and about our work for others or their work for us."""
         try:
             receipt, payer = booking.receipt, booking.payer
         except ReceiptError:

@@ -46,7 +46,7 @@ def _keep(database: sqlite3.Connection, data: bytes, owner: bytes, now: float) -
 
 
 def _is_known(database: sqlite3.Connection, receiver: bytes) -> bool:
-    """Whether this donor's word counts: it worked for us, or for somebody whose word counts.
+    """Return whether this donor's word counts: it worked for us, or for somebody whose word counts.
 
     Vouchers of others would only push out those that matter.
     """

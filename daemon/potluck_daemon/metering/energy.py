@@ -1,9 +1,9 @@
-"""The power that serving takes, and where each watt comes from: a given wattage, the meters of GPU and processor, or an
-estimate. Nothing is counted twice.
+"""The power that serving draws, by source: a given wattage, the meters of GPU and processor, or an estimate. Nothing is
+counted twice.
 
-The processor's own meter (RAPL) counts what all programs use, so the engine is charged with its share of the busy time.
-The kernel lets only root read it since CVE-2020-8694 unless somebody allows it; without it so many watts a busy core
-are assumed. Source: the kernel's documentation of powercap.
+The processor's own meter (RAPL) counts all programs, so the engine is charged with its share of the busy time. Since
+CVE-2020-8694 only root may read the meter unless somebody allows it; without it each busy core counts with a fixed
+number of watts. Source: the kernel's documentation of powercap.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _ALLOW = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj allows it un
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Of one stretch of time. None: that meter does not tell."""
+    """The meters' readings over a stretch of time; None: there is no such meter."""
 
     engine_cores: float = 0.0  # busy with the engine
     all_cores: float = 0.0  # busy with anything
-    gpu_w: float | None = None  # of the GPU that the engine computes on
-    processor_w: float | None = None  # of the whole package
+    gpu_w: float | None = None  # the GPU that the engine uses
+    processor_w: float | None = None  # the whole package
     processor_problem: str = ""
 
 
@@ -37,7 +37,7 @@ class Power:
 
 
 def power_of_serving(reading: Reading, limits: LimitSettings, *, is_running: bool) -> Power:
-    """Pure. Without an engine nothing is used."""
+    """Return the power of serving, by source; none without an engine. Pure."""
     is_given = limits.serving_w > 0
     share = min(reading.engine_cores / reading.all_cores, 1.0) if reading.all_cores > 0 else 0.0
     has_meter = reading.processor_w is not None
@@ -61,11 +61,11 @@ def power_of_serving(reading: Reading, limits: LimitSettings, *, is_running: boo
 
 
 class ProcessorMeter:
-    """Watts of all processor packages since the look before; None where the kernel does not report it."""
+    """Measures the watts of all processor packages since the last look."""
 
     def __init__(self, root: Path = _ROOT) -> None:
         zones = sorted(root.glob("intel-rapl:*"))  # AMD's too
-        self._packages = [zone for zone in zones if _name(zone).startswith("package")]  # psys has them in it once more
+        self._packages = [zone for zone in zones if _name(zone).startswith("package")]  # psys would count them twice
         self._last: dict[Path, int] = {}  # microjoules
         self.problem = "" if self._packages else "the kernel knows no power meter of this processor"
 
@@ -83,7 +83,7 @@ class ProcessorMeter:
                 return None
             before, self._last[package] = self._last.get(package), now
             if before is None:
-                return None  # from the next look on
+                return None  # the next look will know
             joules += ((now - before) if now >= before else (now - before + ceiling)) / 1e6
         self.problem = "" if self._packages else self.problem
         return joules / seconds if self._packages and seconds > 0 else None

@@ -1,4 +1,4 @@
-"""How busy the machine is: sampled when somebody asks, so that a daemon nobody looks at does nothing."""
+"""Measures how busy the machine is, only when somebody asks: a daemon that nobody looks at does nothing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class CpuLoad:
     engine_cpu_percent: float  # of the whole machine
 
 
-MIN_INTERVAL_S = 0.5  # shorter samples are noise, and several readers must not shorten each other's
+MIN_INTERVAL_S = 0.5  # shorter samples are noise, and readers must not shorten each other's
 
 
 class CpuMeter:
-    """Each sample covers the time since the one before."""
+    """Samples the processor; each sample covers the time since the one before."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -48,5 +48,5 @@ class CpuMeter:
 
 
 def available_memory_bytes() -> int:
-    """What a program that starts now can get without swapping."""
+    """Return how much memory a program that starts now can get without swapping."""
     return int(psutil.virtual_memory().available)

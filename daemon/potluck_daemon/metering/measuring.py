@@ -1,4 +1,4 @@
-"""This machine's devices and their speeds: found here, measured by a process of its own that imports torch and ends."""
+"""Finds this machine's devices, and has their speeds measured by a process that imports torch and then ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMEOUT_S = 180.0  # importing torch from a cold disk, then some seconds a devic
 
 
 class Measuring:
-    """`machine` is what is known; `start()` finds out more and calls `on_done` with it."""
+    """The devices of this machine: `machine` returns what is known, `start` measures their speeds."""
 
     def __init__(self) -> None:
         self._known: dict[str, Device] = {}
@@ -39,7 +39,7 @@ class Measuring:
 
     @property
     def known(self) -> tuple[Device, ...]:
-        """Devices with measured speeds, to be remembered."""
+        """The devices with measured speeds, which should be remembered."""
         return tuple(self._known.values())
 
     @property
@@ -47,7 +47,7 @@ class Measuring:
         return self._machine.measured_at
 
     async def machine(self) -> Machine:
-        """The devices of now, with the speeds that were measured of them."""
+        """Return the present devices with their measured speeds."""
         found = await asyncio.to_thread(find_devices)
         names = {device.name for device in found}
         others = [device for device in self._known.values() if device.name not in names and device.name != "cpu"]
@@ -56,7 +56,7 @@ class Measuring:
         return replace(self._machine, devices=devices, best=best)
 
     def start(self, python: str, environment: Mapping[str, str]) -> None:
-        """Begin, unless it runs already."""
+        """Begin to measure, unless a measurement is running."""
         if self._task is None or self._task.done():
             self._machine = replace(self._machine, progress=0.0, step="Starting", problem="")
             self._task = asyncio.create_task(self._measure(python, environment))
@@ -73,13 +73,13 @@ class Measuring:
         except TimeoutError:
             problem = "measuring took too long"
         except CodecError as error:
-            problem = f"what was measured is not understood: {error}"
+            problem = f"the measurement cannot be read: {error}"
         finally:
             at = self._machine.measured_at if problem else time.time()
             self._machine = replace(self._machine, progress=None, step="", problem=problem, measured_at=at)
 
     async def _listen(self, python: str, environment: Mapping[str, str]) -> str:
-        """Returns why it failed; empty if it did not."""
+        """Follow the measurement and return why it failed; empty if it succeeded."""
         command = (python, "-m", "potluck_engine.speeds")
         async with asyncio.timeout(TIMEOUT_S), started(command, environment) as child:
             while line := await child.line():
@@ -92,7 +92,7 @@ class Measuring:
 
 
 def find_devices() -> tuple[Device, ...]:
-    """Without torch; blocks. GPUs of other makers than NVIDIA are found by measuring."""
+    """Find the processor and NVIDIA's GPUs without torch; blocks. Measuring finds GPUs of other makers."""
     memory = psutil.virtual_memory()
     return (*_nvidia(), Device("cpu", _processor(), int(memory.total), int(memory.available)))
 
@@ -107,7 +107,7 @@ def _with_speed(device: Device, known: Device | None) -> Device:
 def _nvidia() -> list[Device]:
     asked = ask_nvidia()
     if asked.problem:
-        log.debug("GPUs are not told: %s", asked.problem)
+        log.debug("cannot list GPUs: %s", asked.problem)
     return [Device(f"cuda:{index}", gpu.name, gpu.memory_bytes, gpu.free_bytes) for index, gpu in enumerate(asked.gpus)]
 
 

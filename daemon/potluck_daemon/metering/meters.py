@@ -1,6 +1,6 @@
-"""Measures what serving uses, while it serves: traffic and energy of engine and network, their memory, the disk.
+"""Measures what serving uses: traffic, energy and memory of engine and p2pd, and the disk.
 
-Where the watts come from is `energy`'s business. Sampled by the daemon's chores, so nothing is measured while nothing
+`energy` decides where the watts come from. The daemon's chores take the samples, so nothing is measured while no engine
 runs.
 """
 
@@ -26,7 +26,7 @@ DISK_INTERVAL_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class UseSample:
-    """Of engine and p2pd together."""
+    """The use by engine and p2pd together."""
 
     use: DayUse
     memory_bytes: int
@@ -34,7 +34,7 @@ class UseSample:
 
 
 class UseMeter:
-    """Each sample covers the time since the one before of the same engine."""
+    """Samples the use; each sample covers the time since the last one of the same engine."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, processor: ProcessorMeter | None = None) -> None:
         self._clock = clock
@@ -42,16 +42,16 @@ class UseMeter:
         self._processor = processor or ProcessorMeter()
         self._pid: int | None = None
         self._cpu_s: dict[int, float] = {}
-        self._busy_s = 0.0  # of all programs
+        self._busy_s = 0.0  # the busy time of all programs
         self._sampled_at = clock()
 
     def sample(
         self, before: DayUse, engine_pid: int | None, day: str, *, limits: LimitSettings, gpu_w: float | None
     ) -> UseSample:
-        """Today's use after the time since the last sample; `gpu_w`: what the engine's GPU draws."""
+        """Add the use since the last sample to today's; `gpu_w`: what the engine's GPU draws."""
         now = self._clock()
         seconds, self._sampled_at = now - self._sampled_at, now
-        if engine_pid != self._pid:  # between two engines nothing was used
+        if engine_pid != self._pid:  # no engine ran in between
             seconds, self._pid = 0.0, engine_pid
         processes = _tree(engine_pid) if engine_pid is not None else []
         traffic = self._traffic.look({process.pid for process in processes}) if processes else NetworkUse()
@@ -70,7 +70,7 @@ class UseMeter:
 
 
 class DiskMeter:
-    """Looks at the download folder now and then, as long as somebody asks."""
+    """Looks at the download folder, at most once a minute."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder = Path()
@@ -79,7 +79,7 @@ class DiskMeter:
         self._disk = Disk()
 
     def look(self, folder: Path, *, with_taken: bool) -> Disk:
-        """`with_taken`: also how much our own files take, which means to look at each of them."""
+        """Return the free space and, `with_taken`, the size of our own files, which takes a look at each of them."""
         if self._clock() - self._looked_at >= DISK_INTERVAL_S or folder != self._folder:
             self._looked_at, self._folder = self._clock(), folder
             self._disk = Disk(free_bytes(folder), taken_bytes(folder) if with_taken else None)
@@ -108,7 +108,7 @@ def _cpu_seconds(process: psutil.Process) -> float:
 
 
 def _memory_bytes(process: psutil.Process) -> int:
-    """What ends with the process: mapped files do not count, the kernel drops them when somebody needs the room."""
+    """Return the memory that ends with the process, without mapped files, which the kernel drops when needed."""
     try:
         memory = process.memory_info()
     except psutil.Error:

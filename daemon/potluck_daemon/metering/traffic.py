@@ -1,9 +1,9 @@
-"""How much a process sends and receives over TCP, from the kernel's own counters of its sockets.
+"""Counts what a process sends and receives over TCP, by the kernel's own counters of its sockets. Linux only.
 
-Asked of `sock_diag` over netlink, which needs no rights; sockets are recognised by the inodes among the process's
-descriptors. Bytes that peers acknowledged count, headers do not. What a connection carried between the last look and
-its end is lost, and so is UDP, so the sum is a little low. Connections within this computer cost nothing and are left
-out. Linux only. Source: linux/inet_diag.h, linux/tcp.h.
+`sock_diag` over netlink needs no privileges; the inodes among the process's descriptors identify its sockets. Bytes
+that peers acknowledged count, headers don't. The sum is a little low: it lacks UDP and what a connection carried
+between the last look and its end. Connections within this computer cost nothing and are left out.
+Source: linux/inet_diag.h, linux/tcp.h.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class NetworkUse:
 
 
 class TrafficMeter:
-    """Counts from the first look on. `count_local`: connections within the computer too, for tests."""
+    """Counts traffic from the first look on. `count_local`: include connections within the computer, for tests."""
 
     def __init__(self, *, count_local: bool = False) -> None:
         self._count_local = count_local
         self._last: dict[int, NetworkUse] = {}  # inode -> counters of the connection
 
     def look(self, pids: set[int]) -> NetworkUse:
-        """What these processes sent and received since the look before; nothing where the kernel does not report it."""
+        """Return the traffic of these processes since the last look; nothing if the kernel doesn't report it."""
         inodes = {inode for pid in pids for inode in _socket_inodes(pid)}
         if not inodes:  # nothing to count, or another system than Linux
             self._last = {}
@@ -69,7 +69,7 @@ class TrafficMeter:
 
 
 def _dump(family: int) -> Iterator[bytes]:
-    """All TCP sockets of a family: inet_diag_msg with its attributes. Raises OSError."""
+    """Yield inet_diag_msg with its attributes for all TCP sockets of a family. Raises OSError."""
     ask = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, _ALL_STATES) + bytes(48)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as link:
         link.settimeout(1.0)

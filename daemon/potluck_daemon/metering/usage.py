@@ -1,4 +1,4 @@
-"""What serving has used today: data sent and received, energy. Pure; kept with its date in the daemon's state."""
+"""Today's use by serving: data sent and received, and energy. Pure; the daemon's state keeps it with its date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DayUse:
 
 
 def used(before: DayUse, day: str, traffic: NetworkUse, watts: float, seconds: float) -> DayUse:
-    """The use after `seconds` in which the engine drew `watts`; a new day begins with nothing."""
+    """Return the use after `seconds` in which the engine drew `watts`; a new day begins with nothing."""
     today = before if before.day == day else DayUse(day)
     return replace(
         today,

@@ -52,7 +52,7 @@ class BatteryProbe:
 
 
 def is_on_battery(folder: Path) -> bool:
-    """Whether the kernel's list of power supplies says so. Raises ProbeUnavailableError without a battery."""
+    """Return whether the kernel's list of power supplies says so. Raises ProbeUnavailableError without a battery."""
     kinds: dict[str, list[Path]] = {}
     for supply in sorted(folder.glob("*")):
         if _text(supply / "scope") != "Device":  # a mouse or another device with a battery of its own

@@ -126,7 +126,7 @@ def _full_screen_window(display: Display) -> FullScreenWindow | None:
 
 
 def covers_screen(root: Window, window: Window, monitors: Collection[tuple[int, int, int, int]]) -> bool:
-    """Whether the window has exactly the place of the whole screen or of one monitor."""
+    """Return whether the window has exactly the place of the whole screen or of one monitor."""
     geometry = window.get_geometry()
     corner = root.translate_coords(window, 0, 0)
     return (corner.x, corner.y, geometry.width, geometry.height) in monitors

@@ -124,7 +124,7 @@ def program_of(proc: Path, pid: int) -> Program | None:
 
 
 def is_below(pid: int, roots: Collection[int], parents: Mapping[int, int]) -> bool:
-    """Whether a process is one of `roots` or descends from one; `parents` by process id."""
+    """Return whether a process is one of `roots` or descends from one; `parents` by process id."""
     for _ in range(len(parents) + 1):  # ids that were given anew may make a circle
         if pid in roots or pid not in parents:
             break

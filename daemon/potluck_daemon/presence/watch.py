@@ -60,7 +60,7 @@ class Watch:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every probe has looked once, or has had enough time to."""
+        """Return whether every probe has looked once, or has had enough time to."""
         known = self._track.seen.keys() | self._problems.keys()
         return all(probe.name in known for probe in self._probes) or self._clock() >= self._woken_at + SETTLE_S
 

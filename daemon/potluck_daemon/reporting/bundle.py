@@ -1,6 +1,4 @@
-"""The bundle for somebody who helps: what explains this machine, without what is private. `potluck diag` and the app
-write it.
-"""
+"""Writes the bundle for somebody who helps: all that explains this machine's problems, without anything private."""
 
 from __future__ import annotations
 
@@ -34,11 +32,11 @@ from potluck_daemon.settings.values import value_of
 _LOG_LINES = 2000
 _TRANSITIONS = 200
 _PACKAGES = ("potluck", "torch", "transformers", "hivemind", "psutil", "PySide6-Essentials")
-_PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that say who and where this is
+_PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that tell who and where this is
 
 
 def write_bundle(path: Path, scene: Scene, person: Person, *, replaces: bool) -> Bundle:
-    """A file that only this user can read. Raises PotluckError; a file that is there is replaced only if told to."""
+    """Write the bundle, which only this user can read. Raises PotluckError, also if it exists and not `replaces`."""
     return fill_bundle(create_bundle(path, replaces=replaces), path, scene, person)
 
 
@@ -54,7 +52,7 @@ def create_bundle(path: Path, *, replaces: bool) -> int:
 
 def fill_bundle(handle: int, path: Path, scene: Scene, person: Person) -> Bundle:
     """Write the bundle to an open file, and close it. Raises PotluckError."""
-    packed = io.BytesIO()  # it is packed here, because the place may be a device or a pipe, where nobody can seek
+    packed = io.BytesIO()  # pack in memory: the place may be a device or a pipe without seek
     with os.fdopen(handle, "wb") as file:
         parts = dict(contents(scene, person))
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
@@ -73,7 +71,7 @@ def _unwritable(path: Path, error: OSError) -> PotluckError:
 
 
 def contents(scene: Scene, person: Person) -> Iterator[tuple[str, str]]:
-    """Names and texts of the files in the bundle; nothing private is in any of them."""
+    """Yield names and texts of the files in the bundle, without anything private."""
     words = _private_words(scene)
     for name, text in _texts(scene):
         yield name, redact_person(text, person, words)

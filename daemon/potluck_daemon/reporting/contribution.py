@@ -1,7 +1,7 @@
-"""What this machine gave, by the hour and across restarts, in a small SQLite file.
+"""Records what this machine contributed, by the hour and across restarts, in a small SQLite file.
 
-Counted in memory and written once a minute in one transaction: a crash loses at most that minute and never the file.
-Hours are those of the local clock, so that days, weeks and months are sums of them.
+It counts in memory and writes once a minute in one transaction, so a crash loses at most a minute and never the file.
+Hours follow the local clock, so that days, weeks and months are sums of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from potluck_daemon.metering.usage import DayUse
 log = logging.getLogger(__name__)
 
 SAVE_INTERVAL_S = 60.0
-STREAK_S = 60.0  # served on a day for it to count
+STREAK_S = 60.0  # served on a day, for the day to count
 _TABLE = """
     CREATE TABLE IF NOT EXISTS hour (
         start INTEGER PRIMARY KEY, served_s REAL NOT NULL, tokens INTEGER NOT NULL, energy_wh REAL NOT NULL,
@@ -60,7 +60,7 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What grows while this daemon runs; `at`: monotonic seconds."""
+    """The counters that grow while this daemon runs; `at`: monotonic seconds."""
 
     at: float
     is_serving: bool  # since the counters before these
@@ -69,7 +69,7 @@ class Counters:
 
 
 def given(before: Counters, now: Counters) -> Amounts:
-    """Between two readings. Pure; the counters of a day's use begin anew at midnight."""
+    """Return what was given between two readings; a day's counters begin anew at midnight. Pure."""
     use = before.use if before.use.day == now.use.day else DayUse()
     return Amounts(
         served_s=now.at - before.at if now.is_serving else 0.0,
@@ -81,7 +81,7 @@ def given(before: Counters, now: Counters) -> Amounts:
 
 
 class ContributionBook:
-    """`open()` first; `add` remembers, `save` writes. Times are Unix seconds."""
+    """The file of contributions. Call `open` first; `add` counts, `save` writes. Times are Unix seconds."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -91,7 +91,7 @@ class ContributionBook:
         self._saved_at = time.monotonic()
 
     def open(self) -> None:
-        """A damaged file is kept aside and a new one begun; a folder that cannot be written is logged. Never raises."""
+        """Open the file, or begin anew and keep a damaged one aside. Never raises: failures are logged."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
@@ -105,7 +105,7 @@ class ContributionBook:
             log.warning("cannot keep what was contributed in %s: %s", self._path, error)
 
     def _put_aside(self) -> str:
-        """Its log goes: SQLite would write what is in it into the new file."""
+        """Rename the file and delete its log, which SQLite would write into the new file."""
         name = keep_aside(self._path).name
         for end in ("-wal", "-shm"):
             self._path.with_name(self._path.name + end).unlink(missing_ok=True)
@@ -118,12 +118,12 @@ class ContributionBook:
         self._waiting[hour] = self._waiting.get(hour, Amounts()) + amounts
 
     def save_if_due(self) -> None:
-        """For the daemon's chores."""
+        """Write if the last time was long ago; one of the daemon's chores."""
         if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
             self.save()
 
     def save(self) -> None:
-        """Write what waits; what cannot be written goes on waiting."""
+        """Write what was counted; keep it if that fails."""
         self._saved_at = time.monotonic()
         if self._database is None or not self._waiting:
             return
@@ -132,7 +132,7 @@ class ContributionBook:
             with self._database:
                 self._database.executemany(_ADD, rows)
         except sqlite3.Error as error:
-            if str(error) != self._problem:  # a full disk is said once
+            if str(error) != self._problem:  # report a full disk once
                 self._problem = str(error)
                 log.warning("cannot write %s: %s", self._path, error)
             return
@@ -145,20 +145,20 @@ class ContributionBook:
             self._database = None
 
     def series(self, period: Period, count: int, now: float) -> ContributionSeries:
-        """The last `count` periods with what was added until now."""
+        """Return the last `count` periods with all that was added so far."""
         self.save()
         bounds = period_starts(period, count, now)
         return ContributionSeries(period, tuple(self._sums(start, end) for start, end in pairwise(bounds)))
 
     def total(self, now: float) -> Contribution:
-        """Since the first hour that was counted."""
+        """Return the sum since the first hour that was counted."""
         self.save()
         row = self._database.execute("SELECT MIN(start) FROM hour").fetchone() if self._database else None
         start = float(row[0]) if row and row[0] is not None else now
         return self._sums(start, max(now, start) + 1)
 
     def streaks(self, today: date) -> tuple[int, int]:
-        """Days in a row up to today or yesterday, and the most ever."""
+        """Return the days in a row up to today or yesterday, and the most ever."""
         self.save()
         if self._database is None:
             return 0, 0
@@ -173,7 +173,7 @@ class ContributionBook:
 
 
 def streaks(days: Iterable[date], today: date) -> tuple[int, int]:
-    """The run that lasts until today or yesterday, and the longest. Pure."""
+    """Return the length of the run up to today or yesterday, and of the longest one. Pure."""
     longest = run = current = 0
     before: date | None = None
     for day in sorted(set(days)):

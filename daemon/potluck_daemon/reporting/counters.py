@@ -1,6 +1,6 @@
-"""Tokens a second and tokens today, from the growing count that an engine reports. Pure.
+"""Derives tokens a second and tokens today from the growing count that an engine reports. Pure.
 
-An engine counts from 0 when it starts, so a smaller count than before means a new engine.
+An engine counts from 0, so a count below the last one means a new engine.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ SPEED_WINDOW_S = 5.0  # time constant of the moving average: steady enough to re
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
-    day: str = ""  # local date that `today` belongs to
+    day: str = ""  # the local date of `today`
     today: int = 0
     tokens_per_s: float = 0.0
     last_total: int = 0
     last_at: float = 0.0  # monotonic
-    served: int = 0  # by all engines of this daemon
+    served: int = 0  # by all engines since the daemon started
 
 
 def count(before: TokenCounts, total: int, now: float, day: str) -> TokenCounts:
-    """The counts after an engine reported `total` tokens at `now`."""
+    """Return the counts after an engine reported `total` tokens at `now`."""
     new = total - before.last_total if total >= before.last_total else total
     elapsed_s = now - before.last_at
     if before.last_at == 0.0 or elapsed_s <= 0:
@@ -35,5 +35,5 @@ def count(before: TokenCounts, total: int, now: float, day: str) -> TokenCounts:
 
 
 def stopped(before: TokenCounts) -> TokenCounts:
-    """The counts while no engine runs: the next one begins from 0, and what this one told is not counted again."""
+    """Return the counts while no engine runs; the next engine counts from 0 again."""
     return TokenCounts(before.day, before.today, last_at=before.last_at, served=before.served)

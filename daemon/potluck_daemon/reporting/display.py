@@ -1,4 +1,4 @@
-"""What the parts of the daemon know, put into the words of the control API. Pure."""
+"""Turns what the parts of the daemon know into messages of the control API. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from potluck_daemon.supervisor.supervisor import EngineFacts
 def swarm_status(
     swarm: Swarm | None, facts: EngineFacts, remembered: SwarmStatus | None, age_s: float, now: float
 ) -> SwarmStatus | None:
-    """What the engine last told, or what an earlier one did.
+    """Return what the engine, or an earlier one, last reported of the swarm.
 
     Args:
         age_s: of the engine's last report.
@@ -39,7 +39,7 @@ def swarm_status(
 
 
 def download(facts: EngineFacts) -> Progress | None:
-    """Of the files that the engine fetches now."""
+    """Return how far the engine's download is; None if there is none."""
     report = facts.report
     if not report.fetch_total_bytes:
         return None
@@ -47,7 +47,7 @@ def download(facts: EngineFacts) -> Progress | None:
 
 
 def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -> Served | None:
-    """None without a swarm; without an engine the span is what was served last."""
+    """Return what is served, or was served last; None without a swarm."""
     if swarm is None:
         return None
     known = Served(swarm.model, swarm.name, swarm.num_blocks, swarm.span, loading=download(facts))
@@ -58,7 +58,7 @@ def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -
 
 
 def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
-    """Runs of blocks with the fewest replicas first; where all have as many, nothing is lacking."""
+    """Return runs of blocks that lack replicas, those with the fewest first; none if all have equally many."""
     runs, start = [], 0
     for replicas, run in groupby(coverage):
         end = start + len(list(run))

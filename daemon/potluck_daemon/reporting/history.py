@@ -1,7 +1,7 @@
-"""The transitions of the past, one JSON line each, so that "why did it stop last night?" has an answer.
+"""Keeps past transitions, one JSON line each, so that "why did it stop last night?" has an answer.
 
-Appended at each change; when the file has grown past `MAX_LINES`, the older half is dropped in one move. A line that a
-crash cut short is skipped.
+Each change appends a line. Beyond `MAX_LINES` the older half is dropped at once. A line that a crash cut short is
+skipped.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class HistoryFile:
         self._num_lines = 0
 
     def load(self) -> None:
-        """Read what earlier daemons wrote; never raises for what the file may hold."""
+        """Read what earlier daemons wrote. Never raises for what the file holds."""
         self._recent.extend(_read(self._path))
         self._num_lines = len(self._recent)
 
     def append(self, transition: Transition) -> None:
-        """Remember it; a full disk is logged, it must not stop the daemon."""
+        """Remember a transition. Failures are logged: a full disk must not stop the daemon."""
         self._recent.append(transition)
         try:
             if self._num_lines >= self._max_lines:
@@ -48,11 +48,11 @@ class HistoryFile:
             log.warning("cannot write %s: %s", self._path, error.strerror)
 
     def last(self, limit: int) -> tuple[Transition, ...]:
-        """The newest `limit`, oldest first."""
+        """Return the newest `limit` transitions, oldest first."""
         return tuple(self._recent)[-limit:]
 
     def find(self, wanted: HistoryParams) -> tuple[Transition, ...]:
-        """The newest that fit all filters, oldest first."""
+        """Return the newest transitions that fit all filters, oldest first."""
         return tuple(item for item in self._recent if fits(item, wanted))[-wanted.limit :]
 
     def _shorten(self) -> None:
@@ -68,7 +68,7 @@ class HistoryFile:
 
 
 def fits(transition: Transition, wanted: HistoryParams) -> bool:
-    """Pure; an empty filter fits everything."""
+    """Return whether a transition fits all filters; an empty one fits everything. Pure."""
     text = f"{transition.text} {transition.app} {transition.app_title}".casefold()
     return (
         (wanted.since is None or transition.at >= wanted.since)

@@ -1,7 +1,7 @@
-"""Log records for systemd's journal, in its own protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): fields stay fields.
+"""Sends log records to systemd's journal in its own protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL), which has fields.
 
-`journalctl -u potluckd POTLUCK_REASON=game` then finds what it was asked for. A record may bring fields of its own:
-`log.info("...", extra={"journal": {"POTLUCK_STATE": "serving"}})`.
+A record may bring fields: `log.info("...", extra={"journal": {"POTLUCK_STATE": "serving"}})`. People can then search by
+them: `journalctl -u potluckd POTLUCK_REASON=game`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEBUG = 7
 
 
 def is_at(handle: int, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether what is written to `handle` goes to the journal; a child with a pipe inherits the variable too."""
+    """Return whether `handle` leads to the journal; the variable alone proves nothing, because children inherit it."""
     device, _, inode = environment.get("JOURNAL_STREAM", "").partition(":")
     with contextlib.suppress(OSError, ValueError):
         found = os.fstat(handle)
@@ -29,7 +29,7 @@ def is_at(handle: int, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 class JournalHandler(logging.Handler):
-    """Sends each record as one datagram; what does not fit goes as a sealed file in memory."""
+    """Sends each record as a datagram, or as a sealed file in memory if it doesn't fit."""
 
     def __init__(self, identifier: str, path: Path = SOCKET) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class JournalHandler(logging.Handler):
 
 
 def encode(fields: Mapping[str, str]) -> bytes:
-    """`NAME=value` lines; a value of several lines is given with its length instead."""
+    """Encode fields as `NAME=value` lines; values of several lines come with their length instead."""
     parts = []
     for name, value in fields.items():
         data = value.encode(errors="replace")

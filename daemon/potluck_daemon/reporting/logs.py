@@ -1,7 +1,7 @@
-"""The daemon's log: a file of bounded size and age, and the journal or the terminal when one of them listens.
+"""The daemon's log: a file of bounded size and age, and the journal or a terminal if there is one.
 
-What everybody may read is all that gets in: invites, keys, addresses and peer ids are taken out of every line, whoever
-wrote it; the engine and the libraries in it write lines too.
+Invites, keys, addresses and peer ids are removed from every line, also from those of the engine and of libraries, so
+that anybody may read the log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DAY = "%Y-%m-%d"
 
 
 def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
-    """Log to `path`, and to the journal or a terminal at standard error, or to whatever is there if `to_stderr`.
+    """Log to `path`, and to standard error if that is the journal or a terminal, or if `to_stderr`.
 
     Called once, by the daemon's entry point.
     """
@@ -46,7 +46,7 @@ def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
 
 
 def drop_old(path: Path, now: float) -> None:
-    """Begin a new file if the oldest line of this one is too old, and remove old files that are. `now`: Unix."""
+    """Begin a new file once the first line is too old, and remove files that are. `now`: Unix seconds."""
     oldest = time.strftime(_DAY, time.localtime(now - MAX_AGE_S))
     for handler in logging.getLogger().handlers:
         is_ours = isinstance(handler, logging.handlers.RotatingFileHandler) and handler.baseFilename == str(path)
@@ -59,7 +59,7 @@ def drop_old(path: Path, now: float) -> None:
 
 
 def tail(path: Path, lines: int) -> tuple[str, ...]:
-    """The last lines of the log, across its newest rotation. Nothing if there is no log yet."""
+    """Return the last lines of the log, across its newest rotation; none without a log."""
     found: list[str] = []
     for part in (path, path.with_name(path.name + ".1")):
         if len(found) < lines:
@@ -68,7 +68,7 @@ def tail(path: Path, lines: int) -> tuple[str, ...]:
 
 
 def _first_day(path: Path) -> str:
-    """The date at the start of the file; today's if it does not begin with one."""
+    """Return the date at the start of the file, or today's if there is none."""
     try:
         with path.open("rb") as file:
             start = file.read(10).decode("ascii", "replace")

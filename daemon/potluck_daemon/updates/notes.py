@@ -77,7 +77,7 @@ class NotesFile:
             os.close(handle)
 
     def is_locked(self) -> bool:
-        """Whether a process is looking for updates or installing one."""
+        """Return whether a process is looking for updates or installing one."""
         try:
             handle = os.open(self._lock, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:

@@ -150,6 +150,6 @@ def _is_passed_on(name: str) -> bool:
 
 
 def _is_in_unit() -> bool:
-    """Whether systemd started this daemon, according to its control group."""
+    """Return whether systemd started this daemon, according to its control group."""
     groups = Path("/proc/self/cgroup")
     return groups.exists() and any(line.endswith(f"/{UNIT}") for line in groups.read_text().splitlines())

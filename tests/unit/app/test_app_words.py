@@ -174,9 +174,9 @@ def test_what_the_daemon_says_is_translated_if_it_follows_a_pattern(said: str, g
 
 
 def test_what_failed_is_translated_with_its_hint() -> None:
-    error = PotluckError("the engine does not answer", hint="try again later")
+    error = PotluckError("no swarm is joined", hint="try again later")
     with in_german():
-        assert sentences.failure(error) == "Die Engine antwortet nicht. Versuche es später noch einmal."
+        assert sentences.failure(error) == "Keinem Schwarm beigetreten. Versuche es später noch einmal."
 
 
 def test_every_reason_of_the_policy_follows_a_pattern() -> None:

@@ -1,1 +1,1 @@
-"""What the engine counts, as a page for Prometheus."""
+"""The engine's counters as a page for Prometheus."""

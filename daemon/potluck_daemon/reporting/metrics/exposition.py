@@ -1,4 +1,4 @@
-"""Prometheus' text format, version 0.0.4: values to text. Pure; knows none of our metrics.
+"""Writes Prometheus' text format, version 0.0.4. Pure; it knows none of our metrics.
 
 Source: https://prometheus.io/docs/instrumenting/exposition_formats/
 """
@@ -22,7 +22,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One line. `suffix` is what a histogram adds to its name."""
+    """One line of a metric; a histogram adds `suffix` to its name."""
 
     value: float
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """All lines of one name; that of a counter ends in `_total`."""
+    """All lines of one metric; a counter's name ends in `_total`."""
 
     name: str
     kind: MetricKind
@@ -48,7 +48,7 @@ def gauge(name: str, help: str, *samples: Sample) -> Family:
 
 
 def histogram(name: str, help: str, bounds: Sequence[float], counts: Sequence[int], total: float) -> Family:
-    """`counts`: one number for each upper bound and one for all beyond the last; `total`: the sum of the values."""
+    """Make a histogram from a count for each upper bound, one for all beyond, and the `total` of the values."""
     sums = list(accumulate(counts))
     buckets = [
         Sample(count, {"le": _number(bound)}, "_bucket") for bound, count in zip((*bounds, math.inf), sums, strict=True)
@@ -59,7 +59,7 @@ def histogram(name: str, help: str, bounds: Sequence[float], counts: Sequence[in
 
 
 def render(families: Iterable[Family]) -> bytes:
-    """The page; families without samples are left out."""
+    """Write the page, without families that have no samples."""
     lines: list[str] = []
     for family in families:
         if family.samples:

@@ -1,4 +1,4 @@
-"""Which metrics there are: from the daemon's status and what the engine counts. Pure.
+"""Turns the daemon's status and the engine's counters into metrics. Pure.
 
 Counters begin at 0 again when an engine starts; Prometheus expects that.
 """
