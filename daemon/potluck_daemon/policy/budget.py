@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -25,9 +25,16 @@ INTERVAL_S = 15.0  # between samples, each of which takes some milliseconds
 class Budget:
     """The use of one day. The daemon remembers `use` across restarts."""
 
-    def __init__(self, environment: Mapping[str, str], reader: NvmlReader) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        reader: NvmlReader,
+        meter: UseMeter | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._reader = reader
-        self._meter = UseMeter()
+        self._meter = meter or UseMeter()
+        self._clock = clock
         self._environment = environment
         self._disk = DiskMeter()
         self._sampled_at = -INTERVAL_S
@@ -41,9 +48,9 @@ class Budget:
         Raises:
             PotluckError: the engine takes more memory than it may.
         """
-        if time.monotonic() < self._sampled_at + INTERVAL_S and engine_pid == self._sampled_pid:
+        if self._clock() < self._sampled_at + INTERVAL_S and engine_pid == self._sampled_pid:
             return
-        self._sampled_at, self._sampled_pid = time.monotonic(), engine_pid
+        self._sampled_at, self._sampled_pid = self._clock(), engine_pid
         gpu_w = await self._gpu_power_w(gpu) if gpu and engine_pid is not None else None
         day = datetime.now().strftime("%Y-%m-%d")
         sample = self._meter.sample(self.use, engine_pid, day, limits=limits, gpu_w=gpu_w)

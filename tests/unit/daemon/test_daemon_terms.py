@@ -6,21 +6,25 @@ import os
 import socket
 import threading
 import time
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from potluck_control.network_report import NetworkCaps
+from potluck_control.schema import UseStatus
 from potluck_control.states import Reason
-from potluck_daemon.metering.energy import ProcessorMeter
-from potluck_daemon.metering.meters import DiskMeter, UseMeter
+from potluck_daemon.metering.energy import Power, ProcessorMeter
+from potluck_daemon.metering.meters import DiskMeter, UseMeter, UseSample
 from potluck_daemon.metering.traffic import NetworkUse, TrafficMeter
 from potluck_daemon.metering.usage import DayUse, used
-from potluck_daemon.policy.budget import Budget, download_folder
+from potluck_daemon.policy.budget import Budget, download_folder, models_folder
 from potluck_daemon.policy.decide import Evidence, Presence
 from potluck_daemon.policy.terms import Disk, cost, network_caps, obstacles
-from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
+from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
+from potluck_daemon.settings.schema import LimitSettings, ServeSettings, Settings, WhenSettings
+
+from potluck.errors import PotluckError
 
 NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
 TODAY = "2026-11-23"
@@ -60,9 +64,23 @@ def test_a_cap_of_the_day_forbids_when_it_is_reached_and_until_midnight(
     assert reasons(limits, DayUse("2026-11-22", 10**12, 10**12, 10**6)) == []
 
 
-def test_the_text_names_the_number_that_was_reached() -> None:
-    (obstacle,) = obstacles(WhenSettings(), LimitSettings(upload_mb_day=100), DayUse(TODAY, 123 * MIB), Disk(), NOW)
-    assert "123 of 100 MiB" in obstacle.text
+@pytest.mark.parametrize(
+    ("limits", "use", "disk", "words"),
+    [
+        (LimitSettings(upload_mb_day=100), DayUse(TODAY, 123 * MIB), Disk(), "123 of 100 MiB"),
+        (LimitSettings(download_mb_day=100), DayUse(TODAY, 0, 123 * MIB), Disk(), "123 of 100 MiB"),
+        (LimitSettings(disk_free_mb=100), DayUse(), Disk(99 * MIB), "99 MiB are free, 100 must stay free"),
+        (LimitSettings(disk_mb=100), DayUse(), Disk(1 << 40, 101 * MIB), "101 of 100 MiB"),
+    ],
+    ids=["upload", "download", "free", "taken"],
+)
+def test_the_text_names_the_number_that_was_reached(limits: LimitSettings, use: DayUse, disk: Disk, words: str) -> None:
+    (obstacle,) = obstacles(WhenSettings(), limits, use, disk, NOW)
+    assert words in obstacle.text
+
+
+def test_a_disk_that_is_just_at_its_limit_is_no_obstacle() -> None:
+    assert reasons(LimitSettings(disk_free_mb=100, disk_mb=5), DayUse(), Disk(100 * MIB, 5 * MIB)) == []
 
 
 def test_outside_of_the_hours_it_says_when_they_begin() -> None:
@@ -128,12 +146,51 @@ def test_energy_follows_the_processor_time_of_the_engine() -> None:
     assert meter.sample(use, None, TODAY, limits=LIMITS, gpu_w=500).use == use, "no engine uses nothing"
 
 
-async def test_an_engine_that_takes_more_memory_than_it_may_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_daemon.policy.budget.INTERVAL_S", 0.0)
-    budget = Budget({}, NvmlReader())
-    await budget.sample(os.getpid(), "", LimitSettings())
-    with pytest.raises(Exception, match=r"limits.ram_mb = 1"):
-        await budget.sample(os.getpid(), "", LimitSettings(ram_mb=1))
+class FakeMeter(UseMeter):
+    """An engine that takes 2 MiB."""
+
+    def __init__(self) -> None:
+        self.samples: list[tuple[int | None, float | None]] = []
+
+    def sample(
+        self, before: DayUse, engine_pid: int | None, day: str, *, limits: LimitSettings, gpu_w: float | None
+    ) -> UseSample:
+        self.samples.append((engine_pid, gpu_w))
+        return UseSample(before, 2 * MIB, Power())
+
+
+class FakeReader(NvmlReader):
+    async def gpus(self) -> tuple[NvidiaGpu, ...]:
+        return NvidiaGpu("other", "", power_w=1.0), NvidiaGpu("ours", "", power_w=200.0)
+
+
+async def test_use_is_sampled_at_an_interval_and_at_once_for_another_engine() -> None:
+    now, meter = [0.0], FakeMeter()
+    budget = Budget({}, FakeReader(), meter, lambda: now[0])
+    looks = ((0, 7, "ours"), (14.9, 7, "ours"), (14.9, 8, ""), (29.8, 8, ""), (29.9, 8, "none"), (30, None, "ours"))
+    for now[0], pid, gpu in looks:
+        await budget.sample(pid, gpu, LimitSettings())
+    assert meter.samples == [(7, 200.0), (8, None), (8, None), (None, None)]
+
+
+async def test_an_engine_that_takes_more_memory_than_it_may_is_refused() -> None:
+    await Budget({}, FakeReader(), FakeMeter()).sample(1, "", LimitSettings(ram_mb=2))
+    with pytest.raises(PotluckError, match=r"2 MiB of memory, more than limits.ram_mb = 1"):
+        await Budget({}, FakeReader(), FakeMeter()).sample(1, "", LimitSettings(ram_mb=1))
+
+
+def test_todays_use_is_shown_with_its_cost_and_yesterdays_is_not() -> None:
+    budget = Budget({}, FakeReader(), FakeMeter())
+    budget.use = DayUse(datetime.now().strftime("%Y-%m-%d"), 1, 2, 1.23456)
+    assert budget.status(LimitSettings(price_kwh=1000)) == UseStatus(1, 2, 1.235, 1.2346)
+    budget.use = replace(budget.use, day=TODAY)
+    assert budget.status(LimitSettings()) == UseStatus()
+
+
+def test_downloads_lie_where_the_user_chose_or_where_the_hub_keeps_them() -> None:
+    chosen = Settings(serve=ServeSettings(models_folder="/mine"))
+    assert models_folder(chosen, {"HF_HUB_CACHE": "/hub"}) == Path("/mine")
+    assert models_folder(Settings(), {"HF_HUB_CACHE": "/hub"}) == Path("/hub")
 
 
 def test_the_disk_is_looked_at_only_when_something_may_be_downloaded(tmp_path: Path) -> None:
@@ -141,6 +198,14 @@ def test_the_disk_is_looked_at_only_when_something_may_be_downloaded(tmp_path: P
     settings = Settings(limits=LimitSettings(disk_free_mb=1 << 29))
     assert budget.obstacles(settings, may_download=False) == ()
     assert [obstacle.reason for obstacle in budget.obstacles(settings, may_download=True)] == [Reason.DISK]
+
+
+def test_our_files_are_measured_only_under_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(os.urandom(2 * MIB))
+    for limit_mb, has_obstacle in ((0, False), (1, True)):
+        budget = Budget({"HF_HUB_CACHE": str(tmp_path)}, NvmlReader())
+        settings = Settings(limits=LimitSettings(disk_free_mb=0, disk_mb=limit_mb))
+        assert bool(budget.obstacles(settings, may_download=True)) is has_obstacle
 
 
 def test_what_our_files_take_is_counted(tmp_path: Path) -> None:

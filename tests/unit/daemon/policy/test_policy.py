@@ -94,6 +94,25 @@ def test_serving_resumes_only_after_the_quiet_time(evidence: Evidence, quiet_s: 
     assert decide(given, 200.0 + quiet_s).order is EngineOrder.RESTORE
 
 
+def test_the_longer_of_two_quiet_times_counts() -> None:
+    over = Presence(over=(Over(VIDEO, 200.0), Over(GAME, 200.0)))
+    assert decide(inputs(Phase.OFFLOADED, presence=over), 201.0).left_s == pytest.approx(89)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "text"),
+    [
+        (GAME, f"{GAME.who} has ended; waiting a moment"),
+        (Evidence(Reason.RAM_PRESSURE, "it"), "There is enough memory again; waiting a moment"),
+        (Evidence(Reason.HEAT, "it", level=1.0), "It has cooled down; waiting a moment"),
+        (Evidence(Reason.HEAT, "it", level=0.9), "Loading blocks"),
+    ],
+    ids=["game", "memory", "too hot", "warm"],
+)
+def test_what_has_ended_is_named_while_it_may_come_back(evidence: Evidence, text: str) -> None:
+    assert decide(inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),))), 201.0).text == text
+
+
 def test_an_ended_engine_stays_ended_through_the_quiet_time_and_starts_after() -> None:
     given = inputs(Phase.ENDED, presence=Presence(over=(Over(GAME, 200.0),)))
     assert decide(given, 201.0).order is EngineOrder.NOTHING
@@ -220,7 +239,14 @@ NEEDS = (
 def test_whoever_needs_the_device_gets_it_and_is_named(reason: Reason) -> None:
     decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
     assert (decision.state, decision.reason) == (State.YIELDED, reason)
-    assert decision.ends
+    ends = {
+        Reason.VRAM_PRESSURE: "there is enough memory again",
+        Reason.RAM_PRESSURE: "there is enough memory again",
+        Reason.OTHER_USER: "you are back at the computer",
+        Reason.GAME: "that has ended",
+        Reason.EXCLUSIVE_APP: "that has ended",
+    }
+    assert decision.ends == f"15 s after {ends.get(reason, 'that is done')}"
     assert decide(inputs(presence=seen(reason)), NOW).order is EngineOrder.OFFLOAD
 
 
