@@ -1,7 +1,7 @@
-"""Whether this program and its daemon understand each other, and which of the two is the older one. Pure.
+"""Tells whether this program and its daemon understand each other, and which of them is older. Pure.
 
-An update replaces the files of both while the daemon still runs, so a difference is an everyday thing: it is said with
-what to do about it, and everything that both know goes on working.
+An update replaces the files of both while the daemon still runs, so differences are common. The user learns what to do
+about one, and everything that both know goes on working.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Agreement:
     difference: Difference
     text: str = ""
     advice: str = ""
-    is_usable: bool = True  # False: another version of the API, nothing may be asked of it
+    is_usable: bool = True  # False: it speaks another version of the API and must not be asked anything
     methods: tuple[str, ...] = ()
 
     def has(self, *methods: Method[Any, Any]) -> bool:
-        """Whether the daemon answers all of these; one that does not tell its methods is tried."""
+        """Tell whether the daemon answers all of these. An old daemon that does not list its methods is tried."""
         return not self.methods or all(method.name in self.methods for method in methods)
 
 
 def agree(hello: DaemonHello, version: str) -> Agreement:
-    """Between the daemon that said `hello` and a program of this `version`."""
+    """Compare the daemon that said `hello` with a program of this `version`."""
     difference = _difference(hello, version)
     text = f"The daemon runs version {hello.version}, this program is {version}"
     is_usable = hello.api == API_VERSION
@@ -61,6 +61,6 @@ def _difference(hello: DaemonHello, version: str) -> Difference:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """`1.2.0` and `1.2.0+local` alike; what has no numbers is older than everything."""
+    """Return the same for `1.2.0` and `1.2.0+local`. A version without numbers is older than all others."""
     parts = version.partition("+")[0].split(".")
     return tuple(int(part) for part in parts if part.isdecimal())

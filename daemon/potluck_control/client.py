@@ -1,7 +1,7 @@
-"""Speak to the daemon: typed calls and the event stream, synchronously, over its Unix socket or another line to it.
+"""Calls the daemon and reads its events, synchronously, over its Unix socket or another line to it.
 
-For the command line and the app's worker thread. One connection a call: a call takes about a millisecond, and a
-daemon that was restarted in between is simply found again.
+The command line and the app's worker threads use it. Each call has a connection of its own, which takes about a
+millisecond and finds a daemon that was restarted in between.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ MAX_LINE_BYTES = 1 << 20
 
 
 class DaemonAwayError(PotluckError):
-    """Nobody answers at the socket."""
+    """No daemon answers."""
 
 
 class ControlError(PotluckError):
-    """The daemon refused or failed the call; `message` and `hint` are its own."""
+    """The daemon refused the call or failed. `message` and `hint` are the daemon's."""
 
 
 class Line(Protocol):
-    """A way to a daemon."""
+    """A way to reach a daemon."""
 
     def connection(self, timeout_s: float) -> contextlib.AbstractContextManager[http.client.HTTPConnection]:
-        """For one request. Raises DaemonAwayError if it is not answered; `timeout_s` is for each wait."""
+        """Connect for one request, with `timeout_s` for each wait. Raises DaemonAwayError if there is no answer."""
 
 
 class ControlClient:
-    """Calls to the daemon at `place`: its socket, or another line to it."""
+    """A client of the daemon at `place`, which is its socket or another line to it."""
 
     def __init__(self, place: Path | Line, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
         self._line = SocketLine(place) if isinstance(place, Path) else place
         self._timeout_s = timeout_s
 
     def call(self, method: Method[P, R], params: P | None = None) -> R:
-        """Raises DaemonAwayError or ControlError. `params` None stands for an empty parameter object."""
+        """Call `method` and return its result. Raises DaemonAwayError or ControlError."""
         wanted = to_json(params if params is not None else Empty())
         body = dumps({"jsonrpc": "2.0", "id": 1, "method": method.name, "params": wanted})
         headers = {"Host": schema.HOST, "Content-Type": "application/json"}
@@ -61,7 +61,7 @@ class ControlClient:
             return _result(method, answer.status, answer.read())
 
     def hello(self, client: str) -> schema.DaemonHello:
-        """Ask for the API's version first.
+        """Ask the daemon who it is, which every client does first.
 
         Raises:
             ControlError: the daemon speaks another version.
@@ -74,13 +74,13 @@ class ControlClient:
         return hello
 
     def events(self, is_wanted: Callable[[object], bool] | None = None) -> Iterator[Event]:
-        """What happens, the present status first; ends when the daemon does.
+        """Yield the present status and then every event, until the daemon ends.
 
         Args:
-            is_wanted: told what an event says before it is made an object; one that is not wanted costs little.
+            is_wanted: called with an event's JSON value, to skip it before the costly decoding.
 
         Raises:
-            DaemonAwayError: the daemon is not there, or fell silent.
+            DaemonAwayError: the daemon is not there or fell silent.
         """
         with self._line.connection(EVENT_TIMEOUT_S) as connection:
             connection.request("GET", schema.EVENTS_PATH, headers={"Host": schema.HOST})
@@ -108,7 +108,7 @@ class SocketLine:
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    """http.client over a socket path; it offers no other way than to override `connect`."""
+    """An http.client connection over a socket path. Overriding `connect` is the only way that http.client offers."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         super().__init__(schema.HOST, timeout=timeout_s)

@@ -30,7 +30,7 @@ class CodecError(ValueError):
 
 
 def to_json(value: object) -> Any:
-    """The JSON value of a dataclass (or of anything it may contain)."""
+    """Return the JSON value of a dataclass, or of anything that it may contain."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):
@@ -52,7 +52,7 @@ def from_json(kind: type[T], data: object, where: str = "message") -> T:
 
 
 def dumps(value: object) -> bytes:
-    """One line of compact JSON, without the newline."""
+    """Return one line of compact JSON, without the newline."""
     return json.dumps(to_json(value), separators=(",", ":"), allow_nan=False).encode()
 
 

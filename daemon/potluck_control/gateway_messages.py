@@ -1,7 +1,7 @@
-"""What the daemon and its gateway process say to each other: a JSON line to standard input, JSON lines back.
+"""Messages between the daemon and its gateway process: one JSON line to standard input, JSON lines back.
 
-The invite and the token travel this way, not on the command line and not in the environment, which others may read.
-The end of standard input tells the process to end.
+The invite and the token travel this way because others may read the command line and the environment. The process ends
+when its standard input does.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class GatewayOpening:
-    """What to open. `socket`: the daemon's, whose credit is spent."""
+    """The swarm and model to open. `socket`: that of the daemon whose credit is spent."""
 
     invite: str = field(repr=False)
     token: str = field(repr=False)
@@ -22,7 +22,7 @@ class GatewayOpening:
 
 @dataclass(frozen=True, slots=True)
 class GatewayReport:
-    """One line back: what it does, that it is ready at `url`, that somebody asked, or why it ends."""
+    """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends."""
 
     step: str = ""
     url: str = ""

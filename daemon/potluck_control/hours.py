@@ -1,6 +1,6 @@
-"""The weekly schedule: `mon-fri 22:00-07:00`, `sat+sun 00:00-24:00`. Pure; times are those of the wall clock.
+"""Parses the weekly schedule, e.g. `mon-fri 22:00-07:00`, and tells when it is open. Pure, in local time.
 
-Hours that end at or before their beginning last until the next day. No lines at all mean: always.
+Hours that end at or before their beginning last until the next day. A schedule without lines is always open.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LINE = re.compile(r"(?:([a-z+\-]+)\s+)?(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2}
 
 
 def parse_hours(lines: Iterable[str]) -> tuple[tuple[int, int], ...]:
-    """Open times as [start, end) in minutes of the week, `end` above the week's length if it goes over Sunday's end.
+    """Return open times as [start, end) in minutes of the week. `end` exceeds the week if Sunday's hours go on.
 
     Raises:
         ValueError: with one line that says what is expected.
@@ -29,7 +29,7 @@ def is_open(intervals: tuple[tuple[int, int], ...], now: datetime) -> bool:
 
 
 def opens_in_s(intervals: tuple[tuple[int, int], ...], now: datetime) -> float:
-    """Seconds until the next opening; 0 while it is open."""
+    """Return the seconds until the next opening; 0 while it is open."""
     minute = _minute_of_week(now)
     if is_open(intervals, now):
         return 0.0

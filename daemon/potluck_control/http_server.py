@@ -69,13 +69,13 @@ class HttpSite(Protocol):
     """Decides about requests. Each method raises HttpError for what it refuses."""
 
     def admit(self, connection: socket.socket) -> None:
-        """Called for each new connection, before anything is read."""
+        """Let in a new connection, before anything is read from it."""
 
     def judge(self, head: RequestHead) -> int:
         """Return the number of bytes in the request's body."""
 
     async def answer(self, head: RequestHead, body: bytes) -> HttpAnswer | HttpStream:
-        """Called with each request that `judge` let in."""
+        """Answer a request that `judge` let in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a method of the control API is: a name, the class of its parameters, the class of its result."""
+"""The shape of a method of the control API: a name, the class of its parameters, the class of its result."""
 
 from __future__ import annotations
 

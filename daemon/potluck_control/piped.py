@@ -1,9 +1,9 @@
-"""The way to a daemon in another system on this machine: a connection is the input and output of a command.
+"""Reaches a daemon in WSL2 from Windows: a connection is the input and output of a command.
 
-A daemon in WSL2 listens on a Unix socket that Windows cannot reach. `wsl.exe ... potluck control` joins its own input
-and output with that socket, as `docker system dial-stdio` does: no port is open, no token lies in a file, and who may
-start the command is Windows' own rule. Starting one takes a tenth of a second or more, so it is kept for the next call.
-The one that carries the events also keeps WSL2 from ending a system that nobody uses.
+Windows cannot reach the daemon's Unix socket. `wsl.exe ... potluck control` joins its input and output with that
+socket, as `docker system dial-stdio` does, so no port is open and no token lies in a file. Starting the command takes
+a tenth of a second or more, so it is kept for the next call. The command that carries the events also keeps WSL2 from
+ending a system that looks unused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open a 
 
 
 class PipedLine:
-    """Connections by `command`; `explain` makes an error for people of what it said when it failed."""
+    """Makes connections by `command`. `explain` turns the output of a failed command into an error for people."""
 
     def __init__(self, command: Sequence[str], explain: Callable[[bytes], PotluckError]) -> None:
         self._command = tuple(command)
@@ -37,7 +37,7 @@ class PipedLine:
 
     @contextlib.contextmanager
     def connection(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
-        """For one request. Raises DaemonAwayError if it is not answered."""
+        """Connect for one request. Raises DaemonAwayError if there is no answer."""
         running = None
         try:
             running = self._take() or _Command(self._command)
@@ -55,7 +55,7 @@ class PipedLine:
                 running.end()
 
     def close(self) -> None:
-        """End what is kept."""
+        """End the commands that are kept."""
         with self._lock:
             while self._kept:
                 self._kept.pop()[1].end()
@@ -81,9 +81,9 @@ class _Command:
     """One running command."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        pipe = subprocess.PIPE  # that of errors is read at the end: it says a line before it fails, or nothing
+        pipe = subprocess.PIPE  # standard error holds a line at most, so it is read at the end
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=_NO_WINDOW)
-        self._first = b""  # of its output: the begin of an answer, or a complaint, which wsl.exe prints there
+        self._first = b""  # bytes of its output: an answer, or a complaint of wsl.exe
 
     @property
     def is_alive(self) -> bool:
@@ -95,7 +95,11 @@ class _Command:
         self._process.stdin.flush()
 
     def receive(self, buffer: memoryview, timeout_s: float) -> int:
-        """Raises TimeoutError. Windows cannot wait for a pipe with a limit: a timer ends the command instead."""
+        """Read into `buffer`. A timer ends the command, because Windows cannot wait for a pipe with a limit.
+
+        Raises:
+            TimeoutError: nothing came in time.
+        """
         assert self._process.stdout is not None
         late = threading.Event()
 
@@ -116,7 +120,7 @@ class _Command:
         return len(data)
 
     def complaint(self) -> bytes:
-        """What it said, if it failed."""
+        """Return the output of a command that failed; empty if it did not."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_S)
         if self._process.poll() in (None, 0):
@@ -127,7 +131,7 @@ class _Command:
         return printed + self._process.stderr.read()
 
     def end(self) -> None:
-        """A command whose input ends goes by itself; one that does not is ended."""
+        """Close the command's input, which ends it, and kill it if it goes on."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # it ended before it read everything
             self._process.stdin.close()
@@ -139,7 +143,7 @@ class _Command:
 
 
 class _PipedConnection(http.client.HTTPConnection):
-    """http.client over a command; it offers no other way than to override `connect`."""
+    """An http.client connection over a command. Overriding `connect` is the only way that http.client offers."""
 
     def __init__(self, running: _Command, timeout_s: float) -> None:
         super().__init__(schema.HOST)
@@ -150,7 +154,7 @@ class _PipedConnection(http.client.HTTPConnection):
 
 
 class _Wire:
-    """What http.client wants of a socket. The command outlives it."""
+    """The part of a socket that http.client uses. The command outlives it."""
 
     def __init__(self, running: _Command, timeout_s: float) -> None:
         self._running = running
@@ -163,11 +167,11 @@ class _Wire:
         return io.BufferedReader(_Answer(self._running, self._timeout_s))
 
     def close(self) -> None:
-        """The answer may still be read."""
+        """Do nothing, because the answer may still be read."""
 
 
 class _Answer(io.RawIOBase):
-    """The command's output; nothing comes after the one answer that is asked for."""
+    """The command's output as a file. Nothing follows the one answer."""
 
     def __init__(self, running: _Command, timeout_s: float) -> None:
         self._running = running

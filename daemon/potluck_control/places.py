@@ -1,4 +1,4 @@
-"""Where files live: the platform's own places for a user, systemd's directories for the system service."""
+"""Names the folders and files of a daemon: the platform's for a user, systemd's for the system service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Places:
 
     @property
     def swarms_file(self) -> Path:
-        """In the config folder for a user; a system service may write to its state folder only."""
+        """The joined swarms. They lie in the state folder of a system service, which may write nowhere else."""
         return (self.state if self.is_system else self.config) / "swarms.json"
 
     @property
@@ -45,7 +45,7 @@ class Places:
 
     @property
     def identity_file(self) -> Path:
-        """The key of this machine in its swarms; the ledger is about it."""
+        """The key of this machine in its swarms, whose account the ledger keeps."""
         return self.state / "identity.key"
 
     @property
@@ -54,7 +54,7 @@ class Places:
 
     @property
     def receipts(self) -> Path:
-        """Where engines put receipts until they are in the ledger."""
+        """The folder in which engines put receipts until they are in the ledger."""
         return self.state / "receipts"
 
     @property
@@ -67,17 +67,17 @@ class Places:
 
     @property
     def engines(self) -> Path:
-        """Where the engine's environments lie; may be a link to a folder on another disk."""
+        """The folder of the engine's environments; it may be a link to another disk."""
         return self.state / "engines"
 
     @property
     def engine_manifest(self) -> Path:
-        """Of the environment in use."""
+        """The description of the environment in use."""
         return self.engines / "current" / "environment.json"
 
     @property
     def lock_file(self) -> Path:
-        """In the state folder: two sessions of one user may have different runtime folders."""
+        """The instance lock. Two sessions of one user share the state folder, but maybe not the runtime folder."""
         return self.state / "potluckd.lock"
 
     @property
@@ -86,7 +86,7 @@ class Places:
 
 
 def user_places() -> Places:
-    """The folders of the user who runs this process."""
+    """Return the folders of the user who runs this process."""
     state = platformdirs.user_state_path(_APP)
     return Places(
         config=platformdirs.user_config_path(_APP),
@@ -97,7 +97,7 @@ def user_places() -> Places:
 
 
 def system_places() -> Places:
-    """The folders of the system service; systemd names them in the environment."""
+    """Return the folders of the system service, which systemd names in the environment."""
     return Places(
         config=_service_folder("CONFIGURATION_DIRECTORY", "/etc/potluck"),
         state=_service_folder("STATE_DIRECTORY", "/var/lib/potluck"),
@@ -108,9 +108,9 @@ def system_places() -> Places:
 
 
 def find_places() -> Places:
-    """The folders of the daemon that a command is about: this user's, or else the system's if there is one.
+    """Return the folders of the daemon that a command is about: this user's, or else the system's if there is one.
 
-    Root finds a system service by its folder also while that is down.
+    Root finds a system service by its folder even while the service is down.
     """
     own, system = user_places(), system_places()
     is_installed = system.socket.exists() or (os.geteuid() == 0 and system.state.exists())
@@ -118,12 +118,12 @@ def find_places() -> Places:
 
 
 def find_socket() -> Path:
-    """Where that daemon listens."""
+    """Return the socket of the daemon that `find_places` finds."""
     return find_places().socket
 
 
 def _user_runtime(state: Path) -> Path:
-    """A shell opened by `su` or `cron` lacks XDG_RUNTIME_DIR, but must find the daemon of the desktop session."""
+    """Find the desktop session's folder even from `su` or `cron`, where XDG_RUNTIME_DIR is not set."""
     named = os.environ.get("XDG_RUNTIME_DIR")
     if named:
         return Path(named) / _APP

@@ -1,7 +1,6 @@
-"""Where the files of `resources/` are: inside the installed package, or in the source tree beside it.
+"""Finds the files of `resources/` in the installed package or in the source tree.
 
-Among them is a small model, so that a swarm can be tried without downloading anything: a swarm whose model is called
-`DEMO_MODEL` is served from it.
+One of them is a small model, from which a swarm whose model is called `DEMO_MODEL` is served without a download.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ DEMO_MODEL = "demo-model"
 
 
 def bundled_checkpoint(model: str) -> Path | None:
-    """The folder of a swarm's model if it comes with Potluck."""
+    """Return the folder of a swarm's model if it comes with Potluck."""
     return resource(DEMO_MODEL) if model == DEMO_MODEL else None
 
 
 def num_blocks_of(folder: Path) -> int:
-    """Blocks of a local checkpoint, read from its configuration without transformers.
+    """Return the number of blocks in a local checkpoint, read from its configuration without transformers.
 
     Raises:
         PotluckError: it is not a checkpoint of a decoder.
@@ -32,7 +31,7 @@ def num_blocks_of(folder: Path) -> int:
 
 
 def resource(name: str) -> Path:
-    """The path of a file or folder of `resources/`. Raises PotluckError for an installation without it."""
+    """Return the path of a file or folder of `resources/`. Raises PotluckError if the installation lacks it."""
     here = Path(__file__).resolve().parent
     for folder in (here / "resources", here.parents[1] / "resources"):
         if (folder / name).exists():

@@ -1,10 +1,8 @@
-"""The control API in one place: every method with its parameters and result, and every event.
+"""The control API: every method with its parameters and result, and every event.
 
-Server, command line and app all import this file and the topics in `methods`, and nothing else of the wire. Requests of
-JSON-RPC 2.0 go to `POST /rpc`, events come as Server-Sent Events from `GET /events`; each event's data is one JSON
-object of the class named here.
-Rule for changes: adding an optional field, a method, a state, a reason or a state of a probe keeps `API_VERSION`;
-anything else raises it.
+Server, command line and app share this file and the topics in `methods`. JSON-RPC 2.0 requests go to `POST /rpc`.
+Server-Sent Events come from `GET /events`; the data of each is a JSON object of the class named here.
+A new optional field, method, state, reason or probe state keeps `API_VERSION`. Any other change raises it.
 Times are Unix seconds, because they cross processes and are shown to people.
 """
 
@@ -50,22 +48,22 @@ class EngineStatus:
     pid: int | None = None
     uptime_s: float = 0.0
     restarts: int = 0  # after failures, since the daemon started
-    last_failure: str | None = None  # one sentence, with the advice if there is any
+    last_failure: str | None = None  # one sentence, with advice if there is any
 
 
 @dataclass(frozen=True, slots=True)
 class SwarmOutlook:
-    """What the swarm bears as a whole, and what one more server like its usual ones would add."""
+    """The capacity of the swarm, and what one more typical server would add."""
 
-    tokens_per_s: float  # that pass through all blocks; 0: a block is not served
-    bottlenecks: tuple[tuple[int, int], ...]  # blocks [start, end) where it bears no more than that
+    tokens_per_s: float  # through all blocks; 0: a block is not served
+    bottlenecks: tuple[tuple[int, int], ...]  # blocks [start, end) that limit the capacity
     one_more_tokens_per_s: float
-    one_more_span: tuple[int, int]  # which blocks that server would take
+    one_more_span: tuple[int, int]  # the blocks that the server would take
 
 
 @dataclass(frozen=True, slots=True)
 class SwarmStatus:
-    """The swarm this machine serves, as far as the engine last told."""
+    """The swarm that this machine serves, as the engine last reported it."""
 
     name: str
     model: str
@@ -79,11 +77,11 @@ class SwarmStatus:
 
 @dataclass(frozen=True, slots=True)
 class LoadStatus:
-    """The machine and our share of it. Percentages are of the whole machine, 0 to 100."""
+    """The load of the machine and the engine's share. Percentages are of the whole machine."""
 
     cpu_percent: float = 0.0
     engine_cpu_percent: float = 0.0
-    gpu_percent: float | None = None  # None: no GPU that can be asked
+    gpu_percent: float | None = None  # None: no GPU tells
     memory_used_bytes: int = 0  # by the engine, on the device it serves from
     memory_limit_bytes: int = 0  # what the engine may use; 0: not limited
     memory_total_bytes: int = 0  # of that device
@@ -91,7 +89,7 @@ class LoadStatus:
 
 @dataclass(frozen=True, slots=True)
 class UseStatus:
-    """What serving has used since midnight."""
+    """Traffic and energy of serving since midnight."""
 
     sent_bytes: int = 0
     received_bytes: int = 0
@@ -118,29 +116,29 @@ class ProbeStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything a status page shows. `text` is the state and its reason as one sentence for people."""
+    """Everything that a status page shows. `text` is the state and its reason in one sentence."""
 
     state: State
     reason: Reason
     text: str
     since: float
     version: str
-    until: float | None = None  # when this state ends by itself, if that is known
+    until: float | None = None  # when this state ends by itself; None: not known
     engine: EngineStatus = field(default_factory=EngineStatus)
     swarm: SwarmStatus | None = None
     load: LoadStatus = field(default_factory=LoadStatus)
     tokens_per_s: float = 0.0
     sessions: int = 0
     tokens_today: int = 0
-    ends: str = ""  # what would end this state, for people; empty: it is as it should be
-    app: str = ""  # the program it gives way to, as `never_yield` takes it; empty if that would not help
-    app_title: str = ""  # the same program, as a person knows it
+    ends: str = ""  # when this state ends, for people; empty: it is the normal state
+    app: str = ""  # the program that it gives way to, for `never_yield`; empty if that would not help
+    app_title: str = ""  # that program, by the name that people know
     duty: float = 1.0  # share of the time in which the engine computes
     use: UseStatus = field(default_factory=UseStatus)
     probes: tuple[ProbeStatus, ...] = ()
-    notices: tuple[str, ...] = ()  # things to know, e.g. a settings file that could not be read
-    loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is being loaded
-    network: NetworkReport = field(default_factory=NetworkReport)  # as the engine last told
+    notices: tuple[str, ...] = ()  # e.g. that the settings file cannot be read
+    loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is loaded
+    network: NetworkReport = field(default_factory=NetworkReport)  # as the engine last reported it
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +166,7 @@ class HelloParams:
 
 @dataclass(frozen=True, slots=True)
 class DaemonHello:
-    """`methods`: all that this daemon has; empty: it is older than the list. `control.agreement` compares versions."""
+    """`methods`: all that this daemon has; empty: it is older than this list. See `agreement`."""
 
     api: int
     version: str
@@ -179,7 +177,7 @@ class DaemonHello:
 
 @dataclass(frozen=True, slots=True)
 class PauseParams:
-    """`seconds` None: until resumed, or as long as the game that runs now."""
+    """`seconds` None: until resumed, or until the running game ends."""
 
     seconds: float | None = None
     until_game_ends: bool = False
@@ -191,7 +189,7 @@ class PauseParams:
 
 @dataclass(frozen=True, slots=True)
 class OffloadParams:
-    """Free the device's memory at once, and serve again after `seconds` or when resumed."""
+    """Free the device's memory now. Serving goes on after `seconds` or when resumed."""
 
     seconds: float = 900.0
 
@@ -202,7 +200,7 @@ class OffloadParams:
 
 @dataclass(frozen=True, slots=True)
 class DrainParams:
-    """`seconds`: how long open sessions may take; what is open then goes on elsewhere."""
+    """`seconds`: how long open sessions may take. The rest go on elsewhere."""
 
     seconds: float = 600.0
 
@@ -213,7 +211,7 @@ class DrainParams:
 
 @dataclass(frozen=True, slots=True)
 class NeverYieldParams:
-    """`app`: an executable's name, as `Status.app` tells it."""
+    """`app`: an executable's name, as in `Status.app`."""
 
     app: str
 
@@ -223,11 +221,11 @@ class NeverYieldParams:
 
 @dataclass(frozen=True, slots=True)
 class PresenceParams:
-    """What an agent in another place sees; 0 seconds take it back. Agents repeat theirs before it expires."""
+    """What an agent outside the daemon sees. It repeats this before it expires; 0 seconds take it back."""
 
     source: str  # the agent's name
     reason: Reason
-    who: str = ""  # program or thing, as a person knows it
+    who: str = ""  # the program or thing, by the name that people know
     certainty: Certainty = Certainty.CERTAIN
     lifetime_s: float = 10.0
     app: str = ""
@@ -252,8 +250,7 @@ class JoinParams:
 class CreateParams:
     """A new private swarm that is found through this machine.
 
-    `name` empty: home, or home-2 and so on. `model`: a checkpoint's folder or a name on the hub; empty: the small model
-    that comes with Potluck.
+    `name` empty: home, home-2 and so on. `model`: a checkpoint's folder or a name on the hub; empty: the demo model.
     """
 
     name: str = ""
@@ -272,7 +269,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Invite:
-    """For others to join the swarm that is served; whoever has it is a member."""
+    """An invite to the served swarm. Whoever has it is a member."""
 
     name: str
     invite: str = field(repr=False)
@@ -280,7 +277,7 @@ class Invite:
 
 @dataclass(frozen=True, slots=True)
 class HistoryParams:
-    """The newest `limit` that fit all filters; an empty filter fits everything. `since` and `until`: Unix seconds."""
+    """The newest `limit` transitions that pass all filters. An empty filter passes everything."""
 
     limit: int = 50
     since: float | None = None
@@ -318,12 +315,12 @@ class Logs:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What the engine counts since it started or came back."""
+    """The engine's counters since it started or was restored."""
 
     engine: EngineMetrics
-    age_s: float | None = None  # since the engine told; None: it never did
-    page: str = ""  # where the page for Prometheus is; empty: switched off
-    problem: str = ""  # why the page that is wanted is not there
+    age_s: float | None = None  # since the engine's report; None: there is none
+    page: str = ""  # address of the page for Prometheus; empty: switched off
+    problem: str = ""  # why the page could not be opened
 
 
 HELLO = Method("hello", HelloParams, DaemonHello)
@@ -341,8 +338,8 @@ LOGS = Method("logs", LogsParams, Logs)
 NEVER_YIELD = Method("never_yield", NeverYieldParams, Status)  # adds to the setting yield.never
 PRESENCE = Method("presence", PresenceParams, Empty)
 METRICS = Method("metrics", Empty, Metrics)
-RELOAD = Method("reload", Empty, Status)  # read settings and swarms again
-DRAIN = Method("drain", DrainParams, Status)  # take no new work, finish what is open, then shut down
+RELOAD = Method("reload", Empty, Status)  # reads settings and swarms again
+DRAIN = Method("drain", DrainParams, Status)  # take no new work, finish open sessions, then shut down
 SHUTDOWN = Method("shutdown", Empty, Empty)
 
 _ALL: tuple[Method[Any, Any], ...] = (
@@ -362,7 +359,7 @@ METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}
 
 # --- events ----------------------------------------------------------------------------------------------------------
 
-STATUS_EVENT = "status"  # Status: at once when connected, then whenever it changes, at most twice a second
+STATUS_EVENT = "status"  # Status: when connected, and whenever it changes, at most twice a second
 TRANSITION_EVENT = "transition"  # Transition
 Event = Status | Transition | setup.SetupState | updates.UpdatesState
 EVENT_TYPES: dict[str, type[Event]] = {

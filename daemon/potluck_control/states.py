@@ -1,7 +1,7 @@
-"""The words for what the daemon is doing and why; the policy, the control API and every display share them.
+"""The words for what the daemon does and why. The policy, the control API and every display share them.
 
-A display may be older than its daemon: a word it does not know is read as `UNKNOWN`, and the daemon's sentence beside
-it is shown.
+A display may be older than its daemon. It reads a word that it does not know as `UNKNOWN` and shows the daemon's
+sentence beside it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class OpenEnum(StrEnum):
 class State(OpenEnum):
     IDLE = "idle"  # nothing to serve: no swarm joined, or serving switched off
     STARTING = "starting"  # the engine starts and reads the checkpoint
-    JOINING = "joining"  # the engine is up, its blocks are loaded or loading, not announced as online yet
+    JOINING = "joining"  # the engine has reached the swarm and loads its blocks
     SERVING = "serving"
-    DRAINING = "draining"  # giving the device back, or leaving
-    YIELDED = "yielded"  # the device belongs to somebody else just now
+    DRAINING = "draining"  # giving the device back or leaving
+    YIELDED = "yielded"  # somebody else uses the device
     PAUSED = "paused"  # by the user
-    ERROR = "error"  # the engine failed; `until` says when it is tried again
-    UNKNOWN = "unknown"  # what a newer daemon says; this one never does
+    ERROR = "error"  # the engine failed; the next try is at `until`
+    UNKNOWN = "unknown"  # a word of a newer daemon
 
     @property
     def is_working(self) -> bool:
@@ -34,7 +34,7 @@ class State(OpenEnum):
 
 
 class Certainty(StrEnum):
-    """How far something seen is to be believed."""
+    """The weight of a sighting."""
 
     WEAK = "weak"  # counts only together with something else about the same program
     LIKELY = "likely"  # counts when a second look agrees
@@ -61,7 +61,7 @@ class Reason(OpenEnum):
     VRAM_PRESSURE = "vram_pressure"  # another program needs the GPU's memory
     RAM_PRESSURE = "ram_pressure"  # other programs need the memory
     OTHER_USER = "other_user"  # somebody else sits at the computer
-    SCHEDULE = "schedule"  # outside of the hours that the user chose
+    SCHEDULE = "schedule"  # outside the hours that the user chose
     UPLOAD_CAP = "upload_cap"
     DOWNLOAD_CAP = "download_cap"
     COST_CAP = "cost_cap"  # of electricity
@@ -71,8 +71,8 @@ class Reason(OpenEnum):
     HEAT = "heat"
     POWER = "power"  # the power cap
     USER_ACTIVE = "user_active"  # somebody uses keyboard or mouse
-    AWAY = "away"  # nobody does; only probes say this, it is never why the daemon is in a state
-    QUIET_TIME = "quiet_time"  # it is over; waiting in case it comes back
+    AWAY = "away"  # nobody does; a sighting, never the reason of a state
+    QUIET_TIME = "quiet_time"  # the game has ended; waiting in case it comes back
     ENGINE_FAILED = "engine_failed"
     SHUTDOWN = "shutdown"
-    UNKNOWN = "unknown"  # as of State
+    UNKNOWN = "unknown"  # as in State

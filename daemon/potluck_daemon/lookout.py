@@ -37,7 +37,7 @@ class Lookout:
 
     @property
     def has_game(self) -> bool:
-        """Whether somebody needs the device now."""
+        """True while somebody needs the device."""
         return has_game(self.presence)
 
     def _new_watch(self) -> Watch:

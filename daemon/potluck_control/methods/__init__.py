@@ -1,1 +1,1 @@
-"""Methods of the control API by topic: parameters, results, and the `Method`s themselves. `schema` lists them all."""
+"""The methods of the control API by topic, with their parameters and results. `schema` lists them all."""

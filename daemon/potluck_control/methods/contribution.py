@@ -1,7 +1,7 @@
-"""What this machine gave and what that took: time, tokens, people, energy and its cost. Credits are in `earnings`.
+"""`contribution.*`: the time, tokens and energy that this machine gave. Credits are in `earnings`.
 
-Nothing here is an estimate without being called one: `sources` says where each watt comes from. There is no money but
-the cost of electricity at the user's own price (limits.price_kwh).
+`sources` says where each watt comes from, so an estimate is always called one. The only money is the cost of
+electricity at the user's price (limits.price_kwh).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from potluck_control.methods.periods import Period, SeriesParams
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """Sums over [start, end), Unix seconds. Kept by the hour: longer periods are sums of hours."""
+    """Sums over [start, end), in Unix seconds. Longer periods are sums of hours."""
 
     start: float
     end: float
@@ -51,7 +51,7 @@ class ContributionNow:
 
 @dataclass(frozen=True, slots=True)
 class ContributionSeries:
-    """Oldest first, without gaps: a period in which nothing was served has zeros."""
+    """Periods without gaps, oldest first. One in which nothing was served has zeros."""
 
     period: Period
     periods: tuple[Contribution, ...]

@@ -1,7 +1,7 @@
-"""Credits: what others signed for, what this donor's own requests cost, and the key that lets them spend.
+"""`earnings.*`: credits that others signed for, the cost of this donor's requests, and delegations to spend it.
 
-Amounts are whole microcredits; a credit is 10^12 parameter-tokens (tokens x parameters of the blocks they passed,
-backward twice). A credit is no money: it buys an earlier place in the queues of those who trust its holder.
+Amounts are whole microcredits. A credit is 10^12 parameter-tokens: tokens times the parameters of the blocks that they
+passed, backward twice. Credits aren't money. They move requests up the queues of those who trust their holder.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Earnings:
 
 @dataclass(frozen=True, slots=True)
 class EarningsSeries:
-    """Oldest first, without gaps. Hours are kept for 92 days, days for good."""
+    """Periods without gaps, oldest first. Hours are kept for 92 days, days for good."""
 
     period: Period
     periods: tuple[Earned, ...]
@@ -49,7 +49,7 @@ class EarningsSeries:
 
 @dataclass(frozen=True, slots=True)
 class GroupParams:
-    """The last `days` days, today included; 0: everything. The `limit` groups with the largest amounts."""
+    """`days`: how many, today included; 0: all. `limit`: how many groups, those with the largest amounts."""
 
     days: int = 30
     limit: int = 100
@@ -76,7 +76,7 @@ class EarningsGroups:
 
 @dataclass(frozen=True, slots=True)
 class ExportParams:
-    """One page of the entries: those after the number `after`, at most `limit`."""
+    """A page of at most `limit` entries, which begins after the number `after`."""
 
     after: int = 0
     limit: int = 500
@@ -90,7 +90,7 @@ class ExportParams:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Credit that moved from one account to another within an hour, by the receipts of one session."""
+    """Credit that moved between two accounts within an hour, by the receipts of one session."""
 
     number: int
     at: float  # start of the hour (of the day, once old), Unix seconds
@@ -104,7 +104,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """`next`: what to ask for as `after`; None: this was the last page."""
+    """`next`: the next page's `after`; None: this is the last page."""
 
     entries: tuple[Entry, ...]
     next: int | None
@@ -112,7 +112,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class LedgerCheck:
-    """`problems` empty: every account is the sum of its entries, all of them together are zero, all receipts verify."""
+    """`problems` empty: each account is the sum of its entries, their sum is zero, and all receipts verify."""
 
     accounts: int
     receipts: int
@@ -123,7 +123,7 @@ class LedgerCheck:
 
 @dataclass(frozen=True, slots=True)
 class DelegateParams:
-    """`peer_id`: of the client that is to spend this donor's credit. The caller is already allowed to speak to us."""
+    """`peer_id`: of the client that is to spend this donor's credit."""
 
     peer_id: str
 
@@ -134,7 +134,7 @@ class DelegateParams:
 
 @dataclass(frozen=True, slots=True)
 class Delegated:
-    """Base64. `vouchers`: receipts of others for what this donor did, to show to servers that do not know it."""
+    """Base64. `vouchers`: receipts for what this donor did, for servers that do not know it."""
 
     delegation: str
     vouchers: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ class Delegated:
 
 @dataclass(frozen=True, slots=True)
 class BookParams:
-    """Countersigned receipts for what others did for this donor, each with its delegation; and the model. Base64."""
+    """`receipts`: base64 of countersigned receipts for what others did for this donor, each with its delegation."""
 
     receipts: tuple[str, ...]
     model: str

@@ -1,7 +1,7 @@
-"""The chat gateway: an OpenAI-compatible server on loopback, started when somebody wants to chat.
+"""`gateway.*`: an OpenAI-compatible server on loopback, started when somebody wants to chat.
 
-`POST {url}/chat/completions` with `Authorization: Bearer {token}`; `"stream": true` streams. It ends with the daemon,
-when it is told to, and when nobody asked for `chat.end_after_s`.
+It answers `POST {url}/chat/completions` with `Authorization: Bearer {token}`; `"stream": true` streams. It ends with
+the daemon, on request, and when nobody has used it for `chat.end_after_s`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class StartParams:
 
 @dataclass(frozen=True, slots=True)
 class GatewayStatus:
-    """`token` is made anew at each start and told to nobody but who may speak to this daemon."""
+    """`token` is new at each start and known only to those who may call this daemon."""
 
     state: GatewayState
     url: str = ""  # http://127.0.0.1:PORT/v1 while it is ready
     token: str = field(default="", repr=False)
     swarm: str = ""
     model: str = ""
-    step: str = ""  # what it does while it starts, for people
+    step: str = ""  # of its start, for people
     problem: str = ""  # one sentence, with the advice if there is any
     ends_at: float | None = None  # Unix; when it ends by itself if nobody asks
 

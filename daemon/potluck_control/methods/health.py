@@ -1,4 +1,4 @@
-"""The doctor's findings as they come, and the bundle for somebody who helps."""
+"""`doctor.*` and `diag.export`: the doctor's findings as they come, and a bundle for somebody who helps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sentence about one thing; `advice` says what to do if there is anything to do."""
+    """One sentence about one thing. `advice`: what to do; empty: nothing."""
 
     check: str
     severity: Severity
@@ -27,7 +27,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found so far. `num_done` of `num_checks` checks have been made; `at`: when it began, Unix; 0: never."""
+    """The findings so far, of `num_done` out of `num_checks` checks. `at`: when it began, in Unix seconds; 0: never."""
 
     findings: tuple[Finding, ...] = ()
     num_done: int = 0
@@ -49,13 +49,13 @@ class BundleParams:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What was written; `parts`: names of the files in it."""
+    """The bundle that was written. `parts`: names of the files in it."""
 
     file: str
     bytes: int
     parts: tuple[str, ...] = ()
 
 
-EXAMINE = Method("doctor.run", Empty, Examination)  # begins anew unless one runs; ask `doctor.findings` for the rest
+EXAMINE = Method("doctor.run", Empty, Examination)  # begins unless one runs; `doctor.findings` has the rest
 FINDINGS = Method("doctor.findings", Empty, Examination)
 EXPORT = Method("diag.export", BundleParams, Bundle)

@@ -1,4 +1,4 @@
-"""This machine: its processor and GPUs, how fast they are, and what starts at log-in."""
+"""`machine.*` and `login.*`: the processor and GPUs, their speed, and what starts at log-in."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from potluck_control.method import Empty, Method
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """`name` as in serve.device: cpu, cuda:0, ... Speeds are 0 until they are measured."""
+    """A device, named as in serve.device: cpu, cuda:0, ... Speeds are 0 until they are measured."""
 
     name: str
     title: str  # "NVIDIA GeForce RTX 3090", "AMD Ryzen 7 5800X"
     memory_bytes: int  # of the GPU, or of the machine
     free_bytes: int
     problem: str = ""  # why it cannot be used, and what to do about it
-    memory_gb_s: float = 0.0  # 10^9 bytes a second: what decoding hangs on
-    compute_tflops: float = 0.0  # 10^12 operations a second in `dtype`: what prefill hangs on
+    memory_gb_s: float = 0.0  # 10^9 bytes a second, which limits decoding
+    compute_tflops: float = 0.0  # 10^12 operations a second in `dtype`, which limits prefill
     dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedProgress:
-    """One line of the process that measures."""
+    """A line from the process that measures."""
 
     progress: float
     step: str
-    device: Device | None = None  # one that is done
+    device: Device | None = None  # that has been measured
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """`best`: the device that the engine takes by itself. `progress`: of measuring, 0 to 1; None: none runs.
+    """`best`: the device that the engine chooses. `progress`: of measuring, 0 to 1; None: nothing is measured.
 
     `has_engine` False: there is no environment to compute in; `potluck setup` makes one.
     """
@@ -48,9 +48,9 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class LoginStart:
-    """What the system really does at log-in, read each time.
+    """What the system does at log-in, read each time.
 
-    `*_problem`: why it cannot be switched; empty: it can. `*_by`: the file that has it started; empty: none has.
+    `*_problem`: why it cannot be switched; empty: it can. `*_by`: the file that starts it; empty: none.
     """
 
     app: bool  # the tray app: an entry in the desktop's autostart folder
@@ -63,7 +63,7 @@ class LoginStart:
 
 @dataclass(frozen=True, slots=True)
 class LoginParams:
-    """None: as it is."""
+    """None: no change."""
 
     app: bool | None = None
     daemon: bool | None = None

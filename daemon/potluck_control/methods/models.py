@@ -1,4 +1,4 @@
-"""Models: what is served and how, what the swarm lacks, what is being downloaded, and what lies on the disk."""
+"""`models.*`: what is served and how, what the swarm lacks, what is downloaded, and what lies on the disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from potluck_control.method import Empty, Method
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Of bytes; `total_bytes` 0: not known yet. `bytes_per_s` is of the recent seconds."""
+    """Progress of a transfer. `total_bytes` 0: not known yet. `bytes_per_s`: over the last seconds."""
 
     done_bytes: int
     total_bytes: int
@@ -18,7 +18,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The span and where its weights are. Zeros and empty texts: the engine has not told yet."""
+    """The served span and the place of its weights. Zeros and empty texts are not known yet."""
 
     model: str
     swarm: str
@@ -36,7 +36,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Blocks [start, end) that `replicas` servers serve alike."""
+    """Blocks [start, end), each of which `replicas` servers serve."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """A downloaded model; `name` as on the hub. One that a joined swarm runs is not deleted by mistake."""
+    """A downloaded model, by its name on the hub. Models of joined swarms are deleted only by force."""
 
     name: str
     bytes: int
@@ -57,7 +57,7 @@ class StoredModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelsFolder:
-    """Where downloads lie. `prepared_bytes`: blocks converted for this machine; they are made anew when lost."""
+    """The folder of downloads. `prepared_bytes`: size of converted blocks, which can be made again."""
 
     path: str
     is_default: bool  # no folder is chosen in serve.models_folder
@@ -69,7 +69,7 @@ class ModelsFolder:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Downloads on their way to another folder. `problem`: why it stopped; what was not moved is where it was."""
+    """A move of downloads to another folder. `problem`: why it stopped; the rest is where it was."""
 
     target: str
     progress: Progress
@@ -79,19 +79,19 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """`needs`: runs of blocks with few replicas, the fewest first; empty while the coverage is not known."""
+    """`needs`: runs of blocks with few replicas, fewest first; empty while the coverage is not known."""
 
     served: Served | None
     needs: tuple[Need, ...]
     download: Progress | None  # what the engine fetches now; None: nothing
     folder: ModelsFolder
     stored: tuple[StoredModel, ...]  # the largest first
-    move: Move | None  # the last one since the daemon started
+    move: Move | None  # the last move since the daemon started
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteParams:
-    """`name` of a stored model; empty: prepared blocks. `force`: also one that a joined swarm runs."""
+    """`name`: of a stored model; empty: prepared blocks. `force`: even if a joined swarm runs it."""
 
     name: str
     force: bool = False
@@ -109,7 +109,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class MoveParams:
-    """`folder`: absolute; empty: the usual place. `moves_files`: take along what is downloaded already."""
+    """`folder`: absolute; empty: the default. `moves_files`: move existing downloads there."""
 
     folder: str
     moves_files: bool = True
@@ -121,4 +121,6 @@ class MoveParams:
 
 LIST = Method("models.list", Empty, Models)
 DELETE = Method("models.delete", DeleteParams, Deleted)
-MOVE = Method("models.move", MoveParams, Models)  # sets serve.models_folder; goes on in the background, see Models.move
+MOVE = Method(
+    "models.move", MoveParams, Models
+)  # sets serve.models_folder and goes on in the background, see Models.move

@@ -1,4 +1,4 @@
-"""Stretches of time for charts, the same in every method that tells a history: local hours, days, weeks, months."""
+"""Periods for charts, the same in every method that returns a series: local hours, days, weeks, months."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_PERIODS = 1000
 
 
 class Period(StrEnum):
-    """Local time: days begin at midnight, weeks on Monday."""
+    """A period in local time. Days begin at midnight, weeks on Monday."""
 
     HOUR = "hour"
     DAY = "day"
@@ -19,7 +19,7 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SeriesParams:
-    """The last `count` periods; the present one, which is not over yet, is the last of them."""
+    """The last `count` periods, of which the present one is the last."""
 
     period: Period = Period.DAY
     count: int = 30

@@ -1,4 +1,4 @@
-"""Programs to give way to: those that run now, to choose from, and the user's two lists."""
+"""`programs.*`: the programs that run now and the user's lists of programs to give way to, always or never."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from potluck_control.method import Empty, Method
 
 
 class ProgramPlace(StrEnum):
-    """Where a program stands; if it is on both lists it is ALWAYS, which outranks."""
+    """The list that a program is on. ALWAYS outranks NEVER for a program on both."""
 
     NONE = "none"  # judged by what it does
     ALWAYS = "always"  # given way to whenever it runs: setting yield.always
@@ -18,12 +18,12 @@ class ProgramPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunningProgram:
-    """All processes of the user that go by one name."""
+    """All processes of the user with one name."""
 
     app: str  # the executable's name in lower case, as `programs.place` takes it
     title: str  # as a person knows it; the name again if nothing better is known
     icon: str  # of the freedesktop icon theme, or a file's path; empty: none known
-    is_desktop: bool  # has an entry in the desktop's menu: more likely what one looks for
+    is_desktop: bool  # it has an entry in the desktop's menu, so it is more likely what the user looks for
     memory_bytes: int  # resident, all its processes together
     place: ProgramPlace
 
@@ -48,7 +48,7 @@ class PlaceParams:
 
 @dataclass(frozen=True, slots=True)
 class PlacedProgram:
-    """`before`: where it stood; to place it there again is the undo."""
+    """`before`: its earlier place, for the undo."""
 
     app: str
     place: ProgramPlace

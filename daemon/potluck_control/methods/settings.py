@@ -1,7 +1,6 @@
-"""Settings as a window shows them: sections, kinds, ranges, help texts and values, and how to change them.
+"""`settings.*`: settings as a window shows them, with kinds, ranges, help and values, and changes to them.
 
-Nothing here is a second list of settings: the daemon fills these classes from the declarations that the file, the
-environment and the manual are made of.
+This is no second list of settings. The daemon fills these classes from the declarations in its `settings.schema`.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class SettingKind(OpenEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting with the value that is obeyed; `low` and `high` are included in its range, in its `unit`."""
+    """One setting with the value in force. `low` and `high` belong to its range and are in its `unit`."""
 
     key: str  # such as limits.ram_mb
     kind: SettingKind
@@ -38,13 +37,13 @@ class Setting:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    restarts_engine: bool = False  # a change ends and starts the engine: a pause of some seconds for the swarm
-    overridden_by: str = ""  # environment variable of the daemon that has the last word; empty: none
+    restarts_engine: bool = False  # a change restarts the engine, which interrupts serving for some seconds
+    overridden_by: str = ""  # environment variable that overrides it; empty: none
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Settings of one topic in their order; `title` is a sentence for people."""
+    """Settings of one topic in order. `title` is for people."""
 
     name: str
     title: str
@@ -53,7 +52,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SettingsPage:
-    """`problems`: mistakes in the file with their lines; while there are any, the settings before them are obeyed."""
+    """`problems`: mistakes in the file with their lines. While there are any, the earlier settings stay in force."""
 
     file: str
     sections: tuple[Section, ...]
@@ -63,7 +62,7 @@ class SettingsPage:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`value` None: let the default hold again. A text is converted as `potluck config set` does it."""
+    """`value` None: the default. A text is converted as `potluck config set` does it."""
 
     key: str
     value: Value | None = None
@@ -71,7 +70,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SetParams:
-    """All changes or none. Refused with a sentence that begins with the key; a hint names what may have been meant."""
+    """Changes, of which all or none are made. A refusal begins with the key, and its hint suggests another."""
 
     changes: tuple[Change, ...]
 
@@ -82,11 +81,11 @@ class SetParams:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """`undo`: what takes it back, for `settings.set`."""
+    """`undo`: the changes that take it back."""
 
     page: SettingsPage
     undo: tuple[Change, ...]
 
 
 GET = Method("settings.get", Empty, SettingsPage)
-SET = Method("settings.set", SetParams, Changed)  # writes the file, comments and order stay; obeyed when it returns
+SET = Method("settings.set", SetParams, Changed)  # in force when it returns; comments and order of the file stay

@@ -1,4 +1,4 @@
-"""Making the engine's environment: what fits this machine, what is in the way, how far it is, how it ended."""
+"""`setup.*`: what engine environment fits this machine, what is in its way, how far its set-up is, how it ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from potluck_control.methods.health import Finding
 
 
 class Step(StrEnum):
-    """In their order."""
+    """A step of the set-up, in order."""
 
     LOOK = "look"
     RESOLVE = "resolve"
@@ -40,7 +40,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would be made, or is being made. `advice`: how more of the hardware could be used; empty: nothing to do.
+    """The environment to make. `advice`: how more of the hardware could be used; empty: nothing to do.
 
     `download_bytes` and `disk_bytes`: at most. `is_verified`: Potluck's own tests install and run this variant.
     """
@@ -55,28 +55,28 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class SetupState:
-    """`ready`: an engine can run; without a `variant` it does so in a Python that the user looks after.
+    """`ready`: an engine can run; without a `variant` it uses the user's own Python environment.
 
-    `folder`: where environments lie, or would. `findings`: as the doctor's; with an error among them it cannot work.
-    `progress` None: nothing runs. `error`: how the last try ended; None: well, or not at all yet.
+    `folder`: where environments lie, or would. `findings`: as the doctor's; an error among them blocks the set-up.
+    `progress` None: no set-up runs. `error`: of the last try; None: it succeeded, or there was none.
     """
 
     ready: bool
     folder: str
     plan: Plan
     variant: str = ""  # of the environment in use
-    devices: tuple[str, ...] = ()  # that its trial computed on
-    outdated: bool = False  # this version comes with other packages; the old ones go on working
+    devices: tuple[str, ...] = ()  # on which its trial computed
+    outdated: bool = False  # newer packages are available; the present ones go on working
     can_roll_back: bool = False
     findings: tuple[Finding, ...] = ()
-    variants: tuple[str, ...] = ()  # that this version comes with packages for
+    variants: tuple[str, ...] = ()  # for which this version has packages
     progress: SetupProgress | None = None
     error: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BeginParams:
-    """`variant` empty: the one that fits best. `folder`: absolute, for all environments to come; empty: as it is."""
+    """`variant` empty: the best fit. `folder`: absolute, for all later environments; empty: no change."""
 
     variant: str = ""
     folder: str = ""
@@ -89,7 +89,7 @@ class BeginParams:
 
 
 STATE = Method("setup.state", Empty, SetupState)
-BEGIN = Method("setup.begin", BeginParams, SetupState)  # returns at once; goes on with what an earlier try left
+BEGIN = Method("setup.begin", BeginParams, SetupState)  # returns at once and resumes an earlier try
 CANCEL = Method("setup.cancel", Empty, SetupState)  # what was in use stays in use
 ROLL_BACK = Method("setup.rollback", Empty, SetupState)  # to the environment before this one, if it passes its trial
 EVENT = "setup"  # SetupState: when it changes, at most twice a second

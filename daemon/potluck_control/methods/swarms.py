@@ -1,4 +1,4 @@
-"""The swarms of this user: which there are, which one is served, and leaving one."""
+"""`swarms.*`: the swarms of this user, the one that is served, and leaving one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class JoinedSwarm:
 
 @dataclass(frozen=True, slots=True)
 class Swarms:
-    """In the order they were joined. To serve another one, set serve.swarm to its name."""
+    """The joined swarms, oldest first. To serve another one, set serve.swarm to its name."""
 
     swarms: tuple[JoinedSwarm, ...]
 
@@ -34,7 +34,7 @@ class LeaveParams:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Forgotten with its key: only a new invite brings it back. What it earned stays in the ledger."""
+    """The swarm that was forgotten with its key, so only a new invite brings it back. Its credits stay."""
 
     name: str
 

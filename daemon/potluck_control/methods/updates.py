@@ -1,7 +1,7 @@
-"""Newer versions: what is offered, asking for it, and changing over to it.
+"""`updates.*`: the version that is offered, looking for one, and installing it.
 
-The update is done by a process of its own (`potluck update`), which outlives the daemon that it replaces; whoever asks
-finds the daemon away for a moment, and then the new one.
+`potluck update` does the work in a process that outlives the daemon. A client finds the daemon away for a moment, and
+then the new one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from potluck_control.methods.setup import Problem
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A version that is newer than the one that runs. `issued_at`: when the publisher signed it, Unix seconds."""
+    """A newer version. `issued_at`: when the publisher signed it, in Unix seconds."""
 
     version: str
     changes: tuple[str, ...]
@@ -23,7 +23,7 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class UpdateProgress:
-    """What is being done, bytes of it, and bytes in all (0 and 0 where nothing is fetched)."""
+    """Progress of a check or an update. `done` and `total` are bytes, 0 if nothing is fetched."""
 
     text: str
     done: int = 0
@@ -32,12 +32,12 @@ class UpdateProgress:
 
 @dataclass(frozen=True, slots=True)
 class UpdatesState:
-    """`checked_at`: when the publisher last answered, Unix seconds. `error`: how the last try ended."""
+    """`checked_at`: when the publisher last answered, in Unix seconds. `error`: of the last try."""
 
     running: str  # version
     is_allowed: bool  # the daemon may ask by itself: the setting updates.check
     is_configured: bool  # updates.url and updates.key are set
-    can_install: bool  # False: what installed it (apt, pip, ...) updates it
+    can_install: bool  # False: apt, pip or whatever installed it updates it
     offered: Offered | None = None
     checked_at: float | None = None
     progress: UpdateProgress | None = None  # of the check or update that runs now
@@ -45,6 +45,6 @@ class UpdatesState:
 
 
 STATE = Method("updates.state", Empty, UpdatesState)
-CHECK = Method("updates.check", Empty, UpdatesState)  # asks now, and answers when the publisher did
+CHECK = Method("updates.check", Empty, UpdatesState)  # answers when the publisher has answered
 INSTALL = Method("updates.install", Empty, UpdatesState)  # returns once the update has begun
 EVENT = "updates"  # UpdatesState: when it changes

@@ -1,1 +1,1 @@
-"""The daemon's local API: schema, server and client."""
+"""The server of the control API."""

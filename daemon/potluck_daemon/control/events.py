@@ -1,6 +1,6 @@
-"""One publisher, many event streams: each reader gets the newest state of everything, and every transition.
+"""Publishes events to many streams. Each reader gets the newest value of every event, and every transition.
 
-A reader that falls behind loses intermediate states, never the last one; transitions are few and kept up to a limit.
+A reader that falls behind loses intermediate values, never the last. Transitions are few and kept up to a limit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_WAITING = 64
 
 
 class Broadcast:
-    """Owned by the daemon; `publish_*` never waits."""
+    """The publisher. Publishing never waits for a reader."""
 
     def __init__(self) -> None:
         self._subscriptions: set[Subscription] = set()
@@ -27,11 +27,11 @@ class Broadcast:
         return bool(self._subscriptions)
 
     def subscribe(self) -> Subscription:
-        """For a new reader, to be used as a context manager."""
+        """Return a new reader's subscription, which is a context manager."""
         return Subscription(self)
 
     async def wait_for_readers(self) -> None:
-        """Return while at least one reads; a new one should be sent a status soon."""
+        """Wait until somebody reads."""
         await self._has_readers.wait()
 
     def add(self, subscription: Subscription) -> None:
@@ -50,14 +50,14 @@ class Broadcast:
         self.publish(TRANSITION_EVENT, transition)
 
     def publish(self, name: str, value: object) -> None:
-        """An event of `schema.EVENT_TYPES`."""
+        """Publish an event of `schema.EVENT_TYPES`."""
         data = dumps(value)
         for subscription in self._subscriptions:
             subscription.put(name, data)
 
 
 class Subscription:
-    """What waits for one reader. A context manager: it takes itself off the list."""
+    """The events that wait for one reader. Leaving the context ends the subscription."""
 
     def __init__(self, broadcast: Broadcast) -> None:
         self._broadcast = broadcast
@@ -74,7 +74,7 @@ class Subscription:
         self._arrived.set()
 
     async def next(self) -> tuple[str, bytes]:
-        """The oldest waiting event: name and JSON."""
+        """Return the oldest waiting event's name and JSON, as soon as there is one."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()

@@ -1,4 +1,4 @@
-"""Who is at the other end of a Unix socket, told by the kernel, and whether they may speak to this daemon."""
+"""Asks the kernel who is at the other end of a Unix socket, and decides whether they may call this daemon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:
-    """The daemon's own user always may. The system service also lets in root and one group."""
+    """The rule for callers: the daemon's own user, and for a system service also root and one group."""
 
     uid: int
     group: str | None = None
@@ -31,10 +31,10 @@ class AccessRule:
 
 
 def peer_of(connection: socket.socket) -> Peer:
-    """The credentials that the kernel noted when the peer connected.
+    """Return the credentials that the kernel noted when the peer connected.
 
     Raises:
-        OSError: this platform does not tell.
+        OSError: this platform has no way to ask.
     """
     if sys.platform == "linux":
         _pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

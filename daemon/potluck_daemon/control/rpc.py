@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0: the body of a request to a typed call, and results and errors to bytes. No I/O, no HTTP.
+"""JSON-RPC 2.0: parses the body of a request into a typed call, and encodes results and errors. No I/O, no HTTP.
 
-One call a request; batches are refused, nothing here needs them.
+A request holds one call. Batches are refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from potluck_control.codec import CodecError, dumps, from_json, loads, to_json
 
 
 class RpcError(Exception):
-    """Answered to the caller as a JSON-RPC error."""
+    """The error that answers a call."""
 
     def __init__(self, number: int, message: str, *, hint: str | None = None, call_id: object = None) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RpcCall:
-    """A checked call: `params` is an instance of the method's parameter class."""
+    """A checked call. `params` is an instance of the method's parameter class."""
 
     method: str
     params: object
@@ -33,7 +33,7 @@ class RpcCall:
 
 
 def parse_call(body: bytes) -> RpcCall:
-    """Raises RpcError with the number the specification asks for."""
+    """Parse and check a call. Raises RpcError with the number that the specification asks for."""
     try:
         message = loads(body)
     except CodecError as error:
