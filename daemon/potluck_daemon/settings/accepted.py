@@ -1,8 +1,8 @@
-"""The settings that are obeyed: the file's, or those before it while the file has a mistake.
+"""Decides which settings are in force: those of the file, or the earlier ones while the file has a mistake.
 
-The last file without a mistake is kept beside the state, so that a mistake does not bring back defaults at the next
-start either: somebody who switched serving off must not serve because of a typing error. A file that had settings and
-is empty or gone is damaged too, as after a full disk or a power cut.
+The last file without a mistake is kept beside the state, so that a mistake does not bring back the defaults at the next
+start. Somebody who switched serving off must not serve because of a typo. A file that had settings and is now empty or
+gone counts as damaged, for example by a full disk or a power cut.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class AcceptedSettings:
-    """Owned by the daemon; `read()` whenever the file may have changed."""
+    """The settings in force. Call `read` whenever the file may have changed."""
 
     def __init__(self, path: Path, copy: Path, environment: Mapping[str, str]) -> None:
         self._path = path
@@ -33,14 +33,14 @@ class AcceptedSettings:
         self._taken_back = ""
 
     def take_back(self) -> None:
-        """Once, before the first reading: after a way back from a newer Potluck its file is understood by this one."""
+        """Make a newer Potluck's file readable after a downgrade. Call it once, before the first `read`."""
         try:
             self._taken_back = take_back(self._path)
         except OSError as error:
             log.warning("%s of a newer version cannot be taken back: %s", self._path, error.strerror)
 
     def read(self) -> Loaded:
-        """Settings to obey, and what is wrong with the file. Never raises."""
+        """Return the settings in force, with what is wrong with the file. Never raises."""
         loaded = load(self._path, self._environment)
         if loaded.is_valid and not loaded.data.strip() and self._kept().strip():
             problem = f"{self._path} is empty or missing; `version = {SETTINGS_VERSION}` in it would mean the defaults"
@@ -56,7 +56,7 @@ class AcceptedSettings:
         return Loaded(obeyed, (*loaded.problems, "the settings before this mistake stay in force"), loaded.notices)
 
     def _earlier(self) -> Settings | None:
-        """What an earlier daemon obeyed."""
+        """Return the settings that were in force in an earlier daemon."""
         if not (data := self._kept()):
             return None
         loaded = parse(data, self._copy.name, self._environment)

@@ -1,8 +1,8 @@
-"""Settings files of older versions: one step for each version, on the tables of the file.
+"""Migrates the tables of an older settings file, one step for each version.
 
-A step gets plain dictionaries or tomlkit's tables alike and changes only what its version renamed, so it does no harm
-to a file that was written by hand without a version: such a file counts as the oldest. Files on the disk are rewritten
-only when a person changes something; until then an older Potluck can read them too.
+A step takes plain dictionaries or tomlkit's tables and changes only what its version renamed. So it does no harm to a
+file that was written by hand without a version, which counts as the oldest. A file on the disk is rewritten only when a
+person changes a setting; until then an older Potluck can read it, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def migrate(tables: Tables, version: int, wanted: int) -> None:
 
 
 def _one_name(tables: Tables) -> None:
-    """Version 2: the command line always called it --name."""
+    """Version 2: call the public name what the command line calls it."""
     _rename(tables, "serve", "public_name", "name")
 
 

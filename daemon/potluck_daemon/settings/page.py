@@ -1,4 +1,4 @@
-"""The settings as a window shows them: what is declared and what is obeyed, in the words of the control API. Pure."""
+"""Describes the declared settings and the values in force in the words of the control API. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = {
 
 
 def settings_page(loaded: Loaded, path: Path, environment: Mapping[str, str]) -> SettingsPage:
-    """`loaded`: what is obeyed; `environment`: the daemon's."""
+    """Return the page of the settings in force. `environment`: the daemon's."""
     titles = {item.metadata.get("name", item.name): _title(item.name) for item in fields(Settings)}
     sections = tuple(
         Section(name, titles[name], tuple(_setting(loaded.settings, entry, environment) for entry in part))
@@ -33,7 +33,7 @@ def settings_page(loaded: Loaded, path: Path, environment: Mapping[str, str]) ->
 
 
 def _title(attribute: str) -> str:
-    """The first sentence that the section's class says about itself."""
+    """Return the first sentence of the docstring of the section's class."""
     return (type(getattr(Settings(), attribute)).__doc__ or "").split("\n")[0].partition(".")[0]
 
 

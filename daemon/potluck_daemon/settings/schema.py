@@ -1,5 +1,7 @@
-"""Every setting, declared once: name, default, unit, bounds and help. The file, the environment and the help texts
-are made from these fields. The defaults are the polite ones: it is somebody's own computer.
+"""Declares every setting once: name, default, unit, bounds and help.
+
+The file, the environment and the help texts are made from these fields. The defaults are polite, because it is
+somebody's own computer.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def _setting(
     restarts_engine: bool = False,
     check: Callable[[Any], object] | None = None,
 ) -> Any:
-    """`check` raises ValueError for a value that has the right type and is still wrong."""
+    """Declare a setting. `check` raises ValueError for a wrong value of the right type."""
     return field(
         default=default,
         metadata={
@@ -44,17 +46,17 @@ def _setting(
 
 
 def _check_absolute(folder: str) -> None:
-    """A folder from somewhere else than the root on would be another one for each program."""
+    """Refuse a relative folder, which would mean another one to each program."""
     if folder and not folder.startswith("/"):
         raise ValueError(f"expected a folder that begins with /, not {folder!r}")
 
 
-_engine_setting = partial(_setting, restarts_engine=True)  # what an engine is told when it starts
+_engine_setting = partial(_setting, restarts_engine=True)  # part of the launch, so the engine restarts
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """What is served, and from where."""
+    """The blocks to serve, and how to serve them."""
 
     enabled: bool = _setting(True, "serve blocks whenever a swarm is joined and nothing speaks against it")
     swarm: str = _engine_setting("", "name of the swarm to serve; empty: the one joined last")
@@ -101,7 +103,7 @@ class ServeSettings:
 
 @dataclass(frozen=True, slots=True)
 class YieldSettings:
-    """When the device is given back, and when it is taken again."""
+    """Stepping aside for games and other programs."""
 
     gamemode: bool = _setting(True, "give way while Feral GameMode has a game")
     steam: bool = _setting(True, "give way to games that Steam runs")
@@ -140,7 +142,7 @@ class YieldSettings:
 
 @dataclass(frozen=True, slots=True)
 class WhenSettings:
-    """When to serve at all."""
+    """Times to serve."""
 
     hours: tuple[str, ...] = _setting(
         (), "hours of the week in which to serve, e.g. mon-fri 22:00-07:00; empty: always", check=parse_hours
@@ -158,7 +160,7 @@ class WhenSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """What serving may cost; 0 everywhere: no limit. Days begin at midnight."""
+    """Limits of what serving may use; 0 means no limit. Days begin at midnight."""
 
     gpu_temperature_c: float = _setting(80.0, "serve more slowly when a GPU is hotter", unit="°C", low=0, high=120)
     cpu_temperature_c: float = _setting(
@@ -203,7 +205,7 @@ class MetricsSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """The chat that the daemon opens when somebody asks for it."""
+    """The chat gateway, which the daemon opens on request."""
 
     end_after_s: float = _setting(
         900.0, "end the gateway when nobody has asked it for so long", unit="s", low=10, high=7 * 86400
@@ -213,7 +215,7 @@ class ChatSettings:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSettings:
-    """Where newer versions come from, and whether the daemon looks there. Only a person's click installs one."""
+    """Updates: the publisher, and whether the daemon looks for new versions. It never installs one by itself."""
 
     check: bool = _setting(False, "ask once a day whether there is a newer version; it is shown, never installed")
     url: str = _setting("", "address of the publisher's description of the newest version; empty: none is asked for")
@@ -226,7 +228,7 @@ class UpdateSettings:
 
 @dataclass(frozen=True, slots=True)
 class SetupSettings:
-    """Where `potluck setup` and the app get the engine's packages."""
+    """The source of the engine's packages."""
 
     index: str = _setting(
         "", "address of the index that has torch's builds for this machine's hardware; empty: where uv looks by itself"
@@ -247,10 +249,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingEntry:
-    """One setting as everything that lists them sees it."""
+    """The declaration of one setting."""
 
-    section: str  # in the file and the environment
-    attribute: str  # of Settings
+    section: str  # its name in the file and the environment
+    attribute: str  # of Settings that holds the section
     name: str
     default: Any
     help: str
@@ -272,7 +274,7 @@ class SettingEntry:
 
 
 def entries() -> tuple[SettingEntry, ...]:
-    """All settings in the order of their declaration."""
+    """Return all settings in the order of their declaration."""
     found = []
     defaults = Settings()
     for section in fields(Settings):

@@ -1,4 +1,4 @@
-"""What the daemon remembers across restarts: a pause, today's tokens, the swarm last seen, a port. Not for editing."""
+"""Remembers across restarts: a pause, today's tokens, the last swarm, a port. The file is not for editing."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ SAVE_INTERVAL_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The user's wish; `until` None: until resumed, or until the game ends."""
+    """The user's pause. `until` None: until resumed, or until the game ends."""
 
     since: float
     until: float | None = None
     until_game_ends: bool = False
-    at_once: bool = False  # for the memory: it is freed before anything else is tidied up
+    at_once: bool = False  # free the memory before anything else
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedState:
     version: int = STATE_VERSION
     pause: Pause | None = None
-    tokens_day: str = ""  # local date the count belongs to
+    tokens_day: str = ""  # local date of the count
     tokens: int = 0
     use: DayUse = field(default_factory=DayUse)
     swarm: SwarmStatus | None = None
-    devices: tuple[Device, ...] = ()  # with the speeds that were measured of them
+    devices: tuple[Device, ...] = ()  # with their measured speeds
     measured_at: float = 0.0  # Unix; 0: never
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
 
 
 class StateFile:
-    """The remembered state and its file. `load()` first."""
+    """The remembered state and its file. Call `load` first."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -56,7 +56,7 @@ class StateFile:
         self.state = RememberedState()
 
     def load(self) -> str | None:
-        """Read the file; a broken one is kept aside, and the notice returned says so. Never raises."""
+        """Read the file. Keep a broken one aside and return a notice that says so. Never raises."""
         try:
             self.state = self._saved = from_json(RememberedState, loads(self._path.read_bytes()), self._path.name)
         except FileNotFoundError:
@@ -68,7 +68,7 @@ class StateFile:
         return None
 
     def save(self) -> None:
-        """Write if something changed; a full disk is logged, it must not stop the daemon."""
+        """Write the file if something changed. A full disk is logged and does not stop the daemon."""
         if self.state == self._saved:
             return
         self._saved, self._saved_at = self.state, self._clock()
@@ -78,7 +78,7 @@ class StateFile:
             log.warning("cannot remember the state in %s: %s", self._path, error.strerror)
 
     def save_if_due(self) -> None:
-        """For counters: they are not worth a disk write each second."""
+        """Save counters now and then, because they are not worth a disk write each second."""
         if self._clock() - self._saved_at >= SAVE_INTERVAL_S:
             self.save()
 

@@ -1,9 +1,9 @@
-"""Read and change the settings file.
+"""Reads and changes the settings file.
 
-A mistake in it never keeps the daemon from starting and never costs the file: each one is named with its line, and who
-obeys the settings decides what to do about it (`accepted.py`). A file of an older version is migrated as it is read,
-one of a newer version is a mistake like any other. Changes keep comments and order. The first change that brings a file
-to a newer version leaves it beside as it was, as `settings.toml.v1`: who goes back to an older Potluck has it again.
+A mistake in the file is named with its line, and never keeps the daemon from starting (`accepted.py` decides what is in
+force then). A file of an older version is migrated when it is read; one of a newer version is a mistake like any other.
+Changes keep comments and order. The first change that brings a file to a newer version keeps a copy of the old one,
+`settings.toml.v1`, for those who go back to an older Potluck.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ EDIT_HINT = "correct it with: potluck config edit"
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a file says; a setting that has a problem has its default here."""
+    """The contents of a settings file. A setting with a mistake has its default here."""
 
     settings: Settings
     problems: tuple[str, ...] = ()  # mistakes in the file, each with its line
-    notices: tuple[str, ...] = ()  # what does no harm but was perhaps not meant so
+    notices: tuple[str, ...] = ()  # oddities that do no harm
     data: bytes = b""
 
     @property
@@ -45,7 +45,7 @@ class Loaded:
 
 
 def load(path: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
-    """Defaults, overridden by the file, overridden by the environment. Never raises for what a file may hold."""
+    """Return the defaults, overridden by the file and then by the environment. Never raises for a file's contents."""
     try:
         return parse(path.read_bytes(), path.name, environment)
     except FileNotFoundError:
@@ -56,7 +56,7 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
 
 
 def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
-    """The settings in the bytes of a file that is called `name`. Pure."""
+    """Return the settings in the bytes of a file called `name`. Pure."""
     problems: list[str] = []
     notices: list[str] = []
     settings = Settings()
@@ -82,14 +82,15 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
 
 
 def change(path: Path, values: Mapping[str, object], *, earlier: bytes = b"") -> dict[str, Any]:
-    """Set settings in the file, all or none: from values, or from text as a person types it.
+    """Change settings in the file, all or none, to values or to text as a person types it.
 
-    None takes a setting out of the file, so that its default holds. Returns what the file had before, None for what it
-    did not have: to set that is the undo. `earlier`: the settings in force, which an empty or missing file begins with.
+    None takes a setting out of the file, so that its default applies. Return what the file had before, which undoes the
+    change; None for a setting that it did not have. An empty or missing file begins with `earlier`, the settings in
+    force.
 
     Raises:
-        UsageError: no such setting, not a value for it, or a file that only a person can mend.
-        OSError: the file cannot be written; it is as it was.
+        UsageError: a setting is unknown, a value is wrong, or only a person can mend the file.
+        OSError: the file cannot be written, and is unchanged.
     """
     wanted = [(entry := entry_of(key), _converted(entry, value)) for key, value in values.items()]
     with _alone(path.parent):
@@ -102,12 +103,12 @@ def change(path: Path, values: Mapping[str, object], *, earlier: bytes = b"") ->
 
 
 def take_back(path: Path) -> str:
-    """Let a file that a newer Potluck migrated be the one again that this one knows, with what was changed since.
+    """Bring back the file of this version after a downgrade, with the changes that were made since.
 
-    What the newer one wrote lies beside as a copy of its version. Returns what was done, as a sentence; empty: nothing.
+    The newer file is kept as a copy of its version. Return what was done as a sentence; empty: nothing.
 
     Raises:
-        OSError: the file cannot be written; it is as it was.
+        OSError: the file cannot be written, and is unchanged.
     """
     if not path.exists():
         return ""
@@ -128,10 +129,10 @@ def take_back(path: Path) -> str:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Replace the file; it is as readable as its folder, for the service has to read what root writes.
+    """Replace the file. It is as readable as its folder, because the service must read what root writes.
 
     Raises:
-        OSError: the file cannot be written; it is as it was.
+        OSError: the file cannot be written, and is unchanged.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomically(path, data, mode=path.parent.stat().st_mode & 0o644)
@@ -145,7 +146,7 @@ def _converted(entry: SettingEntry, value: object) -> Any:
 
 
 def _value_in(document: TOMLDocument, entry: SettingEntry) -> Any:
-    """None for what is not there, or is a mistake: nobody wants that back."""
+    """Return the value in the file; None if it is missing or wrong, because nobody wants that back."""
     section = document.unwrap().get(entry.section)
     value = section.get(entry.name) if isinstance(section, dict) else None
     try:
@@ -162,7 +163,7 @@ def _put(document: TOMLDocument, entry: SettingEntry, value: Any) -> None:
 
 
 def _document(path: Path, earlier: bytes) -> TOMLDocument:
-    """The file as it is to be changed, in today's version. Raises UsageError."""
+    """Return the file in today's version, ready for changes. Raises UsageError."""
     import tomlkit  # only a change needs it; the paused daemon does not
 
     data = path.read_bytes() if path.exists() else b""
@@ -181,7 +182,7 @@ def _document(path: Path, earlier: bytes) -> TOMLDocument:
 
 
 def _copy_of(path: Path, version: int) -> Path:
-    """Where the file lies as it was in that version."""
+    """Return the path of the copy that keeps the file of that version."""
     return path.with_name(f"{path.name}.v{version}")
 
 
@@ -191,7 +192,7 @@ def _newest_known_copy(path: Path) -> Path | None:
 
 
 def _merged(earlier: bytes, newer: Mapping[str, Any]) -> tuple[bytes, list[str]]:
-    """The earlier file with the newer one's values, as far as they are known here; and which are not."""
+    """Return the earlier file with the newer one's values, and the keys that are not known here."""
     import tomlkit
 
     document = tomlkit.parse(earlier.decode())
@@ -207,7 +208,7 @@ def _merged(earlier: bytes, newer: Mapping[str, Any]) -> tuple[bytes, list[str]]
 
 
 def _readable(data: bytes) -> dict[str, Any]:
-    """The tables of any version; empty if it is no TOML."""
+    """Return the tables of a file of any version; empty if it is not TOML."""
     try:
         return tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
@@ -215,7 +216,7 @@ def _readable(data: bytes) -> dict[str, Any]:
 
 
 def _table(data: bytes, name: str, problems: list[str]) -> dict[str, Any]:
-    """The tables of the file in today's version; empty, with a problem said, if it cannot be obeyed at all."""
+    """Return the tables in today's version. For an unusable file, add a problem and return nothing."""
     try:
         table = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -232,7 +233,7 @@ def _table(data: bytes, name: str, problems: list[str]) -> dict[str, Any]:
 
 
 def _version(table: Mapping[str, Any]) -> int:
-    """A file without a version was written by hand; it may have the oldest names."""
+    """Return the file's version. One without a version was written by hand and may use the oldest names."""
     version: int = table.get("version", OLDEST)
     return version
 
@@ -248,7 +249,7 @@ def _flatten(table: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _line_of(data: bytes, key: str) -> str:
-    """` line 7`, where the file mentions `key`; empty if it does so in a way that is not found by looking at lines."""
+    """Return ` line 7`, where the file sets `key`; empty if a look at single lines does not find it."""
     section, _, name = key.rpartition(".")
     here = ""
     for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
@@ -266,7 +267,7 @@ def _with(settings: Settings, entry: SettingEntry, value: object) -> Settings:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One change at a time: two that read the same file would lose one of them."""
+    """Make changes one at a time, because two that read the same file would lose one."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,4 +1,4 @@
-"""One value of one setting: from TOML or from text as a person types it, and back to text. Pure."""
+"""Converts the value of a setting from TOML or from text that a person typed, and back to text. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def entry_of(key: str) -> SettingEntry:
-    """The setting that is called `key`; raises UsageError that names the one that may have been meant."""
+    """Return the setting called `key`. Raises UsageError with a suggestion."""
     for entry in entries():
         if entry.key == key:
             return entry
@@ -21,17 +21,17 @@ def entry_of(key: str) -> SettingEntry:
 
 
 def suggestion(key: str) -> str:
-    """`did you mean serve.device?`; empty if nothing is like it."""
+    """Return e.g. `did you mean serve.device?`; empty if no key is similar."""
     keys = [entry.key for entry in entries()]
     alike = [item for item in keys if item.split(".")[1] == key.split(".")[-1]] or get_close_matches(key, keys, 1, 0.6)
     return f"did you mean {alike[0]}?" if alike else ""
 
 
 def convert(entry: SettingEntry, value: object) -> Any:
-    """The value of `entry` from TOML or from text.
+    """Return the value of `entry` from TOML or from text.
 
     Raises:
-        ValueError: with one line that says what is expected.
+        ValueError: the value is wrong; one line says what is expected.
     """
     converted = _convert(entry, type(entry.default), value)
     if entry.choices and converted not in entry.choices:
@@ -58,7 +58,7 @@ def value_of(settings: Settings, entry: SettingEntry) -> Any:
 
 
 def shown(value: object) -> str:
-    """As `potluck config set` takes it, or a word in brackets for nothing."""
+    """Return the value as `potluck config set` takes it, or a word in brackets for an empty one."""
     if isinstance(value, tuple):
         return ",".join(value) or "(none)"
     if isinstance(value, bool):
@@ -92,5 +92,10 @@ def _number(entry: SettingEntry, kind: type, value: object) -> int | float:
         raise ValueError(f"expected a number, not {value!r}") from None
     low, high = entry.low, entry.high
     if not math.isfinite(number) or (low is not None and number < low) or (high is not None and number > high):
-        raise ValueError(f"expected {low:g} to {high:g}{entry.unit and ' ' + entry.unit}, not {value!r}")
+        raise ValueError(f"expected {_plain(low)} to {_plain(high)}{entry.unit and ' ' + entry.unit}, not {value!r}")
     return number
+
+
+def _plain(bound: float | None) -> str:
+    """Return a bound without an exponent."""
+    return f"{bound:.0f}" if bound == round(bound or 0.0) else f"{bound}"

@@ -1,4 +1,4 @@
-"""Where others find this machine: its port, and the addresses that an invite names."""
+"""Chooses how others find this machine: its port, and the addresses in an invite."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import socket
 from collections.abc import Iterable, Sequence
 
 USUAL_PORT = 31337
-MAX_OWN_ADDRESSES = 4  # in an invite, which somebody may have to copy by hand
+MAX_OWN_ADDRESSES = 4  # in an invite, to keep it short enough to copy by hand
 
 
 def free_port() -> int:
-    """The usual port if nobody has it, or any free one."""
+    """Return the usual port if it is free, or any free one."""
     for port in (USUAL_PORT, 0):
         with socket.socket() as probe:
             try:
@@ -23,9 +23,9 @@ def free_port() -> int:
 
 
 def peers_to_ask(known: Sequence[str], own: Iterable[str]) -> tuple[str, ...]:
-    """Bootstrap peers for an invite: those known, then this machine, by addresses that others can reach.
+    """Return bootstrap peers for an invite: those known, then this machine, by addresses that others can reach.
 
-    Loopback addresses are named only if there are no others: then the swarm lives on this machine.
+    Loopback addresses are used only if there are no others, because then the swarm lives on this machine.
     """
     addresses = [address for address in own if address not in known]
     outside = [address for address in addresses if not _is_loopback(address)]

@@ -1,7 +1,7 @@
-"""The swarms this user belongs to, kept with their invites.
+"""Keeps the invites of the swarms that this user has joined.
 
-An invite holds the membership key of its swarm, so the file is readable by its owner alone. It is replaced in one move,
-and a file that cannot be read is put aside and named instead of overwritten.
+An invite holds the membership key of its swarm, so only the owner may read the file. It is replaced atomically. A
+damaged file is kept aside and named instead of overwritten.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class _File:
 
 
 class JoinedSwarms:
-    """Invites in one small file, found by the name of their swarm."""
+    """The joined swarms, by name, in one small file."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or user_places().config / "swarms.json"
 
     def load(self) -> dict[str, Swarm]:
-        """Swarms by name, in the order they were joined.
+        """Return swarms by name, in the order they were joined.
 
         Raises:
-            UsageError: the file cannot be read; a damaged one has been moved aside.
+            UsageError: the file cannot be read. A damaged one has been moved aside.
         """
         try:
             invites = from_json(_File, loads(self.path.read_bytes()), self.path.name).invites
@@ -57,20 +57,20 @@ class JoinedSwarms:
         return {swarm.name: swarm for swarm in swarms}
 
     def add(self, swarm: Swarm) -> None:
-        """Remember a swarm as the one joined last; one of the same name is replaced."""
+        """Add a swarm as the last one joined. One of the same name is replaced."""
         swarms = self.load()
         swarms.pop(swarm.name, None)
         self._save([*swarms.values(), swarm])
 
     def remove(self, name: str) -> None:
-        """Forget a swarm; raises UsageError if it is not known."""
+        """Forget a swarm. Raises UsageError if it is not known."""
         swarms = self.load()
         if swarms.pop(name, None) is None:
             raise UsageError(f"you did not join a swarm named {name}", hint=_known(swarms))
         self._save(list(swarms.values()))
 
     def find(self, name_or_invite: str | None) -> Swarm:
-        """The swarm that an invite or a name means; None means the only one.
+        """Return the swarm of an invite or a name, or the only one for None.
 
         Raises:
             UsageError: a broken invite, an unknown name, or no single swarm to choose.
@@ -96,7 +96,7 @@ class JoinedSwarms:
 
 
 def chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...]]:
-    """The swarm to serve: the one that is `wanted` by name, or the one joined last; and what speaks against it."""
+    """Return the swarm to serve, `wanted` or the last one joined, and notices about what is wrong with it."""
     try:
         swarms = JoinedSwarms(path).load()
     except PotluckError as error:
@@ -109,7 +109,7 @@ def chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...]
 
 
 def free_name(wanted: str, taken: Container[str]) -> str:
-    """`wanted`, or `wanted-2` and so on if a swarm of that name was joined already."""
+    """Return `wanted`, or `wanted-2` and so on if that name is taken."""
     names = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
     return next(name for name in names if name not in taken)
 

@@ -1,6 +1,6 @@
-"""What a new swarm has to know of its model: asked of a folder directly, of the hub through a short process of its own.
+"""Finds out what a new swarm needs to know about its model, from a folder or from the hub.
 
-The daemon stays small: whatever reads configurations as Transformers does, runs elsewhere and ends.
+A short-lived process asks the hub, so that the daemon stays small.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class NewModel:
     name: str
     num_blocks: int
     revision: str
-    folder: str = ""  # of a checkpoint that is on no hub
+    folder: str = ""  # of a checkpoint that is not on the hub
 
 
 async def find_model(wanted: str, environment: Mapping[str, str]) -> NewModel:
-    """`wanted`: a folder, a name on the hub, or nothing for the model that comes with Potluck. Raises PotluckError."""
+    """Describe the model `wanted`: a folder, a name on the hub, or nothing for the demo model. Raises PotluckError."""
     if not wanted:
         return NewModel(DEMO_MODEL, num_blocks_of(resource(DEMO_MODEL)), LOCAL_REVISION)
     if wanted.startswith(("/", "~", ".")):
@@ -68,7 +68,7 @@ async def _ask_hub(name: str, environment: Mapping[str, str]) -> NewModel:
             said, _ = await process.communicate()
         told = json.loads(said.splitlines()[-1])
     except TimeoutError:
-        raise PotluckError(f"the hub did not tell in time about {name}", hint="try again") from None
+        raise PotluckError(f"the hub did not answer in time about {name}", hint="try again") from None
     except (ValueError, IndexError):
         raise PotluckError(f"cannot ask the hub about {name}", hint="potluck doctor") from None
     finally:

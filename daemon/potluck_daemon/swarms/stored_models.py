@@ -1,8 +1,8 @@
-"""Downloaded checkpoints on the disk: which there are, deleting one, moving all to another folder.
+"""Lists, deletes and moves downloaded checkpoints.
 
 The layout is huggingface_hub's: a folder `models--OWNER--NAME` for each model with `blobs`, `refs`, `snapshots`. Its
-links are relative, so a folder can be moved as a whole. Files that a running engine has mapped stay readable for it
-after they were moved or deleted. Everything here blocks.
+links are relative, so a folder can be moved as a whole. A running engine can still read files that it has mapped after
+they were moved or deleted. Everything here blocks.
 """
 
 from __future__ import annotations
@@ -21,11 +21,16 @@ from potluck_daemon.metering.meters import free_bytes, taken_bytes
 
 _PREFIX = "models--"
 _PARTIAL = (".partial", ".incomplete")
-_RESERVE_BYTES = 1 << 30  # that stays free where models are moved to
+_RESERVE_BYTES = 1 << 30  # that stays free on the disk that models are moved to
 
 
 def stored_models(folder: Path, swarms: dict[str, str], served: str) -> tuple[StoredModel, ...]:
-    """The largest first. `swarms`: models of joined swarms by their names; `served`: the model that is served now."""
+    """Return the models in `folder`, largest first.
+
+    Args:
+        swarms: the model of each joined swarm, by the swarm's name.
+        served: the model that is served now.
+    """
     found = []
     for path in _folders(folder):
         name = path.name.removeprefix(_PREFIX).replace("--", "/", 1)
@@ -36,7 +41,7 @@ def stored_models(folder: Path, swarms: dict[str, str], served: str) -> tuple[St
 
 
 def delete_model(folder: Path, name: str) -> int:
-    """Returns the bytes that were freed. Raises UsageError, PotluckError."""
+    """Delete a model and return the bytes that were freed. Raises UsageError, PotluckError."""
     path = next((path for path in _folders(folder) if path.name == _PREFIX + name.replace("/", "--")), None)
     if path is None:
         raise UsageError(f"{name} is not among the downloaded models", hint="potluck models list names them")
@@ -44,7 +49,7 @@ def delete_model(folder: Path, name: str) -> int:
 
 
 def delete_folder(path: Path) -> int:
-    """Also nothing, if it is not there. Raises PotluckError."""
+    """Delete a folder, if it is there, and return the bytes that were freed. Raises PotluckError."""
     taken = taken_bytes(path)
     try:
         if path.is_dir():
@@ -55,13 +60,13 @@ def delete_folder(path: Path) -> int:
 
 
 def check_target(source: Path, target: Path, num_bytes: int) -> None:
-    """Raises UsageError for a folder that models cannot be moved to."""
+    """Refuse a folder that models cannot be moved to. Raises UsageError."""
     if not target.is_absolute():
         raise UsageError("the folder must be absolute", hint="begin it with /")
     if target.resolve() == source.resolve():
-        raise UsageError("the models lie there already")
+        raise UsageError("the models are already there")
     if target.resolve().is_relative_to(source.resolve()) or source.resolve().is_relative_to(target.resolve()):
-        raise UsageError("one of the folders lies in the other", hint="choose a folder beside it")
+        raise UsageError("one of the folders is inside the other", hint="choose a folder beside it")
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -76,9 +81,9 @@ def check_target(source: Path, target: Path, num_bytes: int) -> None:
 
 
 class ModelMover:
-    """Models on their way from one folder to another, one model after the other, in a thread of its own.
+    """Moves models to another folder, one after the other, in a thread.
 
-    A model is complete at its old place until it is complete at the new one.
+    Each model stays complete in the old folder until it is complete in the new one.
     """
 
     def __init__(self, source: Path, target: Path, total_bytes: int) -> None:
@@ -88,16 +93,16 @@ class ModelMover:
         self.state = Move(str(target), Progress(0, total_bytes), is_done=False)
 
     def stop(self) -> None:
-        """After the file that is being copied; what was not moved stays where it was."""
+        """Stop after the present file. What was not moved stays where it was."""
         self._stopped.set()
 
     def run(self) -> None:
-        """Blocks until it is done, or has failed: `state` says which."""
+        """Move everything. `state` says afterwards whether that failed. Blocks."""
         problem = ""
         try:
             for path in _folders(self._source):
                 self._move(path)
-        except shutil.Error as error:  # of a folder: each file with what went wrong
+        except shutil.Error as error:  # lists each file of a folder with its error
             file, _, why = error.args[0][0]
             problem = f"{file} could not be copied: {why}"
         except OSError as error:
@@ -108,7 +113,7 @@ class ModelMover:
 
     def _move(self, path: Path) -> None:
         target = self._target / path.name
-        if target.exists():  # of an earlier attempt, or of another program: what is there counts
+        if target.exists():  # left by an earlier attempt or another program; it is kept as it is
             return
         try:
             size = taken_bytes(path)

@@ -1,4 +1,4 @@
-"""What the methods `earnings.*` do: questions to the ledger, and papers for this donor's own clients."""
+"""`earnings.*` of the control API: questions to the ledger, and delegations for this donor's own clients."""
 
 from __future__ import annotations
 

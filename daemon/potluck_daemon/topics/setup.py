@@ -1,4 +1,4 @@
-"""`setup.*` of the control API: the engine's environment, made by a process of its own."""
+"""`setup.*` of the control API. A process of its own makes the engine's environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from potluck_daemon.environment.state import read_state
 from potluck_daemon.topics.topic import Topic, answers
 
 TELL_INTERVAL_S = 0.5
-LOOK_INTERVAL_S = 60.0  # at the machine's GPUs and driver, which need a moment
+LOOK_INTERVAL_S = 60.0  # between looks at GPUs and driver, which take a moment
 
 
 class SetupTopic(Topic):
@@ -32,10 +32,10 @@ class SetupTopic(Topic):
         self._publish = publish
         self._on_end = on_end
         self._making = SetupProcess(self._tell_soon)
-        self._asked = BeginParams()  # what the last one was begun with, while it runs
+        self._asked = BeginParams()  # parameters of the set-up that runs
         self._machine: Hardware | None = None
         self._looked_at = 0.0  # monotonic
-        self._state: SetupState | None = None  # without what changes by itself
+        self._state: SetupState | None = None  # without the progress
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._told_at = 0.0  # monotonic
@@ -74,10 +74,10 @@ class SetupTopic(Topic):
         if self._making.progress is not None:
             raise UsageError("the engine is being set up already", hint="wait until that is done, or cancel it")
         if self._task is not None:
-            await asyncio.wait({self._task})  # its process has ended, and what it made is being looked at
+            await asyncio.wait({self._task})  # its process has ended, and its result is being read
 
     async def _start(self, arguments: Sequence[str], asked: BeginParams) -> SetupState:
-        await self._refuse_second()  # somebody may have begun while the machine was looked at
+        await self._refuse_second()  # another one may have begun while `_look` waited
         self._asked = asked
         self._task = asyncio.create_task(self._make(arguments))
         return self._with_progress(await self._look(asked))

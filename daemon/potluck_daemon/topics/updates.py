@@ -1,7 +1,7 @@
-"""`updates.*` of the control API, and the look for a newer version once a day if that is allowed.
+"""`updates.*` of the control API, and a daily look for a newer version if the user allows it.
 
-All of it is done by processes of `potluck update`, which write down how far they are; this shows what they wrote. A
-check is a child of the daemon, an update outlives it.
+Processes of `potluck update` do the work and write notes about their progress, which this topic shows. A check is a
+child of the daemon; an update outlives the daemon.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.versions import not_ours, own_versions
 
 _DAY_S = 86400.0
-_JITTER_S = 3 * 3600.0  # so that not all machines ask in the same minute
+_JITTER_S = 3 * 3600.0  # so that machines don't all ask in the same minute
 _CHECK_S = 25.0  # below the control API's own limit
-_BEGIN_S = 20.0  # until a process that was started has taken the lock
+_BEGIN_S = 20.0  # for a started process to take the lock
 _LOOK_S = 0.3
 _TRY_LATER = "try again later; check the network and the setting updates.url"
 _COMMAND = ("-m", "potluck_cli.main", "update", "--json")
@@ -55,13 +55,13 @@ class UpdatesTopic(Topic):
         self._notes: Notes | None = None  # as of the last tick
         self._settings: UpdateSettings | None = None
         self._shown: UpdatesState | None = None
-        self._showing: asyncio.Task[None] | None = None  # what others write, while they do
+        self._showing: asyncio.Task[None] | None = None  # follows the notes while another process writes them
         self._checking: asyncio.Task[None] | None = None
 
     def tick(self, now: float) -> None:
         settings = self._configuration.settings.updates
         notes = self._file.read()
-        if not (notes is self._notes and settings is self._settings):  # whoever begins something writes that down
+        if not (notes is self._notes and settings is self._settings):  # a process that begins something notes it
             self._notes, self._settings = notes, settings
             if self._file.is_locked():
                 self._show_while_locked()
@@ -97,7 +97,7 @@ class UpdatesTopic(Topic):
             await asyncio.shield(self._checking)
         if self._file.is_locked():
             raise UsageError("an update is already running", hint="wait for its end")
-        python = self._versions.folder(self._versions.current()) / "bin" / "python3"  # which the switch does not change
+        python = self._versions.folder(self._versions.current()) / "bin" / "python3"  # the switch keeps it
         before = self._file.read()
         await asyncio.to_thread(start_outside, [python, *_COMMAND], self._configuration.engine_environment())
         await self._wait_begun(before)
@@ -105,7 +105,7 @@ class UpdatesTopic(Topic):
         return self._show(self._file.read())
 
     async def _wait_begun(self, before: Notes) -> None:
-        """Raises PotluckError if it does not."""
+        """Wait until the update has begun. Raises PotluckError if it does not."""
         deadline = time.monotonic() + _BEGIN_S
         while self._file.read().asked_at == before.asked_at:
             if time.monotonic() > deadline:
@@ -113,7 +113,7 @@ class UpdatesTopic(Topic):
             await asyncio.sleep(_LOOK_S)
 
     def _begin_check(self) -> asyncio.Task[None]:
-        """One at a time: who asks while one runs waits for that one."""
+        """Start a check, unless one runs already, and return its task."""
         if self._checking is None or self._checking.done():
             self._checking = asyncio.create_task(self._ask_publisher())
         return self._checking
@@ -128,7 +128,7 @@ class UpdatesTopic(Topic):
         self._show(self._file.read())
 
     async def _run_check(self) -> Problem | None:
-        """Why it came to no good end."""
+        """Run a check. Return why it failed; None: it did not."""
         try:
             async with started(
                 (sys.executable, *_COMMAND, "--check"), self._configuration.engine_environment()
@@ -146,7 +146,7 @@ class UpdatesTopic(Topic):
         return Problem(text, "to see more, in a terminal: potluck update --check")
 
     def _note(self, problem: Problem) -> None:
-        """For a process that could not, so that it is not tried again at every tick; not while another one writes."""
+        """Note a problem for a process that could not, so that the next tick does not try again."""
         with contextlib.suppress(PotluckError), self._file.lock() as notes:
             self._file.write(replace(notes, asked_at=time.time(), progress=None, error=problem))
 
@@ -161,7 +161,7 @@ class UpdatesTopic(Topic):
         self._show(self._file.read())
 
     def _show(self, notes: Notes) -> UpdatesState:
-        """Tell who reads events if it is news."""
+        """Publish the state if it has changed, and return it."""
         state = self._as_state(notes)
         if state != self._shown:
             self._shown = state
@@ -190,7 +190,7 @@ class UpdatesTopic(Topic):
 
 
 def is_due(now: float, asked_at: float, started_at: float, jitter_s: float) -> bool:
-    """Once a day, and not as soon as a machine starts; a clock that was set back does not put it off for ever."""
+    """Tell whether the daily look is due: not right after a start, and also after a clock was set back."""
     earliest = asked_at + _DAY_S if asked_at <= now else 0.0
     return now >= max(earliest, started_at) + jitter_s
 

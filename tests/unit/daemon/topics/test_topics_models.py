@@ -126,8 +126,8 @@ async def test_a_folder_can_be_chosen_without_moving(hub: Path, ask: Ask, tmp_pa
     [
         ("here", "absolute"),
         ("{hub}", "already"),
-        ("{hub}/inside", "in the other"),
-        ("{hub}/..", "in the other"),
+        ("{hub}/inside", "inside the other"),
+        ("{hub}/..", "inside the other"),
         ("/proc/none", "cannot make"),
     ],
 )
