@@ -48,7 +48,8 @@ def test_driver_and_capability_together_choose_the_build(gpu: Gpu, driver: str, 
     ("gpu", "driver", "advice"),
     [
         (BLACKWELL, "570.10", "driver 580 or newer"),
-        (ADA, "470.1", "driver 525 or newer"),
+        (ADA, "470.1", "driver 525 or newer to use RTX 4090; this machine has 470"),
+        (ADA, "", "this machine has none"),
         (KEPLER, "470.1", "older than what torch"),
         (replace(RADEON, target="gfx1103"), "", "no kernels for gfx1103"),
         (INSIDE, "", "share its memory"),
@@ -69,6 +70,10 @@ def test_the_build_that_serves_most_gpus_is_taken_and_the_others_are_named() -> 
     made = choice(PASCAL, VOLTA, BLACKWELL, driver="580.65")
     assert made.variant.name == "cu126"
     assert "RTX 5090 needs another build" in made.advice
+
+
+def test_advice_that_one_can_follow_comes_before_other_reasons() -> None:
+    assert "driver 525" in choice(KEPLER, ADA, driver="470.1").advice
 
 
 def test_graphics_in_the_processor_do_not_count_beside_a_real_gpu() -> None:

@@ -52,6 +52,7 @@ def test_work_never_shrinks(ledger: Ledger) -> None:
     session = Session(ME)
     assert ledger.book([session.booking(10), session.booking(9)], NOW) == [Outcome.BOOKED, Outcome.REFUSED]
     assert ledger.book([session.booking(10, tokens=6)], NOW) == [Outcome.REFUSED]
+    assert ledger.book([session.booking(10, tokens=8)], NOW) == [Outcome.BOOKED]
     assert earned(ledger) == 10
 
 

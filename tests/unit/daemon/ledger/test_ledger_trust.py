@@ -11,6 +11,15 @@ def test_credit_is_what_was_received_less_what_was_given() -> None:
     assert worths("me", {"a": 10, "b": 3}, {"a": 4, "b": 5}, {}, ["a", "b", "c"]) == {"a": 6, "b": 0, "c": 0}
 
 
+def test_a_single_microcredit_counts() -> None:
+    assert worths("me", {"a": 1, "b": 1}, {}, {("a", "c"): 1}, ["b", "c"]) == {"b": 1, "c": 1}
+
+
+def test_a_voucher_about_what_we_received_or_gave_ourselves_counts_for_nothing() -> None:
+    vouched = {("me", "thief"): 10**6, ("a", "me"): 10**6}
+    assert worths("me", {"a": 10}, {}, vouched, ["thief", "me"]) == {"thief": 0, "me": 0}
+
+
 def test_those_who_helped_our_helpers_are_worth_something() -> None:
     vouched = {("a", "friend"): 50, ("stranger", "other"): 50}
     assert worths("me", {"a": 10}, {}, vouched, ["friend", "other"]) == {"friend": 10, "other": 0}
@@ -25,6 +34,11 @@ def test_a_path_is_no_wider_than_its_narrowest_part_and_no_longer_than_three() -
 def test_what_was_done_for_a_friends_friend_is_paid_by_the_same_path() -> None:
     vouched = {("a", "b"): 50, ("a", "c"): 50}
     assert worths("me", {"a": 10}, {"b": 7}, vouched, ["b", "c"]) == {"b": 2, "c": 1}
+
+
+def test_a_payment_over_several_paths_takes_no_more_than_its_amount() -> None:
+    vouched = {("a", "b"): 10, ("c", "b"): 10}
+    assert worths("me", {"a": 10, "c": 10}, {"b": 12}, vouched, ["b"]) == {"b": 8}
 
 
 def test_those_who_share_a_path_share_it_evenly() -> None:

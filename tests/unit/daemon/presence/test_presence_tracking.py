@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.policy.decide import Presence
@@ -66,12 +68,48 @@ def test_two_probes_that_weakly_see_the_same_program_make_it_likely() -> None:
     assert {evidence.certainty for evidence in track.presence.evidence} == {Certainty.LIKELY}
 
 
-def test_two_probes_that_weakly_see_different_programs_make_nothing() -> None:
-    other = Sighting(Reason.GPU_BUSY, "other", Certainty.WEAK, app="other")
+@pytest.mark.parametrize(
+    ("window", "use", "probe"),
+    [
+        (WEAK_WINDOW, replace(WEAK_USE, app="other"), "gpu"),
+        (replace(WEAK_WINDOW, app=""), replace(WEAK_USE, app=""), "gpu"),
+        (WEAK_WINDOW, WEAK_WINDOW, "screen"),
+    ],
+    ids=["different programs", "unknown programs", "one probe"],
+)
+def test_weak_sightings_that_do_not_support_each_other_make_nothing(
+    window: Sighting, use: Sighting, probe: str
+) -> None:
     track = Track()
     for now in (10.0, 11.0, 12.0):
-        track = look(look(track, "screen", now, WEAK_WINDOW), "gpu", now, other)
+        track = look(look(track, "screen", now, window), probe, now, use)
     assert who(track) == []
+
+
+LIKELY_GAME = replace(GAME, certainty=Certainty.LIKELY)
+
+
+@pytest.mark.parametrize("order", [(GAME, LIKELY_GAME), (LIKELY_GAME, GAME)], ids=["certain first", "likely first"])
+def test_of_two_probes_that_see_one_thing_the_more_certain_counts(order: tuple[Sighting, Sighting]) -> None:
+    track = Track()
+    for now in (10.0, 11.0):
+        for probe, sighting in zip(("one", "other"), order, strict=True):
+            track = look(track, probe, now, sighting)
+    assert [evidence.certainty for evidence in track.presence.evidence] == [Certainty.CERTAIN]
+
+
+def test_of_two_equally_certain_probes_the_worse_level_counts_and_then_the_earlier() -> None:
+    mild, hot = (Sighting(Reason.HEAT, "GPU", level=level) for level in (0.2, 0.5))
+    track = look(look(Track(), "one", 10.0, hot), "other", 11.0, mild)
+    assert [(evidence.level, evidence.since) for evidence in track.presence.evidence] == [(0.5, 10.0)]
+    track = look(look(Track(), "one", 10.0, hot), "other", 11.0, hot)
+    assert [evidence.since for evidence in track.presence.evidence] == [10.0]
+
+
+@pytest.mark.parametrize(("second", "counts"), [(0.79, False), (0.8, True)])
+def test_a_second_look_may_come_a_little_early(second: float, counts: bool) -> None:
+    track = look(look(Track(), "screen", 0.0, WINDOW), "screen", second, WINDOW)
+    assert bool(who(track)) is counts
 
 
 def test_two_things_of_one_kind_are_both_kept() -> None:

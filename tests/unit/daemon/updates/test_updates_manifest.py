@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from potluck_daemon.updates.manifest import BadManifestError, is_newer, parse_key, read_offer
+from potluck_daemon.settings.schema import UpdateSettings
+from potluck_daemon.updates.manifest import (
+    MAX_BYTES,
+    BadManifestError,
+    OfferedFile,
+    is_newer,
+    parse_key,
+    read_offer,
+    require_publisher,
+)
 
 from potluck.errors import UsageError
 from tests.helpers.publisher import FIELDS, Publisher
@@ -13,7 +22,8 @@ PUBLISHER = Publisher()
 
 def test_what_the_publisher_signed_is_read() -> None:
     offer, signer = read_offer(*PUBLISHER.signed(FIELDS), ["A" * 43 + "=", PUBLISHER.key])
-    assert (offer.version, offer.changes, offer.files["run"].num_bytes) == ("0.2.0", ("faster", "kinder"), 1000)
+    assert (offer.version, offer.changes) == ("0.2.0", ("faster", "kinder"))
+    assert offer.files == {"run": OfferedFile("potluck-0.2.0.run", "a" * 64, 1000)}
     assert signer == PUBLISHER.key
 
 
@@ -49,20 +59,31 @@ def test_signed_bytes_that_are_no_description_are_refused(content: bytes) -> Non
 def test_another_key_a_changed_byte_or_no_signature_is_refused() -> None:
     content, signature = PUBLISHER.signed(FIELDS)
     other = Publisher().signature(content)
-    for pair in ((content, other), (content.replace(b"0.2.0", b"0.2.1"), signature), (content, b""), (b"", signature)):
+    changed, padded = content.replace(b"0.2.0", b"0.2.1"), signature[:9] + b"*" + signature[9:]
+    for pair in ((content, other), (changed, signature), (content, padded), (content, b""), (b"", signature)):
         with pytest.raises(BadManifestError, match="not signed by the publisher"):
             read_offer(*pair, [PUBLISHER.key])
 
 
 def test_a_description_that_is_too_large_is_not_looked_at() -> None:
-    content = b" " * (1 << 17)
-    with pytest.raises(BadManifestError, match="too large"):
-        read_offer(content, PUBLISHER.signature(content), [PUBLISHER.key])
+    for size, problem in ((MAX_BYTES, "makes no sense"), (MAX_BYTES + 1, "too large")):
+        content = b" " * size
+        with pytest.raises(BadManifestError, match=problem):
+            read_offer(content, PUBLISHER.signature(content), [PUBLISHER.key])
 
 
-def test_a_key_that_is_none_is_told() -> None:
+@pytest.mark.parametrize(
+    "text", ["not a key", f"{PUBLISHER.key[:9]}*{PUBLISHER.key[9:]}"], ids=["words", "a letter more"]
+)
+def test_a_key_that_is_none_is_told(text: str) -> None:
     with pytest.raises(UsageError, match="no Ed25519 key"):
-        parse_key("not a key")
+        parse_key(text)
+
+
+def test_a_publisher_has_an_address_and_a_key() -> None:
+    require_publisher(UpdateSettings(url="https://example.org/stable", key=PUBLISHER.key))
+    with pytest.raises(UsageError, match="no source of updates"):
+        require_publisher(UpdateSettings())
 
 
 @pytest.mark.parametrize(
