@@ -71,7 +71,7 @@ def test_files_that_the_documents_point_to_exist() -> None:
 
 def test_files_named_in_the_life_of_a_step_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    bases = ("", "potluck/client/", "daemon/", "daemon/potluck_daemon/")
+    bases = ("", "potluck/client/", "daemon/")
     for name in re.findall(r"`([a-z_/0-9]+\.py)`", text):
         assert any((ROOT / base / name).exists() for base in bases), name
 
