@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
-from potluck_cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from potluck_gateway.completion import Completion
 
 from benchmarks.figures import Measured
@@ -20,14 +20,14 @@ _SPANS = (Span(0, 4), Span(4, 8), Span(4, 8))
 
 
 def killed(soak: bool) -> Measured:
-    return _longest_wait(Engine.kill, 20 if soak else 3)
+    return _longest_wait(LocalEngine.kill, 20 if soak else 3)
 
 
 def frozen(soak: bool) -> Measured:
-    return _longest_wait(Engine.freeze, 20 if soak else 3)
+    return _longest_wait(LocalEngine.freeze, 20 if soak else 3)
 
 
-def _longest_wait(strike: Callable[[Engine], None], rounds: int) -> Measured:
+def _longest_wait(strike: Callable[[LocalEngine], None], rounds: int) -> Measured:
     """Each round strikes the replica in use, then puts a fresh one in its place."""
     folder = checkpoint(512, NUM_BLOCKS)
     waits, replaced, are_equal = [], 0, True
@@ -35,9 +35,9 @@ def _longest_wait(strike: Callable[[Engine], None], rounds: int) -> Measured:
         expected = generate(local_model(folder), NUM_TOKENS).tokens
         for number in range(rounds):
             with swarm_model(swarm, folder) as model:
-                victims: list[Engine] = []
+                victims: list[LocalEngine] = []
 
-                def watch(completion: Completion, model: object = model, victims: list[Engine] = victims) -> None:
+                def watch(completion: Completion, model: object = model, victims: list[LocalEngine] = victims) -> None:
                     if len(completion.tokens) == _STRIKE_AT:
                         victims.append(_in_use(swarm, model))
                         strike(victims[0])
@@ -59,6 +59,6 @@ def _longest_wait(strike: Callable[[Engine], None], rounds: int) -> Measured:
     return Measured(statistics.median(waits), detail, holds=are_equal and replaced == rounds)
 
 
-def _in_use(swarm: LocalSwarm, model: object) -> Engine:
+def _in_use(swarm: LocalSwarm, model: object) -> LocalEngine:
     serving = {hop.peer_id for report in model.last_route() for hop in report.hops}  # type: ignore[attr-defined]
     return next(engine for engine in swarm.engines if engine.span == _SPANS[-1] and engine.peer_id in serving)

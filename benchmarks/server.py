@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import psutil
-from potluck_cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 
 from benchmarks.figures import Measured
 from benchmarks.machine import pss_bytes
@@ -127,7 +127,7 @@ def _floor_of_p2pd(swarm: LocalSwarm) -> int:
         child.communicate()
 
 
-def _sample(engine: Engine) -> int:
+def _sample(engine: LocalEngine) -> int:
     time.sleep(_SAMPLE_EVERY_S)
     return sum(pss_bytes(process.pid) for process in engine.processes() if process.status() != psutil.STATUS_ZOMBIE)
 

@@ -1,4 +1,4 @@
-"""`potluck bootstrap`: a DHT node that serves nothing but is always there, in the foreground."""
+"""`potluck bootstrap`: runs a DHT node that serves nothing, in the foreground."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_cli.options import add_node, listen_address, log_to_stderr, print_json
+from potluck_cli.options import add_node, answer, listen_address, log_to_stderr
 
 DESCRIPTION = """\
-Run a meeting point: members of a swarm find each other through it. It holds the directory of who serves what, never
+Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never
 a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts."""
 EXAMPLES = """\
   potluck bootstrap
@@ -23,7 +23,7 @@ DEFAULT_PORT = 31337
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Once the meeting point can be reached; `event` is `online`."""
+    """The meeting point can be reached; `event` is `online`."""
 
     event: str
     addresses: tuple[str, ...]
@@ -35,7 +35,6 @@ RESULT = Meeting
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser, port=DEFAULT_PORT)
     parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: one in your state folder)")
-    parser.add_argument("--json", action="store_true", help="print the addresses as one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -64,11 +63,9 @@ async def _serve(args: argparse.Namespace) -> int:
     host, _ = await start_reachable(config)
     try:
         addresses = await host.addresses()
-        if args.json:
-            print_json(Meeting("online", tuple(addresses)))
-        else:
-            print("A swarm is found here by:", *addresses, sep="\n  ", flush=True)
-            print("Use it with: potluck swarm create NAME MODEL --bootstrap ADDRESS   (Ctrl-C stops)", flush=True)
+        lines = ["Members find a swarm at:", *(f"  {address}" for address in addresses)]
+        lines.append("Use it with: potluck swarm create NAME MODEL --bootstrap ADDRESS   (Ctrl-C stops)")
+        answer(args, Meeting("online", tuple(addresses)), lines)
         await stop.wait()
     finally:
         await host.close()

@@ -1,10 +1,9 @@
-"""`potluck chat`: talk to a swarm's model in the terminal."""
+"""`potluck chat`: lets you talk to a swarm's model in the terminal."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from dataclasses import dataclass
 
 from potluck_control.client import ControlClient
@@ -14,25 +13,23 @@ from potluck_gateway.client import ask
 from potluck_gateway.requests import Message
 
 from potluck.errors import PotluckError, UsageError
-from potluck_cli.connect import daemon, wait_until_found
-from potluck_cli.options import add_json, positive, print_json
-from potluck_cli.terminal import Style, Terminal
+from potluck_cli.connect import daemon, follow, wait_until_found
+from potluck_cli.options import positive, print_json
+from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Talk to a swarm's model. Starts the daemon's gateway if it does not run; requests spend your credit. The servers that
-you use can read what you write: never send secrets through people you do not trust. Without a MESSAGE it goes on until
-you press Ctrl-D; /new begins a new conversation."""
+Talk to a swarm's model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you
+write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press
+Ctrl-D, and /new starts another one."""
 EXAMPLES = """\
   potluck chat
   potluck chat "Write a haiku about autumn."
   echo "Once upon a time" | potluck chat -"""
 
-_POLL_S = 0.3
-
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One answer."""
+    """A message and the model's answer."""
 
     message: str
     answer: str
@@ -42,18 +39,16 @@ RESULT = Answered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("message", metavar="MESSAGE", nargs="?", help="ask this and end; - reads standard input")
+    parser.add_argument("message", metavar="MESSAGE", nargs="?", help="ask this and exit; - reads standard input")
     parser.add_argument("--swarm", default="", metavar="NAME", help="a swarm you joined (default: the one you serve)")
     parser.add_argument("--system", metavar="TEXT", help="tell the model how to behave")
-    parser.add_argument("--max-tokens", type=positive, metavar="N", help="of an answer (default: chat.max_tokens)")
-    add_json(parser, "message and answer")
+    parser.add_argument("--max-tokens", type=positive, metavar="N", help="longest answer (default: chat.max_tokens)")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.json and args.message is None:
         raise UsageError("--json needs a MESSAGE", hint='potluck chat --json "Hello"')
-    terminal = Terminal(sys.stdout)
-    ready = wait_until_ready(daemon(), args.swarm, None if args.json else terminal)
+    ready = wait_until_ready(daemon(), args.swarm, shows=not args.json)
     start = (Message("system", args.system),) if args.system else ()
     if args.message is not None:
         text = sys.stdin.read() if args.message == "-" else args.message
@@ -61,28 +56,28 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(Answered(text, answer))
         return 0
-    _talk(ready, start, args.max_tokens, terminal)
+    _talk(ready, start, args.max_tokens)
     return 0
 
 
-def wait_until_ready(client: ControlClient, swarm: str, terminal: Terminal | None) -> GatewayStatus:
-    """Start the gateway and wait, showing what it does. Raises PotluckError."""
+def wait_until_ready(client: ControlClient, swarm: str, *, shows: bool) -> GatewayStatus:
+    """Start the gateway, wait until it is ready, and show its steps. Raises PotluckError."""
     wait_until_found(client)
-    status, shown = client.call(gateway.START, StartParams(swarm)), ""
-    while status.state is GatewayState.STARTING:
-        if terminal is not None and terminal.is_interactive and status.step != shown:
-            shown = status.step
-            terminal.line(terminal.styled(f"{shown} ...", Style.FAINT))
-        time.sleep(_POLL_S)
-        status = client.call(gateway.STATUS)
+    status = client.call(gateway.START, StartParams(swarm))
+    status = follow(client, gateway.STATUS, status, _step, shows=shows)
     if status.state is not GatewayState.READY:
         raise PotluckError(status.problem or "the gateway was stopped", hint="potluck logs")
     return status
 
 
-def _talk(ready: GatewayStatus, start: tuple[Message, ...], max_tokens: int | None, terminal: Terminal) -> None:
-    terminal.line(terminal.styled(f"{ready.model} in {ready.swarm}. Ctrl-D ends, /new begins anew.", Style.FAINT))
-    told = start
+def _step(status: GatewayStatus) -> str | None:
+    return f"{status.step} ..." if status.state is GatewayState.STARTING else None
+
+
+def _talk(ready: GatewayStatus, start: tuple[Message, ...], max_tokens: int | None) -> None:
+    terminal = Terminal()
+    terminal.line(terminal.faint(f"{ready.model} in {ready.swarm}. /new starts another conversation, Ctrl-D ends."))
+    messages = start
     while True:
         try:
             text = input("> ").strip()
@@ -90,15 +85,15 @@ def _talk(ready: GatewayStatus, start: tuple[Message, ...], max_tokens: int | No
             print()
             return
         if text == "/new":
-            told = start
+            messages = start
         elif text:
-            told = (*told, Message("user", text))
-            told = (*told, Message("assistant", _answer(ready, told, max_tokens, shows=True)))
+            messages = (*messages, Message("user", text))
+            messages = (*messages, Message("assistant", _answer(ready, messages, max_tokens, shows=True)))
 
 
-def _answer(ready: GatewayStatus, told: tuple[Message, ...], max_tokens: int | None, *, shows: bool) -> str:
+def _answer(ready: GatewayStatus, messages: tuple[Message, ...], max_tokens: int | None, *, shows: bool) -> str:
     parts = []
-    for part in ask(ready, told, max_tokens=max_tokens):
+    for part in ask(ready, messages, max_tokens=max_tokens):
         parts.append(part)
         if shows:
             print(part, end="", flush=True)

@@ -1,4 +1,4 @@
-"""`potluck config`: show and change the settings."""
+"""`potluck config`: shows and changes the settings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,19 +17,19 @@ from typing import Any
 from potluck_control import schema
 from potluck_control.places import find_places
 from potluck_daemon.settings.accepted import accepted_data
-from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, entries
-from potluck_daemon.settings.store import Loaded, change, load, parse, write
+from potluck_daemon.settings.schema import SETTINGS_VERSION, entries
+from potluck_daemon.settings.store import change, load, parse, write
 from potluck_daemon.settings.values import entry_of, shown, value_of
 
 from potluck.errors import PotluckError, UsageError
 from potluck_cli.connect import daemon, hello_or_none
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Style, Terminal
+from potluck_cli.options import answer
+from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Show and change the settings: what is served, when the machine is given back. A running daemon obeys at once. The file
-may be edited by hand as well; while it has a mistake, the settings before it stay in force and `potluck status` names
-the mistake. An environment variable named POTLUCK_SECTION_NAME overrides the file for the daemon that has it."""
+Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may
+also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the
+mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file."""
 EXAMPLES = """\
   potluck config list
   potluck config get serve.num_blocks
@@ -38,7 +40,7 @@ EXAMPLES = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ConfigSetting:
     """One setting; `value` and `default` are numbers, texts, booleans or lists of texts."""
 
     key: str
@@ -49,85 +51,83 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsPage:
-    """What `list` prints, and the others for their own setting."""
+class ConfigPage:
+    """All settings, or the one that was asked for; `problems`: mistakes, because of which older settings are obeyed."""
 
     file: str
-    settings: tuple[Setting, ...]
-    problems: tuple[str, ...]  # mistakes in the file; while there are any, a daemon obeys the settings before them
+    settings: tuple[ConfigSetting, ...]
+    problems: tuple[str, ...]
 
 
-RESULT = SettingsPage
+RESULT = ConfigPage
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, act, summary in (
-        ("list", _list, "all settings with their values"),
-        ("get", _get, "the value of one setting"),
-        ("set", _set, "change one setting"),
-        ("unset", _unset, "let the default of one setting hold again"),
-        ("edit", _edit, "open the file in your editor; it is checked before it is used"),
+    for name, summary in (
+        ("list", "list all settings with their values"),
+        ("get", "print the value of one setting"),
+        ("set", "change one setting"),
+        ("unset", "return one setting to its default"),
+        ("edit", "open the file in your editor; it is checked before it is used"),
     ):
         action = actions.add_parser(name, help=summary)
-        action.set_defaults(act=act)
         if name not in ("list", "edit"):
             action.add_argument("key", metavar="KEY", help="such as serve.num_blocks")
         if name == "set":
-            action.add_argument("value", metavar="VALUE", help="several texts are separated by commas")
-        add_json(action, "the settings")
+            action.add_argument("value", metavar="VALUE", help="separate several texts by commas")
 
 
 def run(args: argparse.Namespace) -> int:
     path = find_places().settings_file
-    chosen = args.act(args, path)
+    if args.action == "edit":
+        _edit(path)
+    elif args.action in ("set", "unset"):
+        _change(path, args.key, args.value if args.action == "set" else None)
+    chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]
     loaded = load(path)
-    if args.json:
-        print_json(SettingsPage(str(path), tuple(_setting(loaded, entry) for entry in chosen), loaded.problems))
-        return 0
-    terminal = Terminal(sys.stdout)
-    for entry in chosen:
-        if args.action == "get":
-            terminal.line(shown(value_of(loaded.settings, entry)))
-        else:
-            _show(loaded, entry, terminal)
-    for words in loaded.problems + loaded.notices:
-        print(f"potluck: {words}", file=sys.stderr)
+    found = tuple(
+        ConfigSetting(entry.key, value_of(loaded.settings, entry), entry.default, entry.unit, entry.help)
+        for entry in chosen
+    )
+    if args.action == "get":
+        lines = [shown(item.value) for item in found]
+    else:
+        lines = [line for item in found for line in _lines(item)]
+    answer(args, ConfigPage(str(path), found, loaded.problems), lines)
+    if not args.json:
+        for words in loaded.problems + loaded.notices:
+            print(f"potluck: {words}", file=sys.stderr)
     return 0
 
 
-def _list(_: argparse.Namespace, path: Path) -> list[SettingEntry]:
-    return list(entries())
-
-
-def _get(args: argparse.Namespace, path: Path) -> list[SettingEntry]:
-    return [entry_of(args.key)]
-
-
-def _set(args: argparse.Namespace, path: Path) -> list[SettingEntry]:
-    _change(path, args.key, args.value)
-    return [entry_of(args.key)]
-
-
-def _unset(args: argparse.Namespace, path: Path) -> list[SettingEntry]:
-    _change(path, args.key, None)
-    return [entry_of(args.key)]
+def _lines(item: ConfigSetting) -> list[str]:
+    terminal = Terminal()
+    changed = "" if item.value == item.default else f"  (default: {shown(item.default)})"
+    unit = f" [{item.unit}]" if item.unit else ""
+    return [f"{item.key} = {shown(item.value)}{terminal.faint(changed)}", terminal.faint(f"    {item.help}{unit}")]
 
 
 def _change(path: Path, key: str, value: str | None) -> None:
-    try:
+    with _writing(path):
         change(path, {key: value}, earlier=accepted_data(find_places()))
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Explain why the file cannot be written, or let a running daemon read it again."""
+    try:
+        yield
     except OSError as error:
-        raise PotluckError(f"cannot write {path}: {error.strerror}", hint=_write_hint(error)) from error
-    _tell_daemon()
+        is_roots = isinstance(error, PermissionError)
+        hint = "the system service's settings belong to root" if is_roots else "is the disk full?"
+        raise PotluckError(f"cannot write {path}: {error.strerror}", hint=hint) from error
+    if hello_or_none() is not None:
+        daemon().call(schema.RELOAD)
 
 
-def _edit(_: argparse.Namespace, path: Path) -> list[SettingEntry]:
-    """As visudo does: the editor gets a copy, which replaces the file once it has no mistake.
-
-    Raises:
-        UsageError: no editor, or a mistake that nobody is there to correct; the file is as it was.
-    """
+def _edit(path: Path) -> None:
+    """Edit a copy, which replaces the file once it has no mistake, as visudo does. Raises UsageError."""
     there = path.read_bytes() if path.exists() else b""
     in_force = accepted_data(find_places()) if not there.strip() else b""
     there = there if there.strip() else template().encode()
@@ -144,17 +144,13 @@ def _edit(_: argparse.Namespace, path: Path) -> list[SettingEntry]:
             if not sys.stdin.isatty() or input("Edit again? [Y/n] ").strip().lower().startswith("n"):
                 raise UsageError(f"{path} is as it was", hint="nothing was changed because of the mistakes above")
         if loaded.data != there:
-            try:
+            with _writing(path):
                 write(path, loaded.data)
-            except OSError as error:
-                raise PotluckError(f"cannot write {path}: {error.strerror}", hint=_write_hint(error)) from error
-            _tell_daemon()
-    return []
 
 
 def template() -> str:
-    """All settings with their defaults and help, commented out."""
-    lines = ["# Settings of Potluck. Lines without # are obeyed; a running daemon notices changes.", ""]
+    """Return a file with all settings, their defaults and help, commented out."""
+    lines = ["# Settings of Potluck. Lines with # are ignored. A running daemon notices changes.", ""]
     lines += [f"version = {SETTINGS_VERSION}"]
     section = ""
     for entry in entries():
@@ -179,24 +175,3 @@ def _open_editor(path: Path) -> None:
         raise UsageError(f"cannot run the editor {editor!r}: {error.strerror}", hint="name one in EDITOR") from None
     if done.returncode != 0:
         raise UsageError(f"the editor {editor!r} ended with code {done.returncode}", hint="nothing was changed")
-
-
-def _tell_daemon() -> None:
-    if hello_or_none() is not None:
-        daemon().call(schema.RELOAD)
-
-
-def _write_hint(error: OSError) -> str:
-    return "the system service's settings belong to root" if isinstance(error, PermissionError) else "is the disk full?"
-
-
-def _setting(loaded: Loaded, entry: SettingEntry) -> Setting:
-    value = value_of(loaded.settings, entry)
-    return Setting(entry.key, value, entry.default, entry.unit, entry.help)
-
-
-def _show(loaded: Loaded, entry: SettingEntry, terminal: Terminal) -> None:
-    value = value_of(loaded.settings, entry)
-    changed = "" if value == entry.default else f"  (default: {shown(entry.default)})"
-    terminal.line(f"{entry.key} = {shown(value)}{terminal.styled(changed, Style.FAINT)}")
-    terminal.line(terminal.styled(f"    {entry.help}{entry.unit and f' [{entry.unit}]'}", Style.FAINT))

@@ -1,9 +1,8 @@
-"""`potluck contribution`: what this machine gave, and what that took."""
+"""`potluck contribution`: reports what this machine gave, and what that cost."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 from potluck_control.formatting import duration, size
@@ -12,13 +11,13 @@ from potluck_control.methods.contribution import Contribution, ContributionNow, 
 from potluck_control.methods.periods import MAX_PERIODS, Period, SeriesParams
 
 from potluck_cli.connect import daemon
-from potluck_cli.options import add_json, positive, print_json
-from potluck_cli.terminal import Style, Terminal, table
+from potluck_cli.options import answer, positive
+from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Time served, tokens, people helped, traffic and energy, today and since the beginning, or by hour, day, week or month.
-Energy is measured where this machine tells it, and an estimate otherwise; its cost is at your own price
-(limits.price_kwh). Credits are in `potluck earnings`."""
+Report time served, tokens, people helped, traffic and energy, today and in total, or by hour, day, week or month.
+Energy is measured if this machine can do that, else estimated. Its cost uses your own price (limits.price_kwh). For
+credits, see `potluck earnings`."""
 EXAMPLES = """\
   potluck contribution
   potluck contribution --by day -n 7
@@ -29,44 +28,36 @@ _FORMATS = {Period.HOUR: "%a %H:%M", Period.DAY: "%a %d %b", Period.WEEK: "week 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--by", choices=tuple(map(str, Period)), help="one line for each of the last so many")
+    parser.add_argument("--by", choices=tuple(map(str, Period)), help="one line for each of the last N")
     parser.add_argument("-n", type=positive, default=14, metavar="N", dest="count", help="how many (default: 14)")
-    add_json(parser, "the sums")
 
 
 def run(args: argparse.Namespace) -> int:
-    terminal = Terminal(sys.stdout)
     if args.by is not None:
         period = Period(args.by)
         series = daemon().call(contribution.SERIES, SeriesParams(period, min(args.count, MAX_PERIODS)))
-        if args.json:
-            print_json(series)
-            return 0
         named = {time.strftime(_FORMATS[period], time.localtime(item.start)): item for item in series.periods}
-        _table(named, terminal)
-        return 0
+        return answer(args, series, _table(named))
     now = daemon().call(contribution.NOW)
-    if args.json:
-        print_json(now)
-        return 0
-    _table({"today": now.today, "ever": now.total}, terminal)
-    terminal.line(f"{_days(now.streak_days)} in a row, {now.longest_streak_days} at most")
+    return answer(args, now, _page(now))
+
+
+def _page(now: ContributionNow) -> list[str]:
+    lines = _table({"today": now.today, "ever": now.total})
+    lines.append(f"{_days(now.streak_days)} in a row, longest {_days(now.longest_streak_days)}")
     if now.swarm_share is not None:
-        terminal.line(f"{100 * now.swarm_share:.0f} % of the model's work falls on this machine")
+        lines.append(f"This machine does {100 * now.swarm_share:.0f} % of the model's work")
     used = " and ".join(source.name for source in now.sources if source.is_used)
-    terminal.line(f"{now.watts:g} W now, by: {used}")
+    lines.append(f"{now.watts:g} W now, according to {used}")
     for source in now.sources:
         if source.problem and source.kind in ("nvml", "rapl") and not source.is_used:
-            terminal.line(terminal.styled(f"  {source.name}: {source.problem}", Style.FAINT))
-    return 0
+            lines.append(Terminal().faint(f"  {source.name}: {source.problem}"))
+    return lines
 
 
-def _table(named: dict[str, Contribution], terminal: Terminal) -> None:
+def _table(named: dict[str, Contribution]) -> list[str]:
     rows = [(name, *_cells(item)) for name, item in named.items()]
-    heading, *lines = table(("WHEN", "SERVED", "TOKENS", "PEOPLE", "SENT", "RECEIVED", "ENERGY", "COST"), rows)
-    terminal.line(terminal.styled(heading, Style.BOLD))
-    for line in lines:
-        terminal.line(line)
+    return Terminal().table(("WHEN", "SERVED", "TOKENS", "PEOPLE", "SENT", "RECEIVED", "ENERGY", "COST"), rows)
 
 
 def _cells(item: Contribution) -> tuple[str, ...]:

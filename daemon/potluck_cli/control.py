@@ -1,4 +1,4 @@
-"""`potluck control`: joins input and output with the daemon's socket, for an app in another system on this machine."""
+"""`potluck control`: connects input and output to the daemon's socket, for an app in another system."""
 
 from __future__ import annotations
 
@@ -16,36 +16,40 @@ from potluck_control.places import find_socket
 from potluck.errors import UsageError
 
 DESCRIPTION = """\
-Join standard input and output with the daemon's control socket. The app on Windows speaks so to the daemon in WSL2; it
-ends with its input. Whoever may start this command as the daemon's user may control the daemon, as with every other."""
+Connect standard input and output to the daemon's control socket, until the input ends. This is how the app on Windows
+reaches the daemon in WSL2. Whoever can run this command as the daemon's user can control the daemon."""
 EXAMPLES = """\
-  wsl.exe -d Potluck --exec potluck control     what the app on Windows does
-  ssh host potluck control                      the same to another machine"""
+  wsl.exe -d Potluck --exec potluck control     what the app on Windows runs
+  ssh host potluck control                      the same for another machine"""
 
-_WAIT_S = 20.0  # a system that this command has just woken up is still starting its daemon
+_WAIT_S = 20.0  # a system that was just started still starts its daemon
 _LOOK_S = 0.2
 _PIECE_BYTES = 1 << 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--wait", type=float, default=_WAIT_S, metavar="SECONDS", help="for a daemon that starts (default: %(default)s)"
+        "--wait",
+        type=float,
+        default=_WAIT_S,
+        metavar="SECONDS",
+        help="longest wait for the daemon (default: %(default)s)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     if sys.stdin.isatty():
-        raise UsageError("this is for programs, not for people", hint="potluck status shows what the daemon does")
+        raise UsageError("this command is for programs", hint="potluck status shows what the daemon does")
     with _connect(args.wait) as daemon:
         threading.Thread(target=_send, args=(daemon,), daemon=True).start()
-        with contextlib.suppress(ConnectionResetError):  # it ended before it read everything
+        with contextlib.suppress(ConnectionResetError):  # the daemon ended before it read everything
             while piece := daemon.recv(_PIECE_BYTES):
                 _write(piece)
     return 0
 
 
 def _connect(wait_s: float) -> socket.socket:
-    """The place is looked up each time: until the socket of a system's daemon exists, it looks like a user's."""
+    """Look the place up each time: until the socket of a system's daemon exists, it looks like a user's."""
     ends_at = time.monotonic() + wait_s
     while True:
         daemon = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -60,7 +64,7 @@ def _connect(wait_s: float) -> socket.socket:
 
 
 def _send(daemon: socket.socket) -> None:
-    """Until the input ends, which is how the other side hangs up."""
+    """Send until the input ends, which is how the other side hangs up."""
     with contextlib.suppress(OSError):
         while piece := os.read(sys.stdin.fileno(), _PIECE_BYTES):
             daemon.sendall(piece)

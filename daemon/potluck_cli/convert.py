@@ -1,4 +1,4 @@
-"""`potluck convert`: a checkpoint of pickled .bin files becomes one of safetensors."""
+"""`potluck convert`: converts a checkpoint of pickled .bin files to safetensors."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_cli.options import add_json, print_json
+from potluck_cli.options import answer
 
 DESCRIPTION = """\
-Turn a checkpoint of .bin files into safetensors. Servers and clients never open .bin files, because such a file can run
-code; this command reads them in a process of its own that accepts nothing but tensors."""
+Convert a checkpoint of .bin files to safetensors. Servers and clients never open .bin files, because such a file can
+run code. This command reads them in a separate process that accepts nothing but tensors."""
 EXAMPLES = """\
   potluck convert ./old-model ./new-model
   potluck convert owner/model ./new-model"""
@@ -18,7 +18,7 @@ EXAMPLES = """\
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Where the new checkpoint lies."""
+    """The folder of the new checkpoint."""
 
     folder: str
 
@@ -30,15 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="a folder, or a name on the hub")
     parser.add_argument("out", metavar="OUT", type=Path, help="a folder that does not exist yet")
     parser.add_argument("--revision", help="branch, tag or commit on the hub")
-    add_json(parser, "the folder")
 
 
 def run(args: argparse.Namespace) -> int:
     from potluck.checkpoint import convert_checkpoint
 
     folder = str(convert_checkpoint(args.source, args.out, revision=args.revision, progress=not args.json))
-    if args.json:
-        print_json(Converted(folder))
-    else:
-        print(folder)
-    return 0
+    return answer(args, Converted(folder), [folder])

@@ -1,4 +1,4 @@
-"""`potluckd`: the daemon in the foreground, as a service manager or `potluck start` runs it."""
+"""`potluckd`: runs the daemon in the foreground, for a service manager or `potluck start`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ EXIT_FAILED = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run until SIGTERM, SIGINT or `potluck stop`; returns the exit code."""
+    """Run the daemon until SIGTERM, SIGINT or `potluck stop`, and return the exit code."""
     args = parser().parse_args(argv)
     versions = own_versions()
     if versions is not None and not versions.note_start():
         program = versions.root / "current" / "bin" / "potluckd"
-        print("potluckd: the new version did not prove itself; the one before is used again", file=sys.stderr)
+        print("potluckd: the new version failed; using the previous one again", file=sys.stderr)
         os.execv(program, [str(program), *(sys.argv[1:] if argv is None else argv)])
     from potluck_daemon.daemon import Daemon
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PotluckError as error:
         print(f"potluckd: {error}", file=sys.stderr)
         return EXIT_FAILED
-    except OSError as error:  # of a write, it has no file's name
+    except OSError as error:  # an error of a write has no file name
         print(f"potluckd: {error.strerror or error}: {error.filename or places.state}", file=sys.stderr)
         return EXIT_FAILED
     return 0
@@ -54,11 +54,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="potluckd", description="Potluck's daemon in the foreground. People use: potluck start, stop, status."
+        prog="potluckd",
+        description="Run Potluck's daemon in the foreground. Use it through: potluck start, stop, status.",
     )
-    parser.add_argument("--system", action="store_true", help="as a system service, in systemd's folders")
-    parser.add_argument("--log-to-stderr", action="store_true", help="log there as well, as containers want it")
-    parser.add_argument("--verbose", action="store_true", help="log everything that happens")
+    parser.add_argument("--system", action="store_true", help="run as a system service, in systemd's folders")
+    parser.add_argument("--log-to-stderr", action="store_true", help="also log to standard error, for containers")
+    parser.add_argument("--verbose", action="store_true", help="log everything")
     return parser
 
 
@@ -70,7 +71,7 @@ async def _run(daemon: Daemon, versions: Versions | None) -> None:
         loop.add_signal_handler(number, daemon.end)
     loop.add_signal_handler(signal.SIGHUP, daemon.configuration.reload)
     gc.collect()
-    gc.freeze()  # what start-up made lives as long as the process; collections need not look at it
+    gc.freeze()  # objects from start-up live as long as the process, so collections can skip them
     await daemon.run()
 
 

@@ -1,6 +1,6 @@
-"""`potluck demo`: a private swarm on this machine, from nothing to generating, with a failure on the way.
+"""`potluck demo`: runs a private swarm on this machine and kills an engine while it generates.
 
-Every claim it prints is checked, and the exit code says whether all of them held.
+It checks every claim that it prints; the exit code says whether all of them held.
 """
 
 from __future__ import annotations
@@ -9,33 +9,31 @@ import argparse
 import io
 import logging
 import os
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from potluck_control.resources import resource
+from potluck_control.resources import num_blocks_of, resource
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_cli.local_swarm import Engine, LocalSwarm, Model
-from potluck_cli.options import add_json, positive, print_json
+from potluck_cli.local_swarm import LocalEngine, LocalSwarm
+from potluck_cli.options import answer, positive
 from potluck_cli.overview import short_id
 from potluck_cli.terminal import Style, Terminal, table
 
 if TYPE_CHECKING:
-    from potluck_gateway.completion import Completion, Options, Text
-    from torch import Tensor
+    from potluck_gateway.completion import Completion, Text
 
     from potluck.client import HopReport, RouteReport
 
 DESCRIPTION = """\
-Start a private swarm on this machine (a bootstrap node and four engines over three spans of a small model, the middle
-span twice), complete a prompt through it, compare with the same model run by Transformers alone, kill an engine in the
-middle of a second completion, and leave nothing behind. Needs no network and no GPU."""
+Start a private swarm on this machine: a bootstrap node and four engines for three spans of a small model, the middle
+span twice. Complete a prompt through it, compare the result with Transformers alone, and kill an engine during a second
+completion. Needs no network and no GPU, and leaves nothing behind."""
 EXAMPLES = """\
   potluck demo
   potluck demo --prompt "Count from 7 to 18:"
@@ -44,7 +42,7 @@ EXAMPLES = """\
 
 @dataclass(frozen=True, slots=True)
 class DemoCheck:
-    """One claim."""
+    """One claim, and whether it held."""
 
     holds: bool
     text: str
@@ -52,7 +50,7 @@ class DemoCheck:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """`holds`: every check does."""
+    """The result of a demo; `holds`: every check held."""
 
     holds: bool
     checks: tuple[DemoCheck, ...]
@@ -76,7 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-new-tokens", type=_max_tokens, default=64, metavar="N", help=f"at least {_ENOUGH_TOKENS} (default: 64)"
     )
-    add_json(parser, "the checks")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,27 +81,21 @@ def run(args: argparse.Namespace) -> int:
     folder = args.model or resource("demo-model")
     if not any(folder.glob("tokenizer*")):
         raise UsageError(f"{folder} has no tokenizer", hint="the demo needs a model that reads and writes text")
-    terminal = Terminal(io.StringIO() if args.json else sys.stdout)
-    demo = Demo(terminal, folder, prompt, args.max_new_tokens)
+    demo = Demo(Terminal(io.StringIO() if args.json else None), folder, prompt, args.max_new_tokens)
     holds = demo.run()
-    if args.json:
-        print_json(DemoResult(holds, tuple(demo.checks)))
+    answer(args, DemoResult(holds, tuple(demo.checks)), ())
     return 0 if holds else 1
 
 
 def _max_tokens(text: str) -> int:
     number = positive(text)
     if number < _ENOUGH_TOKENS:
-        raise argparse.ArgumentTypeError(f"fewer than {_ENOUGH_TOKENS} tokens leave no time to kill an engine")
+        raise argparse.ArgumentTypeError(f"needs at least {_ENOUGH_TOKENS} tokens, to kill an engine on the way")
     return number
 
 
 def spans_of(num_blocks: int) -> list[Span]:
-    """Three spans in the order of the blocks, the middle one twice.
-
-    Raises:
-        UsageError: the model has too few blocks.
-    """
+    """Return three spans in the order of the blocks, the middle one twice. Raises UsageError for a small model."""
     if num_blocks < 3:
         raise UsageError(f"the demo needs a model of at least 3 blocks, not {num_blocks}")
     first, second = num_blocks // 3, num_blocks - num_blocks // 3
@@ -113,7 +104,7 @@ def spans_of(num_blocks: int) -> list[Span]:
 
 
 def require_room(config: Any, num_tokens: int) -> None:
-    """Raises UsageError if the model's positions do not suffice."""
+    """Raise UsageError if the model has too few positions."""
     room = getattr(config.get_text_config(), "max_position_embeddings", None)
     if room is not None and num_tokens > room:
         raise UsageError(
@@ -122,104 +113,90 @@ def require_room(config: Any, num_tokens: int) -> None:
 
 
 class Demo:
-    """The steps in their order; `run` says whether every check held."""
+    """The steps of the demo; `run` returns whether every check held."""
 
     def __init__(self, terminal: Terminal, folder: Path, prompt: str, max_new_tokens: int) -> None:
         self._terminal = terminal
-        self._model = Model.at(folder)
+        self._folder = folder.resolve()
         self._prompt = prompt
         self._max_new_tokens = max_new_tokens
-        self.num_failed = 0
         self.checks: list[DemoCheck] = []
+
+    @property
+    def num_failed(self) -> int:
+        return sum(not check.holds for check in self.checks)
 
     def run(self) -> bool:
         started = time.monotonic()
-        spans = spans_of(self._model.num_blocks)
-        self._terminal.line(self._bold("A private swarm on this machine"))
+        spans = spans_of(num_blocks_of(self._folder))
+        self._heading("A private swarm on this machine")
         places = " ".join(map(str, spans))
         self._terminal.write(f"Starting a bootstrap node and four engines for blocks {places} ... ")
-        swarm = LocalSwarm(self._model.folder, spans)
+        swarm = LocalSwarm(self._folder, spans)
         with swarm, _belonging_to(swarm):
             self._terminal.line(f"online after {time.monotonic() - started:.1f} s")
             self._generate(swarm)
         left = swarm.leftovers()
         self.check(not left, "no process, socket or temporary file is left" if not left else f"left behind: {left}")
-        seconds = time.monotonic() - started
         verdict = f"{self.num_failed} checks FAILED" if self.num_failed else "All checks passed"
-        self._terminal.line(f"\n{self._bold(verdict)} ({seconds:.1f} s)")
+        self._heading(f"\n{verdict} ({time.monotonic() - started:.1f} s)")
         return not self.num_failed
 
     def _generate(self, swarm: LocalSwarm) -> None:
         import torch
-        from potluck_gateway.completion import Options, Text, quiet
+        from potluck_gateway.completion import Options, Text, complete, quiet
+        from transformers import AutoModelForCausalLM
 
         from potluck.client import AutoDistributedModelForCausalLM
 
         quiet()
-        logging.getLogger("potluck").setLevel(logging.ERROR)  # that a server is lost is said here in other words
+        logging.getLogger("potluck").setLevel(logging.ERROR)  # the demo says itself that a server is lost
         torch.set_num_threads(swarm.threads)
-        text = Text(self._model.folder)
+        text = Text(self._folder)
         tokens = text.encode(self._prompt)
-        local = _local_model(self._model.folder)
+        local = AutoModelForCausalLM.from_pretrained(self._folder, dtype=torch.float32).eval()
         require_room(local.config, tokens.shape[1] + self._max_new_tokens)
-        with AutoDistributedModelForCausalLM.from_pretrained(str(self._model.folder), swarm=swarm.swarm) as model:
-            options = Options(self._max_new_tokens)
-            num_tokens = self._first_completion(model, local, text, tokens, options)
+        with AutoDistributedModelForCausalLM.from_pretrained(str(self._folder), swarm=swarm.swarm) as model:
+
+            def compare(options: Options, show: Callable[[Completion], None]) -> tuple[Completion, Completion]:
+                ours, theirs = complete(model, tokens, options, show), complete(local, tokens, options, lambda _: None)
+                self._terminal.line()
+                is_equal = ours.tokens == theirs.tokens
+                says = f"the same {len(theirs.tokens)} tokens as" if is_equal else "tokens differ from"
+                self.check(is_equal, f"{says} a local run of the checkpoint by Transformers")
+                return ours, theirs
+
+            self._heading("\nA completion, as it comes")
+            ours, theirs = compare(Options(self._max_new_tokens), self._printer(text))
+            speed = (
+                f"{ours.tokens_per_s:.0f} tokens/s through the swarm, {theirs.tokens_per_s:.0f} by Transformers alone"
+            )
+            self._terminal.line(f"  {speed} (one thread per process)")
             self._show_route(model.last_route(), swarm)
-            if num_tokens < _ENOUGH_TOKENS:
-                options = Options(self._max_new_tokens, min_new_tokens=_ENOUGH_TOKENS)
-            self._second_completion(model, local, text, tokens, options, max(num_tokens, _ENOUGH_TOKENS) // 2, swarm)
-
-    def _first_completion(self, model: Any, local: Any, text: Text, tokens: Tensor, options: Options) -> int:
-        """Returns the number of new tokens."""
-        from potluck_gateway.completion import complete
-
-        self._terminal.line(f"\n{self._bold('A completion, as it comes')}")
-        ours = complete(model, tokens, options, self._printer(text))
-        theirs = complete(local, tokens, options, lambda _: None)
-        self._check_equal(ours, theirs)
-        speeds = f"{ours.tokens_per_s:.0f} tokens/s through the swarm, {theirs.tokens_per_s:.0f} by Transformers alone"
-        self._terminal.line(f"  {speeds} (one thread a process)")
-        return len(ours.tokens)
+            self._heading("\nThe same again, while an engine is killed")
+            num_tokens = max(len(ours.tokens), _ENOUGH_TOKENS)
+            killer = _Killer(self._terminal, swarm, model, num_tokens // 2, self._printer(text))
+            min_tokens = _ENOUGH_TOKENS if len(ours.tokens) < _ENOUGH_TOKENS else 0
+            ours, _ = compare(Options(self._max_new_tokens, min_new_tokens=min_tokens), killer.show)
+            report = model.last_route()[0]
+        replacement = report.hops[MIDDLE]
+        self.check(
+            [hop.peer_id for hop in report.replaced] == [victim.peer_id for victim in killer.victims],
+            f"{', '.join(victim.name for victim in killer.victims) or 'no engine'} was killed during generation, "
+            f"{_name(replacement)} took over and received {replacement.replayed_tokens} tokens again; "
+            f"longest wait for a token {ours.longest_wait_s:.2f} s",
+        )
 
     def _show_route(self, route: tuple[RouteReport, ...], swarm: LocalSwarm) -> None:
-        self._terminal.line(f"\n{self._bold('Who served it')}")
+        self._heading("\nWho served it")
         rows = [_row(hop) for report in route for hop in report.hops]
-        for line in table(("BLOCKS", "ENGINE", "STEPS", "TOKENS", "MS A STEP", "OF IT COMPUTE"), rows):
+        for line in table(("BLOCKS", "ENGINE", "STEPS", "TOKENS", "MS PER STEP", "OF WHICH COMPUTE"), rows):
             self._terminal.line(f"  {line}")
         idle = ", ".join(engine.name for engine in swarm.engines if engine.name not in {row[1] for row in rows})
         self._terminal.line(f"  not asked: {idle}")
 
-    def _second_completion(
-        self, model: Any, local: Any, text: Text, tokens: Tensor, options: Options, kill_at: int, swarm: LocalSwarm
-    ) -> None:
-        from potluck_gateway.completion import complete
-
-        self._terminal.line(f"\n{self._bold('The same again, and an engine is killed on the way')}")
-        show = self._printer(text)
-        victims: list[Engine] = []
-
-        def show_and_kill(completion: Completion) -> None:
-            show(completion)
-            if len(completion.tokens) == kill_at:
-                victim = _engine_of(swarm, model.last_route()[0].hops[MIDDLE])
-                victim.kill()
-                victims.append(victim)
-                self._terminal.write(self._terminal.styled(f" [{victim.name} killed] ", Style.RED))
-
-        ours = complete(model, tokens, options, show_and_kill)
-        theirs = complete(local, tokens, options, lambda _: None)
-        report = model.last_route()[0]
-        self._check_equal(ours, theirs)
-        killed, replacement = ", ".join(victim.name for victim in victims), report.hops[MIDDLE]
-        self.check(
-            [hop.peer_id for hop in report.replaced] == [victim.peer_id for victim in victims],
-            f"{killed or 'nobody'} was killed in mid-generation, {_name(replacement)} took over and was given "
-            f"{replacement.replayed_tokens} tokens again; longest wait for a token {ours.longest_wait_s:.2f} s",
-        )
-
-    def _printer(self, text: Text) -> Any:
-        self._terminal.write("  " + self._terminal.styled(_on_one_line(self._prompt), Style.FAINT))
+    def _printer(self, text: Text) -> Callable[[Completion], None]:
+        self._terminal.write("  " + self._terminal.faint(_on_one_line(self._prompt)))
         shown = ""
 
         def show(completion: Completion) -> None:
@@ -230,25 +207,40 @@ class Demo:
 
         return show
 
-    def _check_equal(self, ours: Completion, theirs: Completion) -> None:
-        self._terminal.line()
-        is_equal = ours.tokens == theirs.tokens
-        says = f"the same {len(theirs.tokens)} tokens as" if is_equal else "tokens differ from"
-        self.check(is_equal, f"{says} a local run of the checkpoint by Transformers")
-
     def check(self, holds: bool, text: str) -> None:
+        """Print a claim and remember whether it held."""
         mark, style = ("✓", Style.GREEN) if holds else ("✗", Style.RED)
-        self.num_failed += not holds
         self.checks.append(DemoCheck(holds, text))
         self._terminal.line(f"  {self._terminal.styled(mark, Style.BOLD, style)} {text}")
 
-    def _bold(self, text: str) -> str:
-        return self._terminal.styled(text, Style.BOLD)
+    def _heading(self, text: str) -> None:
+        self._terminal.line(self._terminal.styled(text, Style.BOLD))
+
+
+@dataclass
+class _Killer:
+    """Shows a completion, and kills the engine of the middle span at the token `kill_at`."""
+
+    terminal: Terminal
+    swarm: LocalSwarm
+    model: Any
+    kill_at: int
+    print_part: Callable[[Completion], None]
+    victims: list[LocalEngine] = field(default_factory=list)
+
+    def show(self, completion: Completion) -> None:
+        self.print_part(completion)
+        if len(completion.tokens) == self.kill_at:
+            peer_id = self.model.last_route()[0].hops[MIDDLE].peer_id
+            victim = next(engine for engine in self.swarm.engines if engine.peer_id == peer_id)
+            victim.kill()
+            self.victims.append(victim)
+            self.terminal.write(self.terminal.styled(f" [{victim.name} killed] ", Style.RED))
 
 
 @contextmanager
 def _belonging_to(swarm: LocalSwarm) -> Iterator[None]:
-    """Let files of the client in this process lie in the swarm's folder, too."""
+    """Put the files of this process's client into the swarm's folder, too."""
     before = os.environ.copy()
     os.environ.update(swarm.environment())
     try:
@@ -256,20 +248,6 @@ def _belonging_to(swarm: LocalSwarm) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-def _local_model(folder: Path) -> Any:
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-
-
-def _engine_of(swarm: LocalSwarm, hop: HopReport) -> Engine:
-    for engine in swarm.engines:
-        if engine.peer_id == hop.peer_id:
-            return engine
-    raise PotluckError(f"the route names a server that is not ours: {hop.peer_id}")
 
 
 def _row(hop: HopReport) -> tuple[str, ...]:

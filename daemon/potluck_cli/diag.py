@@ -1,9 +1,8 @@
-"""`potluck diag`: one file with what somebody needs to help, without what is private."""
+"""`potluck diag`: writes one file that helps others to help you, without private data."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
@@ -14,13 +13,12 @@ from potluck_daemon.reporting.bundle import create_bundle, fill_bundle, this_per
 from potluck_daemon.settings.owner import drop_root
 
 from potluck_cli.connect import status_or_none
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Terminal
+from potluck_cli.options import answer
 
 DESCRIPTION = """\
-Write one file with versions, findings of `potluck doctor`, settings, status, history and the end of the log. Keys,
-invites, addresses, names of people, machines and swarms, and home folders are taken out; prompts are in none of them.
-History names programs that this machine gave way to. Look into the file before you send it."""
+Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys,
+invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The
+history names programs that Potluck stepped aside for. Check the file before you send it."""
 EXAMPLES = """\
   potluck diag
   potluck diag --output report.zip"""
@@ -29,18 +27,13 @@ RESULT = Bundle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", metavar="FILE", type=Path, help="(default: potluck-diag-DATE.zip here)")
-    add_json(parser, "the name of the file")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="default: potluck-diag-DATE.zip here")
 
 
 def run(args: argparse.Namespace) -> int:
     path = args.output or Path(time.strftime("potluck-diag-%Y%m%d-%H%M%S.zip"))
     places, status, person = find_places(), status_or_none(), this_person()
     handle = create_bundle(path, replaces=True)
-    drop_root(places)  # the file is root's, what goes into it is read and run as the service's user
+    drop_root(places)  # root owns the file; its contents are read as the service's user
     written = fill_bundle(handle, path, read_scene(places, status), person)
-    if args.json:
-        print_json(written)
-    else:
-        Terminal(sys.stdout).line(f"Wrote {path}: {', '.join(written.parts)}. Look into it before you send it.")
-    return 0
+    return answer(args, written, [f"Wrote {path}: {', '.join(written.parts)}. Check it before you send it."])

@@ -1,9 +1,8 @@
-"""`potluck doctor`: what stands in the way, and what to do about it."""
+"""`potluck doctor`: finds what stands in the way, and what to do about it."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import dataclass
 
 from potluck_control.places import find_places
@@ -12,13 +11,13 @@ from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.settings.owner import drop_root
 
 from potluck_cli.connect import status_or_none
-from potluck_cli.options import add_json, print_json
+from potluck_cli.options import answer
 from potluck_cli.terminal import Style, Terminal
 
 DESCRIPTION = """\
-Look at this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says
-what to do. Ends with 1 if something does not work, else with 0. Nothing is changed, and nobody is asked but the
-addresses in your invite."""
+Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says
+what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your
+invite are contacted."""
 EXAMPLES = """\
   potluck doctor
   potluck doctor --json | jq '.findings[] | select(.severity == "error")'"""
@@ -32,36 +31,28 @@ _MARKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
+class DoctorReport:
     """`works`: no finding is an error."""
 
     works: bool
     findings: tuple[Finding, ...]
 
 
-RESULT = Examination
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_json(parser, "the findings")
+RESULT = DoctorReport
 
 
 def run(args: argparse.Namespace) -> int:
     places, status = find_places(), status_or_none()
-    drop_root(places)  # the check-up runs the engine's Python, which is the service's
+    drop_root(places)  # the check-up runs the engine's Python, which belongs to the service's user
     found = tuple(examine(read_scene(places, status)))
     works = not any(finding.severity is Severity.ERROR for finding in found)
-    if args.json:
-        print_json(Examination(works, found))
-    else:
-        terminal = Terminal(sys.stdout)
-        for finding in found:
-            for line in lines(finding, terminal):
-                terminal.line(line)
+    terminal = Terminal()
+    answer(args, DoctorReport(works, found), (line for finding in found for line in lines(finding, terminal)))
     return 0 if works else 1
 
 
 def lines(finding: Finding, terminal: Terminal) -> list[str]:
+    """Return the finding, and below it what to do."""
     mark, style = _MARKS[finding.severity]
     first = f"{terminal.styled(mark, style)} {finding.check}: {finding.text}"
     return [first, *([f"    {finding.advice}"] if finding.advice else [])]

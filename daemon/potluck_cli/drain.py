@@ -1,9 +1,8 @@
-"""`potluck drain`: finish what is open, then end the daemon."""
+"""`potluck drain`: finishes open sessions, then ends the daemon."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from dataclasses import dataclass
 
@@ -15,38 +14,36 @@ from potluck_control.schema import Status
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon, hello_or_none, wait_until_ended
 from potluck_cli.durations import parse_duration
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Terminal
+from potluck_cli.options import answer
+from potluck_cli.stop import ENDED, NOT_RUNNING
 
 DESCRIPTION = """\
-Take no new work, let open sessions end, then end the daemon: before an update, or before the machine is switched off.
-Sessions that are open when the time is over go on elsewhere. Waits until the daemon has ended; Ctrl-C ends the waiting
-only, and `potluck resume` takes the order back."""
+Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off.
+Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C
+ends only the waiting, and `potluck resume` cancels the drain."""
 EXAMPLES = """\
   potluck drain
   potluck drain --within 1h
-  potluck drain --within 0s             as `potluck stop`"""
+  potluck drain --within 0s             like `potluck stop`"""
 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """After the daemon has ended."""
+    """The daemon has ended; `sessions_cut`: open when the time was up, `seconds`: how long the drain took."""
 
     was_running: bool
-    sessions_cut: int  # open when the time was over; their clients went on elsewhere
-    seconds: float  # that it took
+    sessions_cut: int
+    seconds: float
 
 
 RESULT = Drained
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--within", metavar="TIME", default="10m", help="at most so long (default: %(default)s)")
-    add_json(parser, "what was done")
+    parser.add_argument("--within", metavar="TIME", default="10m", help="the longest wait (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
-    terminal = Terminal(sys.stdout)
     try:
         params = schema.DrainParams(parse_duration(args.within))
     except ValueError as error:
@@ -57,17 +54,14 @@ def run(args: argparse.Namespace) -> int:
     if is_running:
         client = daemon()
         client.call(schema.DRAIN, params)
-        left = _follow(client, None if args.json else terminal)
+        left = _wait(client, shows=not args.json)
         wait_until_ended()
-    if args.json:
-        print_json(Drained(is_running, left, round(time.monotonic() - began, 1)))
-        return 0
-    cut = f" {_sessions(left)} went on elsewhere." if left else ""
-    terminal.line(f"The daemon has ended.{cut}" if is_running else "The daemon is not running.")
-    return 0
+    cut = f" {_sessions(left)} continued on other servers." if left else ""
+    drained = Drained(is_running, left, round(time.monotonic() - began, 1))
+    return answer(args, drained, [f"{ENDED}{cut}" if is_running else NOT_RUNNING])
 
 
-def _follow(client: ControlClient, terminal: Terminal | None) -> int:
+def _wait(client: ControlClient, *, shows: bool) -> int:
     """Show progress until the daemon ends; returns how many sessions were open last."""
     sessions, shown = 0, ""
     try:
@@ -77,10 +71,10 @@ def _follow(client: ControlClient, terminal: Terminal | None) -> int:
             if event.engine.pid is not None:
                 sessions = event.sessions
             text = f"{_sessions(sessions)} open" if sessions else event.text
-            if terminal is not None and text != shown:
+            if shows and text != shown:
                 shown = text
                 at_most = f", at most {duration(event.until - time.time())} more" if event.until else ""
-                terminal.line(f"{text}{at_most}")
+                print(f"{text}{at_most}", flush=True)
     except DaemonAwayError:
         pass  # it ended
     return sessions

@@ -1,4 +1,4 @@
-"""Times as people write and read them."""
+"""Reads the times that people write, and writes times of the day."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of `90s`, `30m`, `1h30m`, `2d`; raises UsageError."""
+    """Return the seconds of `90s`, `30m`, `1h30m`, `2d`. Raises UsageError."""
     parts = _PART.findall(text.strip().lower())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower():
         raise UsageError(f"expected a time such as 30m, 1h or 2d, not {text!r}", hint="1h30m is an hour and a half")
@@ -21,12 +21,12 @@ def parse_duration(text: str) -> float:
 
 
 def seconds_until(text: str, now: float) -> float:
-    """From `now` (Unix) to the next time that the clock on the wall shows `18:00`; raises UsageError."""
+    """Return the seconds from `now` (Unix) until the local time is `18:00` again. Raises UsageError."""
     if (found := _CLOCK.fullmatch(text)) is None:
-        raise UsageError(f"expected a time of the day such as 18:00, not {text!r}", hint="or a length: for 2h")
+        raise UsageError(f"expected a time of day such as 18:00, not {text!r}", hint="or a duration: for 2h")
     today = time.localtime(now)
     hour, minute = int(found[1]), int(found[2])
-    for days in (0, 1):  # mktime knows about days that begin or end summer time
+    for days in (0, 1):  # mktime knows when summer time begins and ends
         at = time.mktime((today.tm_year, today.tm_mon, today.tm_mday + days, hour, minute, 0, 0, 0, -1))
         if at > now:
             break
@@ -34,6 +34,6 @@ def seconds_until(text: str, now: float) -> float:
 
 
 def clock(at: float, now: float) -> str:
-    """Local time of the day, with the date if it is not today."""
+    """Return the local time of day, with the date if it is not today."""
     same_day = time.localtime(at)[:3] == time.localtime(now)[:3]
     return time.strftime("%H:%M" if same_day else "%a %d %b %H:%M", time.localtime(at))

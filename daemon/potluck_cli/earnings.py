@@ -1,9 +1,8 @@
-"""`potluck earnings`: what this machine did for others, and what others did for its donor."""
+"""`potluck earnings`: reports the credits this machine earned and your requests spent."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 from potluck_control.methods import earnings
@@ -11,13 +10,13 @@ from potluck_control.methods.earnings import MICROCREDITS, Earned, Earnings, Ear
 from potluck_control.methods.periods import Period, SeriesParams
 
 from potluck_cli.connect import daemon
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Style, Terminal, table
+from potluck_cli.options import answer
+from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Credits that clients signed for, and what your own requests cost. A credit is 10^12 parameter-tokens: a token through a
-block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credit buys an earlier place in the
-queues of those you served, and of those they trust. It is not money and cannot be bought or sold."""
+Report the credits that clients signed for, and what your own requests cost. One credit is 10^12 parameter-tokens: a
+token through a block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credits move your
+requests up the queue of those you served, and of those they trust. They are not money and cannot be bought or sold."""
 EXAMPLES = """\
   potluck earnings
   potluck earnings --week
@@ -33,12 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     periods.add_argument("--day", dest="period", action="store_const", const="day", help="today, hour by hour")
     periods.add_argument("--week", dest="period", action="store_const", const="week", help="seven days, day by day")
     periods.add_argument("--month", dest="period", action="store_const", const="month", help="thirty days, day by day")
-    parser.add_argument("--by", choices=("model", "peer"), help="sums of each model or peer instead of a history")
-    add_json(parser, "the sums, in microcredits,")
+    parser.add_argument("--by", choices=("model", "peer"), help="sums per model or peer instead of a history")
 
 
 def run(args: argparse.Namespace) -> int:
-    terminal = Terminal(sys.stdout)
     found: Earnings | EarningsSeries | EarningsGroups
     if args.by:
         method = earnings.BY_MODEL if args.by == "model" else earnings.BY_PEER
@@ -54,20 +51,14 @@ def run(args: argparse.Namespace) -> int:
         found = daemon().call(earnings.SUMMARY)
         named = {"today": found.today, "7 days": found.week, "30 days": found.month, "ever": found.total}
         rows = [_row(name, sums) for name, sums in named.items()]
-    if args.json:
-        print_json(found)
-        return 0
-    heading, *lines = table(((args.by or "when").upper(), "EARNED", "SPENT", "TOKENS", "PEOPLE"), rows)
-    terminal.line(terminal.styled(heading, Style.BOLD))
-    for line in lines:
-        terminal.line(line)
+    lines = Terminal().table(((args.by or "when").upper(), "EARNED", "SPENT", "TOKENS", "PEOPLE"), rows)
     if isinstance(found, Earnings):
-        terminal.line(f"Balance: {credits(found.balance)} credits")
-    return 0
+        lines.append(f"Balance: {credits(found.balance)} credits")
+    return answer(args, found, lines)
 
 
 def credits(microcredits: int) -> str:
-    """As people read them: whole microcredits are shown exactly."""
+    """Return credits as text, exact to the microcredit."""
     return f"{microcredits / MICROCREDITS:.6f}".rstrip("0").rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""`potluck generate`: a swarm completes a prompt."""
+"""`potluck generate`: lets a swarm complete a prompt."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from potluck_cli.options import add_swarm, model_of, positive, print_json
 from potluck_cli.overview import short_id
 
 DESCRIPTION = """\
-Let a swarm complete a prompt. Embeddings and head of the model run here, its blocks in the swarm, and the servers that
-you use can read what you write: never send secrets through people you do not trust."""
+Let a swarm complete a prompt. The model's embeddings and head run here, its blocks in the swarm. The servers you use
+can read what you write, so never send secrets through people you do not trust."""
 EXAMPLES = """\
   potluck generate --swarm friends "Once upon a time"
   potluck generate --swarm friends --model ./llama-70b --temperature 0.8 --max-new-tokens 200 "Dear diary,"
@@ -27,7 +27,7 @@ EXAMPLES = """\
 
 @dataclass(frozen=True, slots=True)
 class GeneratedHop:
-    """A server that helped; `blocks` as START:END."""
+    """A server that took part, with its blocks as START:END."""
 
     peer_id: str
     name: str
@@ -36,7 +36,7 @@ class GeneratedHop:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """`tokens` are those of the completion."""
+    """A completed prompt; `tokens`: of the completion."""
 
     prompt: str
     completion: str
@@ -49,15 +49,15 @@ RESULT = Generated
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("prompt", metavar="PROMPT", help="the text to go on from; - reads standard input")
+    parser.add_argument("prompt", metavar="PROMPT", help="the text to continue; - reads standard input")
     add_swarm(parser)
     parser.add_argument("--model", help="folder or hub name of the swarm's model (default: as the swarm names it)")
-    parser.add_argument("--max-new-tokens", type=positive, default=64, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--max-new-tokens", type=positive, default=64, metavar="N", help="default: %(default)s")
     parser.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0: greedy (default)")
-    parser.add_argument("--seed", type=int, help="of sampling, to get the same text again")
-    parser.add_argument("--adapter", metavar="NAME|HASH", help="compute with this LoRA adapter of the servers")
+    parser.add_argument("--seed", type=int, help="seed of the sampling, to get the same text again")
+    parser.add_argument("--adapter", metavar="NAME|HASH", help="use this LoRA adapter of the servers")
     parser.add_argument(
-        "--quantization", choices=QUANTIZATIONS, help="only servers that hold their weights so (default: what most do)"
+        "--quantization", choices=QUANTIZATIONS, help="use only servers with such weights (default: what most have)"
     )
     parser.add_argument(
         "--stream",
@@ -65,14 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=sys.stdout.isatty(),
         help="show words as they come (default: on a terminal)",
     )
-    parser.add_argument("--json", action="store_true", help="print prompt, completion, tokens and route as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    swarm = with_own_daemon(JoinedSwarms().find(args.swarm))
-    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
-
+    swarm = JoinedSwarms().find(args.swarm)
     name = model_of(args.model, swarm)
+    swarm = with_own_daemon(swarm)
+    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
 
     from potluck_gateway.completion import Completion, Options, Text, complete, quiet
 

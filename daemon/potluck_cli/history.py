@@ -1,9 +1,8 @@
-"""`potluck history`: what the daemon did, when and why."""
+"""`potluck history`: lists what the daemon did, when and why."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 from potluck_control import schema
@@ -11,11 +10,11 @@ from potluck_control.states import State
 
 from potluck_cli.connect import daemon
 from potluck_cli.durations import parse_duration
-from potluck_cli.options import add_json, positive, print_json
-from potluck_cli.terminal import Style, Terminal, table
+from potluck_cli.options import answer, positive
+from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Every change of state with its reason, the newest last: when it served, when it stepped aside, and for what."""
+List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what."""
 EXAMPLES = """\
   potluck history
   potluck history --since 12h --state yielded
@@ -25,8 +24,8 @@ RESULT = schema.HistoryPage
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", type=positive, default=20, metavar="N", dest="limit", help="how many (20)")
-    parser.add_argument("--since", metavar="TIME", type=parse_duration, help="not older than 30m, 12h, 2d, ...")
+    parser.add_argument("-n", type=positive, default=20, metavar="N", dest="limit", help="how many (default: 20)")
+    parser.add_argument("--since", metavar="TIME", type=parse_duration, help="only the last 30m, 12h, 2d, ...")
     parser.add_argument(
         "--state",
         action="append",
@@ -34,8 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="only changes to this state; repeatable",
     )
-    parser.add_argument("--words", default="", help="only lines with all of these words, or about such a program")
-    add_json(parser, "the transitions")
+    parser.add_argument("--words", default="", help="only lines that contain all of these words")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,13 +44,5 @@ def run(args: argparse.Namespace) -> int:
         words=args.words[:200],
     )
     found = daemon().call(schema.HISTORY, wanted).transitions
-    if args.json:
-        print_json(schema.HistoryPage(found))
-        return 0
-    terminal = Terminal(sys.stdout)
     rows = [(time.strftime("%a %d %b %H:%M:%S", time.localtime(item.at)), item.state, item.text) for item in found]
-    heading, *lines = table(("WHEN", "STATE", "WHY"), rows)
-    terminal.line(terminal.styled(heading, Style.BOLD))
-    for line in lines:
-        terminal.line(line)
-    return 0
+    return answer(args, schema.HistoryPage(found), Terminal().table(("WHEN", "STATE", "WHY"), rows))

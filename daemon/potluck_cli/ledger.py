@@ -1,4 +1,4 @@
-"""`potluck ledger`: export, check, back up and move the ledger of credits."""
+"""`potluck ledger`: exports, checks, backs up and moves the ledger of credits."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from potluck_daemon.ledger.backup import back_up, restore
 
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Terminal
+from potluck_cli.options import answer
 
 DESCRIPTION = """\
-The ledger says which credit came from where: every entry follows from a receipt that the other side signed. A backup
-holds this machine's identity with it, so keep it like a password: whoever has it can spend your credit. After a restore
-the old machine must not serve any more."""
+The ledger records where each credit came from; every entry follows from a receipt that the other side signed. A backup
+contains this machine's identity. Keep it like a password: whoever has it can spend your credit. After a restore, the
+old machine must not serve any more."""
 EXAMPLES = """\
   potluck ledger check
   potluck ledger export credits.csv
@@ -47,21 +46,22 @@ RESULT = {"export": Entry, "check": LedgerCheck, "backup": Moved, "restore": Mov
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     export = actions.add_parser("export", help="write all entries, oldest first")
-    export.add_argument("file", metavar="FILE", help="where to; - for the terminal")
-    add_json(export, "an object a line instead of CSV")
+    export.add_argument(
+        "file",
+        metavar="FILE",
+        help="where to write; - is standard output",
+    )
     export.set_defaults(act=_export)
     check = actions.add_parser("check", help="derive everything again from the receipts")
-    add_json(check, "the result")
     check.set_defaults(act=_check)
     for name, act, summary in (
-        ("backup", _back_up, "write ledger and identity to a file; the daemon may run"),
-        ("restore", _restore, "take ledger and identity from such a file; the daemon must not run"),
+        ("backup", _back_up, "write ledger and identity to a file; the daemon may be running"),
+        ("restore", _restore, "read ledger and identity from a backup; the daemon must be stopped"),
     ):
         action = actions.add_parser(name, help=summary)
         action.add_argument("file", metavar="FILE", help="the backup")
         if name == "restore":
-            action.add_argument("--replace", action="store_true", help="put what is here aside")
-        add_json(action, "the file")
+            action.add_argument("--replace", action="store_true", help="set aside the ledger that is here")
         action.set_defaults(act=act)
 
 
@@ -81,7 +81,7 @@ def _export(args: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"cannot write {args.file}: {error.strerror}", hint="choose another place") from error
     if not args.json:
-        Terminal(sys.stdout).line(f"Wrote {args.file}.")
+        print(f"Wrote {args.file}.")
     return 0
 
 
@@ -107,31 +107,19 @@ def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
 
 def _check(args: argparse.Namespace) -> int:
     found = daemon().call(earnings.CHECK)
-    if args.json:
-        print_json(found)
-    else:
-        terminal = Terminal(sys.stdout)
-        terminal.line(f"{found.entries} entries of {found.accounts} accounts, {found.receipts} receipts")
-        for problem in found.problems:
-            terminal.line(f"! {problem}")
-        if not found.problems:
-            terminal.line("Everything follows from its receipts, and all accounts together are zero.")
+    lines = [f"{found.entries} entries of {found.accounts} accounts, {found.receipts} receipts"]
+    lines += [f"! {problem}" for problem in found.problems]
+    if not found.problems:
+        lines.append("Every entry follows from its receipt, and all accounts together are zero.")
+    answer(args, found, lines)
     return 1 if found.problems else 0
 
 
 def _back_up(args: argparse.Namespace) -> int:
     back_up(find_places(), Path(args.file))
-    return _done(args, f"Wrote {args.file}. Keep it like a password.")
+    return answer(args, Moved(args.file), [f"Wrote {args.file}. Keep it like a password."])
 
 
 def _restore(args: argparse.Namespace) -> int:
     restore(find_places(), Path(args.file), replace=args.replace)
-    return _done(args, "Restored. Do not start the daemon of the old machine again.")
-
-
-def _done(args: argparse.Namespace, text: str) -> int:
-    if args.json:
-        print_json(Moved(args.file))
-    else:
-        Terminal(sys.stdout).line(text)
-    return 0
+    return answer(args, Moved(args.file), ["Restored. Never start the old machine's daemon again."])

@@ -1,8 +1,7 @@
-"""A whole swarm on this machine: a bootstrap node and engines as child processes on loopback.
+"""Runs a whole swarm on this machine: a bootstrap node and engines as child processes on loopback.
 
-For the demo, the benchmarks and tests. The children are the real commands; everything they write lies in one temporary
-folder. They die with this process, also if it is killed, and a shell that waits for the
-end of a pipe then removes the folder.
+For the demo, benchmarks and tests. The children are the real commands, and all their files lie in one temporary folder.
+They end with this process, even if it is killed. A shell that waits for the end of a pipe then removes the folder.
 """
 
 from __future__ import annotations
@@ -40,20 +39,8 @@ _PLACES = ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_
 _CLEANER = 'trap "" INT TERM HUP; read -r _; rm -rf -- "$1"'
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A local checkpoint; the number of its blocks is known without opening it with transformers."""
-
-    folder: Path
-    num_blocks: int
-
-    @classmethod
-    def at(cls, folder: Path) -> Model:
-        return cls(folder.resolve(), num_blocks_of(folder))
-
-
-class Child:
-    """A `potluck` command that reports in JSON lines."""
+class LocalProcess:
+    """A `potluck` command as a child process that reports in JSON lines."""
 
     def __init__(self, name: str, arguments: Sequence[str], environment: Mapping[str, str], log_path: Path) -> None:
         self.name = name
@@ -68,7 +55,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=environment,
-                start_new_session=True,  # Ctrl-C is for the one who started the swarm
+                start_new_session=True,  # Ctrl-C is for the process that started the swarm
             )
         self._reader = threading.Thread(target=self._read, name=f"events of {name}", daemon=True)
         self._reader.start()
@@ -82,7 +69,7 @@ class Child:
         return self._process.poll() is None
 
     def wait_online(self, timeout_s: float = _ONLINE_TIMEOUT_S) -> dict[str, Any]:
-        """The fields of the event; raises PotluckError with the child's own words if it ends before."""
+        """Wait for the event `online` and return its fields. Raises PotluckError if the process ends before."""
         deadline = time.monotonic() + timeout_s
         while "online" not in self.events:
             try:
@@ -98,16 +85,16 @@ class Child:
         return self.events["online"]
 
     def seconds_to(self, event: str) -> float:
-        """From the start of the process to an event that came; KeyError if it did not."""
+        """Return the seconds from the start to an event. Raises KeyError if it did not come."""
         return float(self.events[event]["at"]) - self._started_at
 
     def kill(self) -> None:
-        """kill -9; returns when the process is gone."""
+        """Kill the process with SIGKILL and wait until it is gone."""
         self._process.kill()
         self._process.wait(_KILL_TIMEOUT_S)
 
     def freeze(self) -> None:
-        """SIGSTOP, to the process itself and not to its p2pd: it stays connected, and silent."""
+        """Stop the process but not its p2pd, so that it stays connected and silent."""
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
@@ -119,7 +106,7 @@ class Child:
             self._process.terminate()
 
     def wait_stopped(self, deadline: float) -> None:
-        """Wait until `deadline` (monotonic), then kill."""
+        """Wait until `deadline` (monotonic), then kill the process."""
         try:
             self._process.wait(max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -140,8 +127,8 @@ class Child:
         return lines[-1] if lines else f"nothing, exit code {self._process.poll()}"
 
 
-class Engine(Child):
-    """An engine of the swarm; `peer_id` and `addresses` are known once it is online, `span` if it was given one."""
+class LocalEngine(LocalProcess):
+    """An engine of a local swarm. `span` is set only if the engine was given one."""
 
     span: Span
 
@@ -150,21 +137,21 @@ class Engine(Child):
         return PeerId(self.wait_online()["peer_id"])
 
     def processes(self) -> list[psutil.Process]:
-        """The engine and what it started."""
+        """Return the engine and its descendants."""
         engine = psutil.Process(self.pid)
         return [engine, *engine.children(recursive=True)]
 
 
 @dataclass
 class LocalSwarm:
-    """Use as a context manager: inside, the swarm is online.
+    """A swarm on loopback. Use it as a context manager: inside, the swarm is online.
 
     Args:
         checkpoint: a local folder.
-        spans: one engine each, in this order.
+        spans: one engine for each, in this order.
         threads: of each engine, and of each library in it.
-        serve_options: more options of `potluck serve`.
-        is_open: without a membership key.
+        serve_options: more options for `potluck serve`.
+        is_open: the swarm has no membership key.
     """
 
     checkpoint: Path
@@ -172,9 +159,9 @@ class LocalSwarm:
     threads: int = 1
     serve_options: Sequence[str] = ()
     is_open: bool = False
-    engines: list[Engine] = field(default_factory=list, init=False)
+    engines: list[LocalEngine] = field(default_factory=list, init=False)
     _ports: set[int] = field(default_factory=set, init=False)
-    _bootstrap: Child | None = field(default=None, init=False)
+    _bootstrap: LocalProcess | None = field(default=None, init=False)
 
     def __enter__(self) -> LocalSwarm:
         self.folder = Path(tempfile.mkdtemp(prefix="potluck-"))
@@ -197,8 +184,8 @@ class LocalSwarm:
     def invite(self) -> str:
         return encode_invite(self.swarm)
 
-    def add_engine(self, span: Span | None, *, name: str | None = None, options: Sequence[str] = ()) -> Engine:
-        """Start one more engine; it is not online yet when this returns. `span` None: it chooses for itself."""
+    def add_engine(self, span: Span | None, *, name: str | None = None, options: Sequence[str] = ()) -> LocalEngine:
+        """Start one more engine, without waiting until it is online. Without a `span`, it chooses its own."""
         number = len(self.engines)
         name = name or f"engine-{number}"
         arguments = [
@@ -206,21 +193,21 @@ class LocalSwarm:
             *(("--blocks", str(span)) if span is not None else ()),
             *("--host", "127.0.0.1", "--threads", str(self.threads), *self.serve_options, *options),
         ]
-        engine = Engine(name, arguments, self.environment(), self.folder / f"{number}-{name}.log")
+        engine = LocalEngine(name, arguments, self.environment(), self.folder / f"{number}-{name}.log")
         if span is not None:
             engine.span = span
         self.engines.append(engine)
         return engine
 
     def environment(self) -> dict[str, str]:
-        """For processes that belong to this swarm: their files lie in its folder, their libraries use `threads`."""
+        """Return the environment of a process of this swarm: files in its folder, libraries with `threads` threads."""
         folder = str(self.folder)
         places = dict.fromkeys(_PLACES, folder)
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(self.threads))
         return {**os.environ, **places, **threads, "TOKENIZERS_PARALLELISM": "false"}
 
     def close(self) -> None:
-        """End all processes and remove the folder. Idempotent."""
+        """End all processes and remove the folder. Safe to call twice."""
         deadline = time.monotonic() + _STOP_TIMEOUT_S
         children = [child for child in (*self.engines, self._bootstrap) if child is not None]
         for child in children:
@@ -234,7 +221,7 @@ class LocalSwarm:
         self._cleaner.wait(_KILL_TIMEOUT_S)
 
     def leftovers(self) -> list[str]:
-        """What is left of a closed swarm, a line each: processes, listening and Unix sockets, files."""
+        """List what a closed swarm left behind: processes, listening and Unix sockets, files."""
         found = [f"process {process.pid} ({process.name()})" for process in self._processes_of_folder()]
         listening = {item.laddr for item in psutil.net_connections("tcp") if item.status == psutil.CONN_LISTEN}
         found += [f"port {port} in use" for _, port in filter(None, listening) if port in self._ports]
@@ -248,14 +235,14 @@ class LocalSwarm:
         return found
 
     def _start(self) -> None:
-        model = Model.at(self.checkpoint)
+        num_blocks = num_blocks_of(self.checkpoint)
         arguments = ["bootstrap", "--port", "0", "--host", "127.0.0.1", "--json"]
-        self._bootstrap = Child("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
+        self._bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
         peers = tuple(self._bootstrap.wait_online()["addresses"])
         swarm = new_swarm(
             "local",
-            model.folder.name,
-            model.num_blocks,
+            self.checkpoint.resolve().name,
+            num_blocks,
             "local",
             open=self.is_open,
             prefix="local-swarm" if self.is_open else None,
@@ -268,13 +255,13 @@ class LocalSwarm:
             self._ports |= {_port_of(address) for address in (*peers, *addresses)}
 
     def _processes_of_folder(self) -> list[psutil.Process]:
-        """Processes whose environment names our folder, p2pd and grandchildren included."""
+        """Find processes whose environment names our folder, p2pd and grandchildren included."""
         found = []
         for process in psutil.process_iter():
             try:
                 if process.pid != os.getpid() and process.environ().get("TMPDIR") == str(self.folder):
                     found.append(process)
-            except psutil.Error:  # gone, or somebody else's
+            except psutil.Error:  # ended, or owned by another user
                 continue
         return found
 
@@ -285,7 +272,7 @@ def _port_of(address: str) -> int:
 
 
 def _wait_gone(processes: list[psutil.Process]) -> None:
-    """Children of killed engines end by themselves, a moment later."""
+    """Wait for children of killed engines, which end by themselves a moment later."""
     _, alive = psutil.wait_procs(processes, timeout=_KILL_TIMEOUT_S)
     for process in alive:
         with contextlib.suppress(psutil.NoSuchProcess):

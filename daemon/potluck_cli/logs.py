@@ -1,9 +1,8 @@
-"""`potluck logs`: the daemon's log, also when the daemon is down."""
+"""`potluck logs`: prints the daemon's log, also when the daemon is down."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 
 from potluck_control import schema
 from potluck_control.places import find_places
@@ -11,11 +10,11 @@ from potluck_daemon.reporting import logs
 from potluck_daemon.settings.owner import files_as_owner
 
 from potluck_cli.connect import daemon, hello_or_none
-from potluck_cli.options import add_json, positive, print_json
-from potluck_cli.terminal import Terminal
+from potluck_cli.options import answer, positive
 
 DESCRIPTION = """\
-The newest lines of the daemon's log, the engine's output included. Prompts, tokens and keys are never logged."""
+Print the newest lines of the daemon's log, which includes the engine's output. Prompts, tokens and keys are never
+logged."""
 EXAMPLES = """\
   potluck logs
   potluck logs -n 1000"""
@@ -23,19 +22,12 @@ RESULT = schema.Logs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", type=positive, default=100, metavar="N", dest="lines", help="how many lines (100)")
-    add_json(parser, "the lines")
+    parser.add_argument("-n", type=positive, default=100, metavar="N", dest="lines", help="how many (default: 100)")
 
 
 def run(args: argparse.Namespace) -> int:
-    terminal = Terminal(sys.stdout)
     lines = _lines(min(args.lines, 2000))
-    if args.json:
-        print_json(schema.Logs(str(find_places().log_file), lines))
-        return 0
-    for line in lines:
-        terminal.line(line)
-    return 0
+    return answer(args, schema.Logs(str(find_places().log_file), lines), lines)
 
 
 def _lines(count: int) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from typing import NoReturn, Protocol, cast
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import RemoteError
-from potluck_cli.parser import Parser
+from potluck_cli.parser import Parser, actions_of
 
 COMMANDS = {
     "start": "start the daemon, which serves when nobody needs the machine",
@@ -74,7 +74,7 @@ exit codes: 0 done; 1 it failed; 2 wrong usage; 3 the network or the swarm canno
 
 
 class Command(Protocol):
-    """What a module of a subcommand has."""
+    """The module of a subcommand. `add_arguments` may be absent; with `RESULT`, it also takes --json."""
 
     DESCRIPTION: str
     EXAMPLES: str
@@ -82,7 +82,7 @@ class Command(Protocol):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, args: argparse.Namespace) -> int:
-        """Do it; returns the exit code. Raises PotluckError."""
+        """Run the command and return the exit code. Raises PotluckError."""
 
 
 def program() -> NoReturn:
@@ -175,7 +175,10 @@ def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
 
 def _run(name: str, arguments: list[str]) -> int:
     command = load(name)
-    return command.run(parser_of(name, command).parse_args(arguments))
+    parser = parser_of(name, command)
+    if arguments in ([], ["--json"]):  # `potluck models` lists them
+        arguments = [*(action for action in ("list", "status") if action in actions_of(parser)), *arguments]
+    return command.run(parser.parse_args(arguments))
 
 
 def load(name: str) -> Command:
@@ -183,8 +186,13 @@ def load(name: str) -> Command:
 
 
 def parser_of(name: str, command: Command, make: Callable[..., Parser] = Parser) -> Parser:
+    """Return the parser of one command, of which `make` makes the empty one."""
     parser = make(prog=f"potluck {name}", description=command.DESCRIPTION, epilog=f"examples:\n{command.EXAMPLES}")
-    command.add_arguments(parser)
+    if hasattr(command, "add_arguments"):
+        command.add_arguments(parser)
+    if hasattr(command, "RESULT"):
+        for each in actions_of(parser).values() or (parser,):
+            each.add_argument("--json", action="store_true", help="print JSON, for scripts")
     return parser
 
 

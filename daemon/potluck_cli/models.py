@@ -1,26 +1,23 @@
-"""`potluck models`: what is served, what the swarm lacks, what lies on the disk."""
+"""`potluck models`: lists what is served, what the swarm lacks and what is on the disk."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
-import time
 from pathlib import Path
 
-from potluck_control.client import ControlClient
 from potluck_control.formatting import part_size, size
 from potluck_control.methods import models
 from potluck_control.methods.models import Deleted, DeleteParams, Models, MoveParams, Progress
 
 from potluck.errors import PotluckError
-from potluck_cli.connect import daemon
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Style, Terminal, table
+from potluck_cli.connect import daemon, follow
+from potluck_cli.options import answer
+from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-The model that this machine serves and where its weights are, blocks that the swarm lacks, and downloaded models: delete
-what nobody needs, or keep them on another disk. A model that is deleted is downloaded again when it is needed."""
+List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody
+needs, or move them to another disk. A deleted model is downloaded again when it is needed."""
 EXAMPLES = """\
   potluck models list
   potluck models delete owner/model
@@ -29,70 +26,62 @@ EXAMPLES = """\
   potluck models move --usual"""
 RESULT = {"list": Models, "delete": Deleted, "move": Models}
 
-_POLL_S = 0.5
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add_json(actions.add_parser("list", help="what is served, needed, and on the disk"), "all of it")
+    actions.add_parser("list", help="what is served, needed, and on the disk")
     delete = actions.add_parser("delete", help="delete a downloaded model")
     what = delete.add_mutually_exclusive_group(required=True)
     what.add_argument("name", metavar="NAME", nargs="?", help="as `list` shows it")
-    what.add_argument("--prepared", action="store_true", help="blocks converted for this machine instead")
-    delete.add_argument("--force", action="store_true", help="also a model that a joined swarm runs")
-    add_json(delete, "what was freed")
+    what.add_argument("--prepared", action="store_true", help="delete blocks converted for this machine instead")
+    delete.add_argument("--force", action="store_true", help="even if a swarm you joined runs the model")
     move = actions.add_parser("move", help="keep models in another folder")
     where = move.add_mutually_exclusive_group(required=True)
-    where.add_argument("folder", metavar="DIR", nargs="?", help="on a disk with room")
-    where.add_argument("--usual", action="store_true", help="the hub's usual folder again")
-    move.add_argument("--leave-files", action="store_true", help="do not take along what is downloaded already")
-    add_json(move, "what is where")
+    where.add_argument("folder", metavar="DIR", nargs="?", help="a folder on a disk with room")
+    where.add_argument("--usual", action="store_true", help="the hub's usual folder")
+    move.add_argument("--leave-files", action="store_true", help="leave what is already downloaded where it is")
 
 
 def run(args: argparse.Namespace) -> int:
-    client, terminal = daemon(), Terminal(sys.stdout)
-    found: Models | Deleted
+    client = daemon()
     if args.action == "delete":
-        found = client.call(models.DELETE, DeleteParams(args.name or "", args.force))
-        lines = [f"Freed {size(found.freed_bytes)}."]
-    elif args.action == "move":
-        folder = "" if args.usual else os.path.abspath(Path(args.folder).expanduser())
-        found = client.call(models.MOVE, MoveParams(folder, moves_files=not args.leave_files))
-        found = _follow(client, found, None if args.json else terminal)
-        lines = [f"Models are in {found.folder.path}."]
-    else:
+        deleted = client.call(models.DELETE, DeleteParams(args.name or "", args.force))
+        return answer(args, deleted, [f"Freed {size(deleted.freed_bytes)}."])
+    if args.action == "list":
         found = client.call(models.LIST)
-        lines = page(found, terminal)
-    if args.json:
-        print_json(found)
-        return 0
-    for line in lines:
-        terminal.line(line)
-    return 0
+        return answer(args, found, _page(found))
+    folder = "" if args.usual else os.path.abspath(Path(args.folder).expanduser())
+    found = client.call(models.MOVE, MoveParams(folder, moves_files=not args.leave_files))
+    found = follow(client, models.LIST, found, _moving, shows=not args.json)
+    if found.move is not None and found.move.problem:
+        raise PotluckError(found.move.problem, hint="what was not moved is still in its old place")
+    return answer(args, found, [f"Models are in {found.folder.path}."])
 
 
-def page(found: Models, terminal: Terminal) -> list[str]:
+def _page(found: Models) -> list[str]:
     lines = [*_served(found), ""]
     rows = [
-        (item.name, size(item.bytes), "served" if item.is_served else ", ".join(item.swarms) or "no swarm needs it")
+        (
+            item.name,
+            size(item.bytes),
+            "served" if item.is_served else ", ".join(item.swarms) or "no swarm needs it",
+        )
         for item in found.stored
     ]
     if rows:
-        heading, *rest = table(("MODEL", "DISK", "USE"), rows)
-        lines += [terminal.styled(heading, Style.BOLD), *rest]
-    limit = f" of {size(found.folder.limit_bytes)}" if found.folder.limit_bytes else ""
-    lines.append(
-        f"{size(found.folder.models_bytes)}{limit} in {found.folder.path}, {size(found.folder.free_bytes)} free"
-    )
-    if found.folder.prepared_bytes:
-        lines.append(f"{size(found.folder.prepared_bytes)} of blocks converted for this machine")
+        lines += Terminal().table(("MODEL", "DISK", "USE"), rows)
+    folder = found.folder
+    used = part_size(folder.models_bytes, folder.limit_bytes) if folder.limit_bytes else size(folder.models_bytes)
+    lines.append(f"{used} in {folder.path}, {size(folder.free_bytes)} free")
+    if folder.prepared_bytes:
+        lines.append(f"{size(folder.prepared_bytes)} of blocks converted for this machine")
     return lines
 
 
 def _served(found: Models) -> list[str]:
     served = found.served
     if served is None:
-        return ["No swarm is joined."]
+        return ["You joined no swarm yet: potluck join INVITE, or potluck start --demo"]
     span = f"blocks {served.span[0]}:{served.span[1]} of " if served.span else ""
     lines = [f"{served.swarm}: {span}{served.num_blocks} blocks of {served.model}"]
     if served.device:
@@ -116,16 +105,5 @@ def _progress(progress: Progress) -> str:
     return f"{part_size(done, total) if total else size(done)}{speed}"
 
 
-def _follow(client: ControlClient, found: Models, terminal: Terminal | None) -> Models:
-    """Until everything is moved. Raises PotluckError."""
-    shown = ""
-    while found.move is not None and not found.move.is_done:
-        now = _progress(found.move.progress)
-        if terminal is not None and terminal.is_interactive and now != shown:
-            shown = now
-            terminal.line(terminal.styled(f"Moving: {now}", Style.FAINT))
-        time.sleep(_POLL_S)
-        found = client.call(models.LIST)
-    if found.move is not None and found.move.problem:
-        raise PotluckError(found.move.problem, hint="what was not moved is where it was")
-    return found
+def _moving(found: Models) -> str | None:
+    return f"Moving: {_progress(found.move.progress)}" if found.move is not None and not found.move.is_done else None

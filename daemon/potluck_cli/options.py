@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they are called and explained the same everywhere."""
+"""Options that several commands share, and how every command prints its result."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import json
 import logging
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 
 from potluck_control.codec import to_json
 from potluck_control.redaction import RedactingFormatter
@@ -14,27 +16,35 @@ from potluck_control.resources import bundled_checkpoint
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
+from potluck_cli.terminal import Terminal
 
 
 def add_swarm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--swarm",
         metavar="INVITE|NAME",
-        help="an invite, or the name of a swarm you joined (left out: the only one you joined)",
+        help="an invite, or the name of a swarm you joined (default: your only swarm)",
     )
 
 
-def add_json(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON, for scripts")
-
-
 def print_json(value: object) -> None:
-    """One line for scripts: a dataclass of the module that prints it, which the manual describes."""
+    """Print a dataclass as one line of JSON."""
     print(json.dumps(to_json(value)), flush=True)
 
 
+def answer(args: argparse.Namespace, result: object, lines: Iterable[str]) -> int:
+    """Print `result` as JSON with --json, else `lines` for people; returns the exit code 0."""
+    if args.json:
+        print_json(result)
+    else:
+        terminal = Terminal()
+        for line in lines:
+            terminal.line(line)
+    return 0
+
+
 def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
-    """Options of a process that others connect to."""
+    """Add the options of a process that others connect to."""
     parser.add_argument(
         "--port", type=port_number, default=port, help="TCP port to listen on; 0: any free one (default: %(default)s)"
     )
@@ -46,23 +56,21 @@ def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
         action="append",
         default=[],
         metavar="MULTIADDR",
-        help="address to tell others instead of all that this machine has; repeatable",
+        help="address to tell others, instead of all addresses of this machine; repeatable",
     )
     parser.add_argument(
         "--parent-pid",
         type=positive,
         metavar="PID",
-        help="end with this process, which started it (Linux)",
+        help="end when this process ends (Linux)",
     )
-    parser.add_argument("--verbose", action="store_true", help="log what happens to standard error")
+    parser.add_argument("--verbose", action="store_true", help="log to standard error")
 
 
 def model_of(given: str | None, swarm: Swarm) -> str:
-    """The folder or hub name of the swarm's model; a checkpoint that is on no hub must be given.
-
-    Raises:
-        UsageError: it was not given.
-    """
+    """Return the folder or hub name of the swarm's model. Raises UsageError if it is not there."""
+    if given is not None and given.startswith(("/", ".")) and not Path(given).is_dir():
+        raise UsageError(f"there is no folder {given}", hint="name the folder of your copy, or a model on the hub")
     if given is None and (bundled := bundled_checkpoint(swarm.model)) is not None:
         return str(bundled)
     if given is None and swarm.revision == LOCAL_REVISION:
@@ -71,7 +79,7 @@ def model_of(given: str | None, swarm: Swarm) -> str:
 
 
 def span(text: str) -> Span:
-    """For argparse: `0:4`."""
+    """Read blocks such as `0:4` for argparse."""
     try:
         return Span.parse(text)
     except ValueError as error:
@@ -91,13 +99,13 @@ def positive(text: str) -> int:
 
 
 def listen_address(host: str, port: int) -> str:
-    """The multiaddr of a TCP port."""
+    """Return the multiaddr of a TCP port."""
     family = "ip6" if ":" in host else "ip4"
     return f"/{family}/{host}/tcp/{port}"
 
 
 def log_to_stderr(verbose: bool) -> None:
-    """Warnings always, what happens only if asked."""
+    """Log warnings, and with `verbose` everything, to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])

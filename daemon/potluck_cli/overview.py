@@ -1,4 +1,4 @@
-"""A swarm at a glance: who serves what, how fast, and which blocks nobody serves."""
+"""Shows a swarm: who serves what, how fast, and which blocks nobody serves."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from potluck_control.formatting import rounded
 from potluck_control.schema import SwarmOutlook
 
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
-from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip, table
+from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip
 
 _MAX_NAMED = 4
 _MAX_STRIP_LETTERS = 128  # longer models are shown as ranges only
@@ -18,7 +19,7 @@ _MAX_STRIP_LETTERS = 128  # longer models are shown as ranges only
 
 @dataclass(frozen=True, slots=True)
 class SwarmServer:
-    """One server; blocks [start, end)."""
+    """One server of a swarm, with its blocks [start, end)."""
 
     peer_id: str
     name: str | None
@@ -37,7 +38,7 @@ class SwarmServer:
 
 @dataclass(frozen=True, slots=True)
 class SwarmOverview:
-    """`replicas`: how many servers answer for each block; `gaps`: blocks without any; `outlook`: with servers only."""
+    """A swarm; `replicas`: servers per block, `gaps`: blocks without a server, `outlook`: null without servers."""
 
     name: str
     model: str
@@ -51,13 +52,13 @@ class SwarmOverview:
 
 
 def replicas(swarm: Swarm, servers: Sequence[LiveServer]) -> list[int]:
-    """How many servers answer for each block."""
+    """Return how many servers are online for each block."""
     online = [server for server in servers if server.heartbeat.state is ServerState.ONLINE]
     return [sum(block in server.span for server in online) for block in range(swarm.num_blocks)]
 
 
 def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
-    """The same for scripts; never the membership key."""
+    """Return the swarm for scripts, without its membership key."""
     counts = replicas(swarm, servers)
     return SwarmOverview(
         name=swarm.name,
@@ -73,17 +74,17 @@ def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
 
 
 def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> list[str]:
-    """Lines for people."""
+    """Return the swarm as lines for people."""
     kind = "open" if swarm.is_open else "private"
     counts = replicas(swarm, servers)
     lines = [
         terminal.styled(swarm.name, Style.BOLD) + f": {swarm.model}, {swarm.num_blocks} blocks, {kind}",
         "",
-        *table(("BLOCKS", "SERVER", "STATE", "STEPS/S", "STEP MS", "ROOM", "FORMAT"), _rows(servers)),
+        *terminal.table(("BLOCKS", "SERVER", "STATE", "STEPS/S", "STEP MS", "ROOM", "FORMAT"), _rows(servers)),
         "",
     ]
     if swarm.num_blocks <= _MAX_STRIP_LETTERS:
-        lines += [strip(counts), terminal.styled(STRIP_LEGEND, Style.FAINT)]
+        lines += [strip(counts), terminal.faint(STRIP_LEGEND)]
     gaps = [block for block, count in enumerate(counts) if count == 0]
     if gaps:
         lines.append(terminal.styled(f"Nobody serves {ranges(gaps)}: the model cannot run yet.", Style.YELLOW))
@@ -94,14 +95,13 @@ def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> lis
 
 
 def outlook_lines(seen: SwarmOutlook) -> list[str]:
-    """What the swarm bears, where it is thinnest, and what one more server would change."""
+    """Return lines about the swarm's capacity, its bottleneck, and what one more server would add."""
     thin = ", ".join(f"{start}:{end}" for start, end in seen.bottlenecks[:_MAX_NAMED])
     more = "" if len(seen.bottlenecks) <= _MAX_NAMED else ", ..."
     span = f"{seen.one_more_span[0]}:{seen.one_more_span[1]}"
-    brings = f"{seen.tokens_per_s:.0f} -> {seen.one_more_tokens_per_s:.0f} tokens/s"
     return [
-        f"The whole swarm bears about {seen.tokens_per_s:.0f} tokens/s; it is thinnest at blocks {thin}{more}.",
-        f"One more server like the usual one would take blocks {span}: {brings}.",
+        f"Capacity about {rounded(seen.tokens_per_s)} tokens/s, shared. Bottleneck: blocks {thin}{more}.",
+        f"One more typical server would take blocks {span}: about {rounded(seen.one_more_tokens_per_s)} tokens/s.",
     ]
 
 
@@ -112,7 +112,7 @@ def _outlook(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOutlook | None
 
 
 async def live_servers(swarm: Swarm) -> tuple[LiveServer, ...]:
-    """Ask the swarm's directory. Raises NetworkError if nobody of the swarm answers."""
+    """Fetch all servers from the swarm's directory. Raises NetworkError if nobody answers."""
     from potluck.directory import Directory, record_checks
     from potluck.p2p.config import HostConfig
     from potluck.p2p.libp2p import Libp2pHost
@@ -165,10 +165,10 @@ def _server_fields(server: LiveServer) -> SwarmServer:
 
 
 def steps_per_s(server: LiveServer) -> float:
-    """Decode steps a second through the whole span."""
+    """Return the decode steps per second through the whole span."""
     return server.record.inference_tps / len(server.span)
 
 
 def short_id(peer_id: str) -> str:
-    """Enough of a peer id to tell servers apart; the first letters are the same for all."""
+    """Return the end of a peer id, which tells servers apart; all ids start with the same letters."""
     return f"...{peer_id[-8:]}"

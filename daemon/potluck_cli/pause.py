@@ -1,9 +1,8 @@
-"""`potluck pause`: stop serving for a while."""
+"""`potluck pause`: stops serving for a while."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 from potluck_control import schema
@@ -11,17 +10,16 @@ from potluck_control import schema
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon
 from potluck_cli.durations import clock, parse_duration, seconds_until
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Terminal
+from potluck_cli.options import answer
 
 DESCRIPTION = """\
-Give memory and device back now and serve again later, by itself. Conversations of others go on elsewhere."""
+Free the machine now; Potluck serves again by itself later. Other people's conversations continue on other servers."""
 EXAMPLES = """\
   potluck pause                         for an hour
   potluck pause for 2h30m
   potluck pause until 18:00
-  potluck pause until tomorrow          08:00 in the morning
-  potluck pause until the game ends     the game that runs now
+  potluck pause until tomorrow          at 08:00
+  potluck pause until the game ends     the game that is running now
   potluck pause forever                 until `potluck resume`"""
 RESULT = schema.Status
 
@@ -39,21 +37,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="30m, for 2h, until 18:00, until tomorrow, until the game ends, forever (default: 1h)",
     )
-    add_json(parser, "the status")
 
 
 def run(args: argparse.Namespace) -> int:
     status = daemon().call(schema.PAUSE, pause_params(" ".join(args.time) or _DEFAULT, time.time()))
-    if args.json:
-        print_json(status)
-        return 0
+    return answer(args, status, [paused_line(status)])
+
+
+def paused_line(status: schema.Status) -> str:
+    """Return the state and how long it lasts."""
     until = f" until {clock(status.until, time.time())}" if status.until else ""
-    Terminal(sys.stdout).line(f"{status.text}{until}. Sooner: potluck resume")
-    return 0
+    return f"{status.text}{until}. To serve again sooner: potluck resume"
 
 
 def pause_params(text: str, now: float) -> schema.PauseParams:
-    """What a person means; raises UsageError. `now`: Unix seconds."""
+    """Read the words of a person. Raises UsageError. `now`: Unix seconds."""
     words = " ".join(text.lower().split())
     if words in _GAME:
         return schema.PauseParams(until_game_ends=True)

@@ -1,32 +1,21 @@
-"""`potluck resume`: end a pause."""
+"""`potluck resume`: ends a pause."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 
 from potluck_control import schema
 
 from potluck_cli.connect import daemon
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Terminal
+from potluck_cli.options import answer
 
 DESCRIPTION = """\
-End a pause or a drain now. A game that runs is still given way to; a wait after a game or after a failure is cut
-short."""
+End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running."""
 EXAMPLES = """\
   potluck resume"""
 RESULT = schema.Status
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_json(parser, "the status")
-
-
 def run(args: argparse.Namespace) -> int:
     status = daemon().call(schema.RESUME)
-    if args.json:
-        print_json(status)
-    else:
-        Terminal(sys.stdout).line(f"{status.text}.")
-    return 0
+    return answer(args, status, [f"{status.text}."])

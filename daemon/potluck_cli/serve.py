@@ -1,11 +1,11 @@
-"""`potluck serve`: an engine in the foreground."""
+"""`potluck serve`: runs an engine in the foreground."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import sys
+from functools import partial
 from pathlib import Path
 
 from potluck_control.codec import to_json
@@ -21,7 +21,7 @@ from potluck_control.engine_messages import (
     Settled,
     Starting,
 )
-from potluck_control.formatting import part_size
+from potluck_control.formatting import part_size, rounded
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_daemon.swarms.joined import JoinedSwarms
 from potluck_engine.ranks.devices import check_devices, parse_max_memory
@@ -41,16 +41,16 @@ from potluck_cli.options import (
 from potluck_cli.terminal import Style, Terminal
 
 DESCRIPTION = """\
-Serve blocks of a model to a swarm until Ctrl-C. The weights are read from a local checkpoint or fetched from the hub,
-only the files that hold these blocks. Without --blocks, the blocks that the swarm lacks most are chosen, and others
-later when it needs them more."""
+Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the
+files of these blocks are fetched. Without --blocks, Potluck serves the blocks that the swarm lacks most, and moves
+when others are needed more."""
 EXAMPLES = """\
   potluck serve ./llama-70b --swarm friends
   potluck serve ./llama-70b --swarm INVITE --blocks 0:4
   potluck serve owner/model --num-blocks 8 --port 31338 --name attic"""
 
 
-RESULT = EngineEvent  # one a line, with `event`: the class in lower case
+RESULT = EngineEvent  # one per line, with `event`: the class in lower case
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,27 +60,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--blocks", type=span, metavar="START:END", help="serve these blocks, counted from 0")
     which.add_argument("--num-blocks", type=positive, metavar="N", help="how many blocks (default: as many as fit)")
     add_node(parser, port=0)
-    parser.add_argument("--name", help="public name, shown to the swarm")
+    parser.add_argument("--name", help="name that the swarm sees")
     parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: a new identity each time)")
     parser.add_argument(
         "--max-memory",
         type=max_memory,
         default="",
         metavar="DEVICE=SIZE,...",
-        help="cuda:0=10GiB,cpu=20GiB: blocks beyond it are streamed, from RAM or from disk (default: what fits)",
+        help="such as cuda:0=10GiB,cpu=20GiB; blocks beyond it are streamed from RAM or disk (default: what fits)",
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, mps, ... (default: %(default)s)")
     where.add_argument(
-        "--devices", type=device_list, default=(), metavar="DEVICE,...", help="hold the blocks together: cuda:0,cuda:1"
+        "--devices",
+        type=device_list,
+        default=(),
+        metavar="DEVICE,...",
+        help="use several together: cuda:0,cuda:1",
     )
     parser.add_argument(
         "--dtype",
         choices=("float32", "bfloat16", "float16"),
-        help="number format of the computation (default: float32, for quantised weights bfloat16)",
+        help="number format of the computation (default: float32, or bfloat16 for quantised weights)",
     )
     parser.add_argument(
-        "--quantization", default="none", choices=QUANTIZATIONS, help="hold the weights in fewer bits (default: none)"
+        "--quantization", default="none", choices=QUANTIZATIONS, help="store the weights in fewer bits (default: none)"
     )
     parser.add_argument(
         "--adapter",
@@ -91,7 +95,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--threads", type=positive, default=max(1, (os.cpu_count() or 2) // 2), help="CPU threads")
     parser.add_argument("--cache-tokens", type=positive, help="room for sessions (default: what is free)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object an event, for scripts")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -99,8 +102,7 @@ def run(args: argparse.Namespace) -> int:
     spec = launch_spec(args)
     from potluck_engine.main import run_engine
 
-    report = _report_json if args.json else _Reporter(Terminal(sys.stdout)).report
-    run_engine(spec, report, parent_pid=args.parent_pid)
+    run_engine(spec, _print_json if args.json else partial(_show, Terminal()), parent_pid=args.parent_pid)
     return 0
 
 
@@ -145,42 +147,29 @@ def max_memory(text: str) -> str:
     return text
 
 
-def event_to_json(event: EngineEvent) -> str:
-    """`{"event": "online", ...}` with the fields of the event."""
-    return json.dumps({"event": type(event).__name__.lower(), **to_json(event)})
+def _print_json(event: EngineEvent) -> None:
+    """Print `{"event": "online", ...}` with the fields of the event."""
+    print(json.dumps({"event": type(event).__name__.lower(), **to_json(event)}), flush=True)
 
 
-def _report_json(event: EngineEvent) -> None:
-    print(event_to_json(event), flush=True)
-
-
-class _Reporter:
-    """Events as lines for people; the progress of loading stays on one line of a terminal."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-
-    def report(self, event: EngineEvent) -> None:
-        terminal = self._terminal
-        match event:
-            case Starting(model):
-                terminal.line(f"Starting to serve {model}")
-            case Joining(peer_id, span):
-                terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
-            case Loading(done, total) if total and terminal.is_interactive:
-                terminal.write(f"\r  {part_size(done, total)}" + ("\n" if done >= total else ""))
-            case Placed(streamed_blocks=streamed, summary=summary) if streamed:
-                terminal.line(summary[0].upper() + summary[1:])
-            case Measured(inference_tps, forward_tps):
-                terminal.line(
-                    f"One block makes {inference_tps:,.0f} steps and reads {forward_tps:,.0f} tokens a second."
-                )
-            case Online(_, _, span, seconds):
-                online = terminal.styled("Online", Style.BOLD, Style.GREEN)
-                terminal.line(f"{online} after {seconds:.1f} s: blocks {span} answer. Ctrl-C leaves the swarm.")
-            case Moving(_, target, why):
-                terminal.line(f"Moving to blocks {target}: {why}")
-            case Settled(span):
-                terminal.line(f"Blocks {span} answer.")
-            case Offline():
-                terminal.line("Left the swarm.")
+def _show(terminal: Terminal, event: EngineEvent) -> None:
+    match event:
+        case Starting(model):
+            terminal.line(f"Starting to serve {model}")
+        case Joining(peer_id, span):
+            terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
+        case Loading(done, total) if total and terminal.is_interactive:
+            terminal.write(f"\r  {part_size(done, total)}" + ("\n" if done >= total else ""))
+        case Placed(streamed_blocks=streamed, summary=summary) if streamed:
+            terminal.line(summary[0].upper() + summary[1:])
+        case Measured(inference_tps, forward_tps):
+            terminal.line(f"Each block: {rounded(inference_tps)} steps/s, {rounded(forward_tps)} tokens/s forward")
+        case Online(_, _, span, seconds):
+            online = terminal.styled("Online", Style.BOLD, Style.GREEN)
+            terminal.line(f"{online} after {seconds:.1f} s, serving blocks {span}. Ctrl-C leaves the swarm.")
+        case Moving(_, target, why):
+            terminal.line(f"Moving to blocks {target}: {why}")
+        case Settled(span):
+            terminal.line(f"Serving blocks {span}.")
+        case Offline():
+            terminal.line("Left the swarm.")

@@ -1,24 +1,22 @@
-"""`potluck service`: let systemd, or launchd on a Mac, start the daemon."""
+"""`potluck service`: lets systemd, or launchd on a Mac, start the daemon."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_daemon.host import launch_agents, units
 
 from potluck.errors import UsageError
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Terminal
+from potluck_cli.options import answer
 
 DESCRIPTION = """\
-Have systemd start the daemon: when you log in, or, with --system, when the machine starts, for a machine that nobody
-plays on. The system service runs as a user of its own and sees no games. To install again after an update restarts it.
-Settings, swarms and identity stay when it is removed. `loginctl enable-linger` keeps your own one after you log out. On
-a Mac launchd does it, when you log in."""
+Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system
+service is for machines that nobody plays on: it runs as its own user and sees no games. Installing it again restarts
+it. Removing it keeps settings, swarms and identity. `loginctl enable-linger` keeps your own service running after you
+log out."""
 EXAMPLES = """\
   potluck service install
   potluck service remove
@@ -26,42 +24,37 @@ EXAMPLES = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """The unit, and whether it is there now."""
+class InstalledService:
+    """The unit's file, and whether it exists now."""
 
     unit: str
     is_installed: bool
 
 
-RESULT = Service
+RESULT = InstalledService
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, act, summary in (
-        ("install", _install, "write the unit, enable and start it, or start it anew"),
-        ("remove", _remove, "stop and disable it, delete the unit"),
+        ("install", _install, "write the unit, enable it, and start or restart it"),
+        ("remove", _remove, "stop and disable it, and delete the unit"),
     ):
         action = actions.add_parser(name, help=summary)
         action.add_argument("--system", action="store_true", help="for the whole machine; needs root")
-        add_json(action, "the unit's file")
         action.set_defaults(act=act)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.system and launch_agents.is_mac():
-        raise UsageError("a Mac has no system service of Potluck", hint="potluck service install")
+        raise UsageError("Potluck has no system service on a Mac", hint="potluck service install")
     if args.system and os.geteuid() != 0:
-        raise UsageError("a system service is installed by root", hint="sudo potluck service install --system")
+        raise UsageError("only root can change the system service", hint="sudo potluck service install --system")
     args.act(is_system=args.system)
     path, is_there = _path(is_system=args.system), args.action == "install"
-    if args.json:
-        print_json(Service(str(path), is_there))
-    else:
-        done = f"Installed and started {path}." if is_there else f"Stopped and removed {path}."
-        words = f"{done} {units.STARTS_WITH_MACHINE}" if is_there and args.system else done
-        Terminal(sys.stdout).line(words)
-    return 0
+    done = f"Installed and started {path}." if is_there else f"Stopped and removed {path}."
+    line = f"{done} {units.STARTS_WITH_MACHINE}" if is_there and args.system else done
+    return answer(args, InstalledService(str(path), is_there), [line])
 
 
 def _install(*, is_system: bool) -> None:
@@ -79,7 +72,6 @@ def _remove(*, is_system: bool) -> None:
 
 
 def _path(*, is_system: bool) -> Path:
-    """Of the file that says so to the service manager."""
     if launch_agents.is_mac():
         return launch_agents.agent_path(launch_agents.DAEMON)
     return units.unit_path(is_system=is_system)

@@ -1,4 +1,4 @@
-"""`potluck setup`: make the engine's environment for the hardware of this machine."""
+"""`potluck setup`: makes the engine's environment for this machine's hardware."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_control.formatting import part_size, size
@@ -25,13 +24,13 @@ from potluck_daemon.settings.store import load
 
 from potluck.errors import UsageError
 from potluck_cli.doctor import lines
-from potluck_cli.options import add_json, print_json
+from potluck_cli.options import answer
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Make the environment that the engine runs in: torch in the build that fits this machine's GPU and driver, and what else
-it needs. Looks first, says what it will fetch, goes on where it was interrupted, and tries the result on every device
-before it is used. What was in use before is kept, for `--rollback`. Nothing is upgraded unless you run this again."""
+Make the environment that the engine runs in: the build of torch that fits this machine's GPU and driver, and its other
+packages. It says what it will fetch, continues where it was interrupted, and tests the result on every device before
+use. The previous environment is kept for --rollback. Nothing is upgraded until you run this again."""
 EXAMPLES = """\
   potluck setup --check
   potluck setup
@@ -39,91 +38,81 @@ EXAMPLES = """\
   potluck setup --rollback"""
 
 _BY = "`potluck setup`"
-_TELL_EVERY_S = 1.0  # where nothing can be drawn over
+_LINE_EVERY_S = 1.0  # on terminals that only append
 RESULT = SetupState
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The options that say what is made; without them: as it fits."""
-
-    variant: str = ""
-    folder: Path | None = None
-    wheels: Path | None = None
-    index: str = ""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="only show what fits this machine and what is in the way")
     parser.add_argument(
-        "--check", action="store_true", help="look only: what fits this machine, and what is in the way"
+        "--variant", choices=VARIANTS, default="", help="use this build of torch instead of the best one"
     )
     parser.add_argument(
-        "--variant", choices=VARIANTS, default="", help="this build of torch instead of the one that fits best"
+        "--folder", type=Path, metavar="DIR", help="folder for the environment, which takes gigabytes (first time only)"
     )
     parser.add_argument(
-        "--folder", type=Path, metavar="DIR", help="where the environment shall lie, gigabytes of it (only at first)"
+        "--wheels", type=Path, metavar="DIR", help="read all packages from this folder, without a network"
     )
     parser.add_argument(
-        "--wheels", type=Path, metavar="DIR", help="take all packages from this folder, without a network"
+        "--index", metavar="URL", default="", help="address of torch's builds (default: the setting setup.index)"
     )
-    parser.add_argument(
-        "--index", metavar="URL", default="", help="where torch's builds are offered; also the setting setup.index"
-    )
-    parser.add_argument("--rollback", action="store_true", help="use the environment before the current one again")
-    add_json(parser, "what is in use")
+    parser.add_argument("--rollback", action="store_true", help="return to the previous environment")
 
 
 def run(args: argparse.Namespace) -> int:
-    places, terminal = find_places(), Terminal(sys.stdout)
+    places = find_places()
     if args.wheels is not None and not args.wheels.is_dir():
-        raise UsageError(f"{args.wheels} is no folder", hint="--wheels names a folder with .whl files")
+        raise UsageError(f"{args.wheels} is not a folder", hint="--wheels names a folder with .whl files")
     drop_root(places)
     if args.check:
-        return _check(args, places, terminal)
-    on_progress = _silent if args.json else Bar(terminal)
+        return _check(args, places)
     if args.rollback:
-        roll_back(Store(places.engines.resolve()), _BY, on_progress)
+        roll_back(Store(places.engines.resolve()), _BY, _ProgressLine(shows=not args.json))
     else:
-        asked = _Asked(args.variant, args.folder, args.wheels, args.index)
-        _make(places, asked, terminal, quiet=args.json)
-    return _report(args, places, terminal)
+        _make(places, args.variant, args.folder, args.wheels, args.index, quiet=args.json)
+    state = _state(places, BeginParams())
+    return answer(args, state, [f"ready: the engine computes on {', '.join(state.devices)}"])
 
 
 def lacks_engine(places: Places) -> bool:
-    """Whether nothing on this machine could run an engine: no environment, none named, and no torch here."""
+    """Return whether nothing on this machine can run an engine: no environment, and no torch here."""
     named = load(places.settings_file).settings.serve.python
     with files_as_owner(places):
         return not has_torch(engine_python(places, named))
 
 
 def make_engine(*, quiet: bool) -> None:
-    """What `potluck setup` does without options. Raises PotluckError."""
+    """Do what `potluck setup` does without options. Raises PotluckError."""
     places = find_places()
-    if owner_of(places) is not None:  # another process becomes the owner, so that this one can go on as root
-        command = [sys.executable, "-m", "potluck_cli.main", "setup"]
-        done = subprocess.run(command, stdout=subprocess.DEVNULL if quiet else None, check=False)
-        if done.returncode != 0:
-            raise SystemExit(done.returncode)  # it said why
+    if owner_of(places) is None:
+        _make(places, quiet=quiet)
         return
-    _make(places, _Asked(), Terminal(sys.stdout), quiet=quiet)
+    # another process becomes the owner, so that this one can go on as root
+    command = [sys.executable, "-m", "potluck_cli.main", "setup"]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL if quiet else None, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.returncode)  # it printed the reason
 
 
-def _make(places: Places, asked: _Asked, terminal: Terminal, *, quiet: bool) -> None:
-    index = asked.index or load(places.settings_file).settings.setup.index
-    plan = make_plan(places.engines, look(), asked.variant, asked.folder, wheels=asked.wheels, index=index, by=_BY)
+def _make(
+    places: Places,
+    variant: str = "",
+    folder: Path | None = None,
+    wheels: Path | None = None,
+    index: str = "",
+    *,
+    quiet: bool,
+) -> None:
+    index = index or load(places.settings_file).settings.setup.index
+    plan = make_plan(places.engines, look(), variant, folder, wheels=wheels, index=index, by=_BY)
     if not quiet:
-        _announce(plan, terminal)
-    set_up(plan, _silent if quiet else Bar(terminal))
+        _announce(plan)
+    set_up(plan, _ProgressLine(shows=not quiet))
 
 
-def _check(args: argparse.Namespace, places: Places, terminal: Terminal) -> int:
-    state = _state(places, BeginParams(args.variant, str(args.folder or "")))
-    if args.json:
-        print_json(state)
-    else:
-        for finding in state.findings:
-            for line in lines(finding, terminal):
-                terminal.line(line)
+def _check(args: argparse.Namespace, places: Places) -> int:
+    state, terminal = _state(places, BeginParams(args.variant, str(args.folder or ""))), Terminal()
+    answer(args, state, (line for finding in state.findings for line in lines(finding, terminal)))
     return 0 if all(finding.severity is not Severity.ERROR for finding in state.findings) else 1
 
 
@@ -131,48 +120,35 @@ def _state(places: Places, asked: BeginParams) -> SetupState:
     return read_state(places, load(places.settings_file).settings.serve.python, look(), asked)
 
 
-def _announce(plan: EnvironmentPlan, terminal: Terminal) -> None:
-    variant = plan.choice.variant
+def _announce(plan: EnvironmentPlan) -> None:
+    terminal, variant = Terminal(), plan.choice.variant
     needs = f"fetches at most {size(variant.download_bytes)}, takes {size(variant.disk_bytes)} of disk"
     terminal.line(f"{plan.choice.why}: torch {TORCH}, variant {variant.name} ({needs})")
     if plan.choice.advice:
         terminal.line(f"  {plan.choice.advice}")
     if not variant.is_verified:
-        terminal.line("  nobody of Potluck's has tried this variant yet; it is used only if it passes its trial here")
+        terminal.line("  nobody has tested this variant with Potluck yet; it is used only if it passes its test here")
 
 
-class Bar:
-    """Shows progress: one line drawn over in a terminal, a line a step and second elsewhere."""
+class _ProgressLine:
+    """Shows the progress of a set-up: one line that is drawn over on a terminal, else a line per step and second."""
 
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
+    def __init__(self, *, shows: bool) -> None:
+        self._shows = shows
+        self._terminal = Terminal()
         self._step: Step | None = None
-        self._told_s = 0.0
+        self._shown_at = 0.0
 
     def __call__(self, progress: SetupProgress) -> None:
-        now = time.monotonic()
-        is_new = progress.step is not self._step
-        if not is_new and now - self._told_s < _TELL_EVERY_S:
+        now, is_new = time.monotonic(), progress.step is not self._step
+        if not self._shows or (not is_new and now - self._shown_at < _LINE_EVERY_S):
             return
-        self._told_s, self._step = now, progress.step
+        self._shown_at, self._step = now, progress.step
         bytes_done = f"  {part_size(progress.done, progress.total)}" if progress.total else ""
         text = f"{progress.step:8} {progress.text}{bytes_done}"
-        if self._terminal.can_move:
-            self._terminal.write(f"{chr(10) if is_new else chr(13) + chr(27) + '[K'}{text}")
-            if progress.step is Step.SWITCH:
-                self._terminal.line()
-        else:
+        if not self._terminal.can_move:
             self._terminal.line(text)
-
-
-def _silent(progress: SetupProgress) -> None:
-    pass
-
-
-def _report(args: argparse.Namespace, places: Places, terminal: Terminal) -> int:
-    state = _state(places, BeginParams())
-    if args.json:
-        print_json(state)
-    else:
-        terminal.line(f"ready: the engine computes on {', '.join(state.devices)}")
-    return 0
+            return
+        self._terminal.write(f"{chr(10) if is_new else chr(13) + chr(27) + '[K'}{text}")
+        if progress.step is Step.SWITCH:
+            self._terminal.line()

@@ -1,9 +1,8 @@
-"""`potluck status`: everything about this machine's part in the swarm on one page."""
+"""`potluck status`: shows this machine's part in the swarm on one page."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,12 +15,12 @@ from potluck_control.states import State
 
 from potluck_cli.connect import daemon
 from potluck_cli.durations import clock
-from potluck_cli.options import add_json, print_json
+from potluck_cli.options import answer
 from potluck_cli.overview import outlook_lines
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, strip
 
 DESCRIPTION = """\
-What this machine does for the swarm right now, and why: state, blocks, speed, load, and what it watches for."""
+Show what this machine does for the swarm right now, and why: state, blocks, speed, load, and what it looks out for."""
 EXAMPLES = """\
   potluck status
   potluck status --json"""
@@ -38,29 +37,19 @@ _MAX_STRIP_LETTERS = 100
 _BAR_LETTERS = 20
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_json(parser, "the status")
-
-
 def run(args: argparse.Namespace) -> int:
     status = daemon().call(schema.STATUS)
-    if args.json:
-        print_json(status)
-        return 0
-    terminal = Terminal(sys.stdout)
-    for line in page(status, terminal, time.time()):
-        terminal.line(line)
-    return 0
+    return answer(args, status, page(status, Terminal(), time.time()))
 
 
 def page(status: Status, terminal: Terminal, now: float) -> list[str]:
-    """Lines for people."""
+    """Return the lines of the page."""
     head = terminal.styled(f"● {status.text}", *_STYLES.get(status.state, (Style.BOLD,)))
     when = f"until {clock(status.until, now)}" if status.until else f"for {duration(now - status.since)}"
-    ends = [terminal.styled(f"  It ends {status.ends}.", Style.FAINT)] if status.ends else []
-    lines = [f"{head}  {terminal.styled(when, Style.FAINT)}", *ends, ""]
+    ends = [terminal.faint(f"  It ends {status.ends}.")] if status.ends else []
+    lines = [f"{head}  {terminal.faint(when)}", *ends, ""]
     for name, text in _rows(status, terminal, now):
-        lines.append(f"  {terminal.styled(name.ljust(8), Style.FAINT)}  {text}".rstrip())
+        lines.append(f"  {terminal.faint(name.ljust(9))}  {text}".rstrip())
     lines += [terminal.styled(f"  ! {notice}", Style.YELLOW) for notice in status.notices]
     return lines
 
@@ -80,52 +69,47 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
         yield "memory", f"{_bar(share)}  {part_size(load.memory_used_bytes, ceiling)}"
     yield "engine", _engine(status)
     if status.engine.pid is not None and status.network.reach != "unknown":
-        yield "network", network_line(status.network)
-    for index, text in enumerate(_watches(status.probes, terminal)):
-        yield "watches" if index == 0 else "", text
+        yield "network", _network(status.network)
+    for index, text in enumerate(_detectors(status.probes, terminal)):
+        yield "detectors" if index == 0 else "", text
     use = status.use
-    spent = f", {use.cost:.2f} of electricity" if use.cost is not None else f", {use.energy_wh:.0f} Wh"
-    yield "today", f"{size(use.sent_bytes)} sent, {size(use.received_bytes)} received{spent}"
+    cost = f", {use.cost:.2f} for electricity" if use.cost is not None and use.cost >= 0.005 else ""
+    yield "today", f"{size(use.sent_bytes)} sent, {size(use.received_bytes)} received, {use.energy_wh:.0f} Wh{cost}"
 
 
-def _watches(probes: tuple[ProbeStatus, ...], terminal: Terminal) -> Iterator[str]:
-    """What sees something and what does not work by name, the rest in numbers; `--json` has them all."""
+def _detectors(probes: tuple[ProbeStatus, ...], terminal: Terminal) -> Iterator[str]:
+    """Name detectors that see something or failed, and count the others; `--json` lists them all."""
     for probe in probes:
         if probe.state in (ProbeState.SEEN, ProbeState.FAILED):
             yield terminal.styled(f"{probe.name}: {probe.state} ({probe.detail})", Style.YELLOW)
     counts = Counter(probe.state for probe in probes)
-    words = {
-        ProbeState.WATCHING: "see nothing",
-        ProbeState.ASLEEP: "asleep",
-        ProbeState.UNAVAILABLE: "not on this computer",
-        ProbeState.OFF: "switched off",
-    }
-    texts = [f"{counts[state]} {text}" for state, text in words.items() if counts[state]]
-    if texts:
-        yield f"sources of evidence: {', '.join(texts)}"
+    words = {ProbeState.ASLEEP: "asleep", ProbeState.UNAVAILABLE: "unavailable here", ProbeState.OFF: "off"}
+    idle = ", ".join(f"{counts[state]} {text}" for state, text in words.items() if counts[state])
+    found = "" if counts[ProbeState.SEEN] else ", nothing detected"
+    if probes:
+        yield f"{counts[ProbeState.WATCHING] + counts[ProbeState.SEEN]} active{found}{f' ({idle})' if idle else ''}"
 
 
 def _swarm_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
     yield "swarm", f"{swarm.name}, {swarm.num_blocks} blocks of {swarm.model}"
     if swarm.coverage and len(swarm.coverage) <= _MAX_STRIP_LETTERS:
         age = f"  {duration(now - swarm.coverage_at)} ago" if swarm.coverage_at and now - swarm.coverage_at > 60 else ""
-        yield "blocks", strip(swarm.coverage) + terminal.styled(f"  {STRIP_LEGEND}{age}", Style.FAINT)
+        yield "blocks", strip(swarm.coverage) + terminal.faint(f"  {STRIP_LEGEND}{age}")
     if swarm.span is not None and swarm.num_blocks <= _MAX_STRIP_LETTERS:
         start, end = swarm.span
         mark = "^" * (end - start)
-        yield "", " " * start + mark + " " * (swarm.num_blocks - end) + terminal.styled("  yours", Style.FAINT)
+        yield "", " " * start + mark + " " * (swarm.num_blocks - end) + terminal.faint("  yours")
     gaps = sum(count == 0 for count in swarm.coverage)
     if gaps:
-        yield "", terminal.styled(f"{gaps} of {swarm.num_blocks} blocks are served by nobody", Style.YELLOW)
+        yield "", terminal.styled(f"nobody serves {gaps} of {swarm.num_blocks} blocks", Style.YELLOW)
     if swarm.outlook is not None:
         yield from (("", line) for line in outlook_lines(swarm.outlook))
 
 
-def network_line(network: NetworkReport) -> str:
-    """How others get here, and what the way is worth."""
-    asked = f"{network.num_reached} of {network.num_asked} peers can dial this computer"
-    how = "direct" if network.reach == "direct" else "relayed, members reach this computer through another one"
+def _network(network: NetworkReport) -> str:
+    how = "direct" if network.reach == "direct" else "relayed through another member"
     width = "measured with peers" if network.num_links else "not measured yet"
+    asked = f"{network.num_reached} of {network.num_asked} peers can dial this computer"
     return f"{how} ({asked}); {network.link_mbps:.0f} Mbit/s, {width}"
 
 

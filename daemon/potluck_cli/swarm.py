@@ -1,4 +1,4 @@
-"""`potluck swarm`: create, join, invite, show, leave."""
+"""`potluck swarm`: creates, joins, lists, shows and leaves swarms, and prints invites."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from potluck_daemon.swarms.joined import JoinedSwarms
 from potluck.errors import UsageError
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
 from potluck_cli.connect import daemon, hello_or_none, with_own_daemon
-from potluck_cli.options import add_json, print_json
+from potluck_cli.options import answer
 from potluck_cli.overview import SwarmOverview, live_servers, overview, page
-from potluck_cli.terminal import Style, Terminal, table
+from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-A swarm is one model and the people who share it. It is private: whoever has the invite can serve, use and invite,
-nobody else. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the
-address it prints, serve some blocks, and send the invite to friends by a channel you trust; it contains the key."""
+A swarm is one model and the people who share it. Only those who have the invite can serve, use and invite. To start
+one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve
+some blocks, and send the invite to friends over a channel you trust, because it contains the key."""
 EXAMPLES = """\
   potluck swarm create friends ./llama-70b --bootstrap /ip4/203.0.113.7/tcp/31337/p2p/12D3...
   potluck swarm join potluck1:...
@@ -36,7 +36,7 @@ EXAMPLES = """\
 
 @dataclass(frozen=True, slots=True)
 class CreatedSwarm:
-    """The invite holds the key of a private swarm."""
+    """A new swarm; `invite` contains the key of a private one."""
 
     name: str
     prefix: str
@@ -46,7 +46,7 @@ class CreatedSwarm:
 
 @dataclass(frozen=True, slots=True)
 class LeftSwarm:
-    """Forgotten, with its key."""
+    """A swarm that was forgotten, with its key."""
 
     name: str
 
@@ -64,52 +64,46 @@ RESULT = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    create = actions.add_parser("create", help="make a swarm, join it, and print its invite")
+    create = actions.add_parser("create", help="create a swarm, join it, and print its invite")
     create.add_argument("name", metavar="NAME", help="letters, digits, dashes and underscores")
     create.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
-    create.add_argument("--revision", help="branch, tag or commit on the hub (default: what main is now)")
+    create.add_argument("--revision", help="branch, tag or commit on the hub (default: the current main)")
     create.add_argument(
         "--bootstrap",
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="where the swarm is found: an address printed by `potluck bootstrap`; repeat it for several",
+        help="where members find the swarm: an address printed by `potluck bootstrap`; repeatable",
     )
     create.add_argument(
-        "--open", action="store_true", help="no key: anybody may serve and use it, also clients and servers of Petals"
+        "--open", action="store_true", help="without a key: anybody may serve and use it, Petals included"
     )
-    add_json(create, "name, prefix and invite")
     create.set_defaults(act=_create)
 
     join = actions.add_parser("join", help="remember a swarm by its invite")
     join.add_argument("invite", metavar="INVITE", help="the line that a member gave you")
-    add_json(join, "name and model")
     join.set_defaults(act=_join)
 
     invite = actions.add_parser("invite", help="print the invite to a swarm you joined")
     _add_name(invite)
-    invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add an address to it")
-    add_json(invite, "name and invite")
+    invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add this address")
     invite.set_defaults(act=_invite)
 
-    listed = actions.add_parser("list", help="the swarms you joined")
-    add_json(listed, "the swarms")
+    listed = actions.add_parser("list", help="list the swarms you joined")
     listed.set_defaults(act=_list)
 
-    show = actions.add_parser("show", help="who serves what, how fast, and what is missing")
+    show = actions.add_parser("show", help="show who serves what, how fast, and what is missing")
     _add_name(show)
-    add_json(show, "servers and gaps")
     show.set_defaults(act=_show)
 
     leave = actions.add_parser("leave", help="forget a swarm and its key")
     leave.add_argument("name", metavar="NAME", help="a swarm you joined")
-    add_json(leave, "the name")
     leave.set_defaults(act=_leave)
 
 
 def run(args: argparse.Namespace) -> int:
-    args.act(args)
-    return 0
+    code: int = args.act(args)
+    return code
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
@@ -118,16 +112,17 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _create(args: argparse.Namespace) -> None:
+def _create(args: argparse.Namespace) -> int:
     from potluck.checkpoint import open_checkpoint
 
     if not args.bootstrap:
         raise UsageError(
-            "a swarm needs an address where it is found", hint="run `potluck bootstrap`, then add --bootstrap ADDRESS"
+            "members need an address to find the swarm",
+            hint="run `potluck bootstrap`, then add --bootstrap ADDRESS",
         )
     joined = JoinedSwarms()
     if args.name in joined.load():
-        raise UsageError(f"there is a swarm named {args.name} already", hint=f"potluck swarm leave {args.name}")
+        raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck swarm leave {args.name}")
     checkpoint = open_checkpoint(args.model, revision=args.revision, progress=True)
     model = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
     swarm = new_swarm(
@@ -141,64 +136,52 @@ def _create(args: argparse.Namespace) -> None:
     swarm = decode_invite(encode_invite(replace(swarm, bootstrap_peers=tuple(args.bootstrap))))  # checks the addresses
     joined.add(swarm)
     invite = encode_invite(swarm)
-    if args.json:
-        print_json(CreatedSwarm(swarm.name, swarm.prefix, swarm.num_blocks, invite))
-        return
-    print(invite)
-    who = "anybody may join" if swarm.is_open else "this line contains the key, send it only to friends"
-    print(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
-    print(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
+    if not args.json:
+        who = "anybody may join" if swarm.is_open else "the invite contains the key, so send it only to friends"
+        print(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
+        print(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
+    return answer(args, CreatedSwarm(swarm.name, swarm.prefix, swarm.num_blocks, invite), [invite])
 
 
-def _join(args: argparse.Namespace) -> None:
+def _join(args: argparse.Namespace) -> int:
     swarm = decode_invite(args.invite)
     if _is_about_service():
-        raise UsageError("the swarms of this machine's service are its own", hint="sudo potluck join INVITE")
+        raise UsageError("this machine's service has its own swarms", hint="sudo potluck join INVITE")
     JoinedSwarms().add(swarm)
-    if args.json:
-        print_json(schema.Joined(swarm.name, swarm.model))
-        return
-    print(
-        f"Joined {swarm.name}: {swarm.model}, {swarm.num_blocks} blocks. See it with: potluck swarm show {swarm.name}"
-    )
+    line = f"Joined {swarm.name}: {swarm.model}, {swarm.num_blocks} blocks. See: potluck swarm show {swarm.name}"
+    return answer(args, schema.Joined(swarm.name, swarm.model), [line])
 
 
-def _leave(args: argparse.Namespace) -> None:
+def _leave(args: argparse.Namespace) -> int:
     joined = JoinedSwarms()
     if _is_about_service() and args.name not in joined.load():
         raise UsageError(
-            "the swarms of this machine's service are its own",
+            "this machine's service has its own swarms",
             hint="join another with `sudo potluck join INVITE`, or name another in the setting serve.swarm",
         )
     joined.remove(args.name)
-    if args.json:
-        print_json(LeftSwarm(args.name))
-        return
-    print(f"Left {args.name}.")
+    return answer(args, LeftSwarm(args.name), [f"Left {args.name}."])
 
 
 def _is_about_service() -> bool:
-    """Whether root, who has no use for swarms of its own, means the system service: it reads files of its own."""
+    """Return whether the caller is root beside a system service, which reads its own files."""
     return os.geteuid() == 0 and find_places() == system_places()
 
 
-def _invite(args: argparse.Namespace) -> None:
+def _invite(args: argparse.Namespace) -> int:
     swarm = with_own_daemon(JoinedSwarms().find(args.name))
     peers = tuple(dict.fromkeys((*swarm.bootstrap_peers, *args.bootstrap)))
     if not peers:
         raise UsageError(
-            "nobody could find the swarm by this invite", hint="let the daemon serve it, or add --bootstrap"
+            "nobody could find the swarm with this invite", hint="let the daemon serve it, or add --bootstrap"
         )
     invite = encode_invite(replace(swarm, bootstrap_peers=peers))
     decode_invite(invite)  # checks the addresses
-    if args.json:
-        print_json(schema.Invite(swarm.name, invite))
-        return
-    print(invite)
+    return answer(args, schema.Invite(swarm.name, invite), [invite])
 
 
-def _list(args: argparse.Namespace) -> None:
-    """As the daemon tells, or as the file says while none runs; then nothing is served."""
+def _list(args: argparse.Namespace) -> int:
+    """Ask the daemon, or read the file while none runs; then nothing is served."""
     if hello_or_none() is not None:
         found = daemon().call(swarms.LIST)
     else:
@@ -206,13 +189,8 @@ def _list(args: argparse.Namespace) -> None:
         found = Swarms(
             tuple(JoinedSwarm(item.name, item.model, item.num_blocks, item.is_open, False) for item in known)
         )
-    if args.json:
-        print_json(found)
-        return
-    terminal = Terminal(sys.stdout)
     if not found.swarms:
-        terminal.line("You joined no swarm yet: potluck join INVITE, or potluck start --demo")
-        return
+        return answer(args, found, ["You joined no swarm yet: potluck join INVITE, or potluck start --demo"])
     rows = [
         (
             item.name,
@@ -223,18 +201,10 @@ def _list(args: argparse.Namespace) -> None:
         )
         for item in found.swarms
     ]
-    heading, *lines = table(("SWARM", "MODEL", "BLOCKS", "", ""), rows)
-    terminal.line(terminal.styled(heading, Style.BOLD))
-    for line in lines:
-        terminal.line(line)
+    return answer(args, found, Terminal().table(("SWARM", "MODEL", "BLOCKS", "", ""), rows))
 
 
-def _show(args: argparse.Namespace) -> None:
+def _show(args: argparse.Namespace) -> int:
     swarm = with_own_daemon(JoinedSwarms().find(args.name))
     servers = asyncio.run(live_servers(swarm))
-    if args.json:
-        print_json(overview(swarm, servers))
-        return
-    terminal = Terminal(sys.stdout)
-    for line in page(swarm, servers, terminal):
-        terminal.line(line)
+    return answer(args, overview(swarm, servers), page(swarm, servers, Terminal()))

@@ -1,11 +1,12 @@
-"""What commands print: tables, the strip of blocks, and colours where a person looks.
+"""Writes what commands print: lines, tables, the strip of blocks, and colours on a terminal.
 
-Knows nothing of swarms or networks; everything is a function from values to text.
+Knows nothing of swarms or networks.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from enum import Enum
 from typing import TextIO
@@ -25,10 +26,10 @@ class Style(Enum):
 
 
 class Terminal:
-    """Writes lines to `out`; plain text unless it is a terminal that wants colours."""
+    """Standard output, or `out`; plain text unless it is a terminal that shows colours."""
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out = out or sys.stdout
         self.is_interactive = out.isatty()
         self.can_move = self.is_interactive and (os.environ.get("TERM") or "dumb") != "dumb"  # the cursor
         self._has_colour = self.can_move and not os.environ.get("NO_COLOR")
@@ -37,8 +38,16 @@ class Terminal:
     def line(self, text: str = "") -> None:
         self.write(text + "\n")
 
+    def faint(self, text: str) -> str:
+        return self.styled(text, Style.FAINT)
+
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+        """Return the lines of a table with a bold heading."""
+        heading, *lines = table(headers, rows)
+        return [self.styled(heading, Style.BOLD), *lines]
+
     def write(self, text: str) -> None:
-        """Write at once. Characters that the terminal cannot show are replaced."""
+        """Write at once, and replace characters that the terminal cannot show."""
         if not self._has_unicode:
             text = (
                 text.translate(_ASCII)
@@ -55,7 +64,7 @@ class Terminal:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table; columns of numbers are aligned to the right."""
+    """Return the lines of a table; columns of numbers are aligned to the right."""
     widths = [max(len(cell) for cell in column) for column in zip(headers, *rows, strict=True)]
     right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(headers))]
 
@@ -67,7 +76,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def strip(replicas: Sequence[int]) -> str:
-    """One character a block: nobody, one server, or several serve it."""
+    """Return one character per block: nobody, one server, or several serve it."""
     return "".join(_GAP if count == 0 else _ONE if count == 1 else _MORE for count in replicas)
 
 
@@ -75,7 +84,7 @@ STRIP_LEGEND = f"{_GAP} nobody  {_ONE} one server  {_MORE} two or more"
 
 
 def ranges(blocks: Sequence[int]) -> str:
-    """Sorted block numbers as `0:4, 6:7`."""
+    """Return sorted block numbers as `0:4, 6:7`."""
     parts: list[list[int]] = []
     for block in blocks:
         if parts and parts[-1][1] == block:

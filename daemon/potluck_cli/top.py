@@ -1,11 +1,10 @@
-"""`potluck top`: what this machine does, live."""
+"""`potluck top`: shows what this machine does, live."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,16 +21,16 @@ from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableErro
 
 from potluck.errors import PotluckError
 from potluck_cli.connect import daemon
-from potluck_cli.options import add_json, positive, print_json
+from potluck_cli.options import positive, print_json
 from potluck_cli.status import page
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-The page of `potluck status` with queue, pages and temperatures, kept up to date until Ctrl-C, and the speed of the last
-minute as a line. Where the terminal cannot move its cursor, and in a pipe, each change is one line."""
+Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows the speed
+of the last minute. In a pipe, or on a terminal that cannot move its cursor, each change is one line."""
 EXAMPLES = """\
   potluck top
-  potluck top -n 10 --json              ten looks, one a line"""
+  potluck top -n 10 --json              ten samples, one per line"""
 
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # another screen without cursor, and back
@@ -41,14 +40,14 @@ _KEPT = 60
 
 @dataclass(frozen=True, slots=True)
 class Temperature:
-    """Of the processor or a GPU of this machine."""
+    """The temperature of a processor or GPU of this machine."""
 
     name: str
     celsius: float
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Sample:
     """One moment; `engine` is null while no engine runs."""
 
     status: Status
@@ -56,30 +55,29 @@ class Look:
     temperatures: tuple[Temperature, ...]
 
 
-RESULT = Look
+RESULT = Sample
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", type=positive, metavar="N", dest="count", help="end after so many looks")
-    add_json(parser, "one look a line")
+    parser.add_argument("-n", type=positive, metavar="N", dest="count", help="end after N samples")
 
 
 def run(args: argparse.Namespace) -> int:
-    terminal = Terminal(sys.stdout)
+    terminal = Terminal()
     client = daemon()
     shows_page = terminal.can_move and not args.json
     if shows_page:
         terminal.write(_ENTER)
     try:
         speeds: list[float] = []
-        for number, look in enumerate(looks(client), 1):
-            speeds = [*speeds, look.status.tokens_per_s][-_KEPT:]
+        for number, sample in enumerate(samples(client), 1):
+            speeds = [*speeds, sample.status.tokens_per_s][-_KEPT:]
             if args.json:
-                print_json(look)
+                print_json(sample)
             elif shows_page:
-                _paint(look, speeds, terminal)
+                _paint(sample, speeds, terminal)
             else:
-                terminal.line(one_line(look, time.time()))
+                terminal.line(one_line(sample, time.time()))
             if number == args.count:
                 break
     finally:
@@ -88,28 +86,28 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def looks(client: ControlClient) -> Iterator[Look]:
-    """One for each status that the daemon sends, about one a second."""
+def samples(client: ControlClient) -> Iterator[Sample]:
+    """Yield a sample for each status that the daemon sends, about one per second."""
     reader = NvmlReader()
     with asyncio.Runner() as runner:
         for event in client.events():
             if isinstance(event, Status):
-                yield Look(event, _metrics(client, event), tuple(runner.run(_temperatures(reader))))
+                yield Sample(event, _metrics(client, event), tuple(runner.run(_temperatures(reader))))
 
 
-def one_line(look: Look, now: float) -> str:
-    """For terminals that only append."""
-    status, load = look.status, look.status.load
+def one_line(sample: Sample, now: float) -> str:
+    """Return a sample as a line, for terminals that only append."""
+    status, load = sample.status, sample.status.load
     when = time.strftime("%H:%M:%S", time.localtime(now))
-    counts = f"{status.sessions} sessions  {status.tokens_per_s:.1f} tokens/s  {_queue(look.engine)}"
+    counts = f"{status.sessions} sessions  {status.tokens_per_s:.1f} tokens/s  {_queue(sample.engine)}"
     gpu = f"  gpu {load.gpu_percent:.0f} %" if load.gpu_percent is not None else ""
     used = size(load.memory_used_bytes)
-    hot = "".join(f"  {item.celsius:.0f} °C" for item in look.temperatures)
+    hot = "".join(f"  {item.celsius:.0f} °C" for item in sample.temperatures)
     return f"{when}  {status.state}  {counts}  cpu {load.cpu_percent:.0f} %{gpu}  {used}{hot}  {status.text}"
 
 
 def sparkline(values: list[float]) -> str:
-    """One letter a value, as high as its share of the largest."""
+    """Return one letter per value, as high as its share of the largest."""
     top = max(values, default=0.0)
     if top <= 0:
         return _LEVELS[0] * len(values)
@@ -121,7 +119,7 @@ def _metrics(client: ControlClient, status: Status) -> EngineMetrics | None:
         return None
     try:
         return client.call(schema.METRICS).engine
-    except PotluckError:  # it ended in between, or the daemon is older
+    except PotluckError:  # the engine ended in between, or the daemon is older
         return None
 
 
@@ -149,16 +147,16 @@ def _pages(engine: EngineMetrics | None) -> str:
     return f"{pages.used} of {pages.total} used, {pages.free} free{spilled}"
 
 
-def _paint(look: Look, speeds: list[float], terminal: Terminal) -> None:
-    """Over the old page line by line, so that nothing flickers; never more lines than there are."""
+def _paint(sample: Sample, speeds: list[float], terminal: Terminal) -> None:
+    """Overwrite the old page line by line, so that nothing flickers, within the height of the terminal."""
     height = shutil.get_terminal_size().lines
-    hot = ", ".join(f"{item.name} {item.celsius:.0f} °C" for item in look.temperatures) or "no sensor tells"
+    hot = ", ".join(f"{item.name} {item.celsius:.0f} °C" for item in sample.temperatures) or "no sensors"
     live = [
-        f"  queue     {_queue(look.engine)}",
-        f"  pages     {_pages(look.engine)}",
-        f"  heat      {hot}",
-        f"  tokens/s  {sparkline(speeds)}",
+        f"  queue      {_queue(sample.engine)}",
+        f"  pages      {_pages(sample.engine)}",
+        f"  heat       {hot}",
+        f"  tokens/s   {sparkline(speeds)}",
     ]
-    lines = page(look.status, terminal, time.time())
+    lines = page(sample.status, terminal, time.time())
     lines = [*lines[: max(height - 1 - len(live), 1)], *live][: max(height - 1, 1)]
     terminal.write(_HOME + "".join(f"{line}{_CLEAR_LINE}\n" for line in lines) + _CLEAR_BELOW)

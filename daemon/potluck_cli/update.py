@@ -1,4 +1,4 @@
-"""`potluck update`: look for a newer version and change over to it."""
+"""`potluck update`: looks for a newer version and switches to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -19,24 +18,22 @@ from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import UpdateProgress
 from potluck_control.places import Places, find_places
 from potluck_daemon.host.units import installed
-from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.settings.store import load
 from potluck_daemon.updates.freshness import publisher_of
-from potluck_daemon.updates.manifest import Offer, is_newer, require_publisher
+from potluck_daemon.updates.manifest import is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.succession import LocalSuccessor
 from potluck_daemon.updates.update import look, stage, switch
 from potluck_daemon.updates.versions import Versions, not_ours, own_versions
 
 from potluck.errors import PotluckError, UsageError
-from potluck_cli.options import add_json, print_json
-from potluck_cli.terminal import Terminal
+from potluck_cli.options import answer
 
 DESCRIPTION = """\
-Look for a newer version where the setting updates.url points, show what changes, and change over to it: it is fetched
-and checked against the publisher's key (updates.key), laid beside the version in use, and started once open sessions
-ended. If it does not come up and stay up, the version before is used again. An installation that a package manager or
-pip looks after is updated by that; then this only tells what there is."""
+Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version
+is checked against the publisher's key (updates.key), installed beside the old one, and started once open sessions have
+ended. If it does not start and keep running, the old version is used again. If a package manager or pip installed
+Potluck, this only shows what is available."""
 EXAMPLES = """\
   potluck update --check
   potluck update
@@ -47,62 +44,54 @@ _NOTE_INTERVAL_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """`offered`: what the publisher has, null if it was not asked; `running`: the version after this command."""
+    """The version after this command; `offered`: the publisher's, null if it was not asked."""
 
     running: str
     offered: str | None
     is_newer: bool
     changes: tuple[str, ...] = ()
-    notices: tuple[str, ...] = ()  # of the daemon after a way back, such as which settings it obeys
+    notices: tuple[str, ...] = ()  # of the daemon after a rollback, such as which settings it obeys
 
 
 RESULT = Updated
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--check", action="store_true", help="only tell what is offered")
-    parser.add_argument("--rollback", action="store_true", help="go back to the version before")
-    add_json(parser, "the versions")
+    parser.add_argument("--check", action="store_true", help="only show what is offered")
+    parser.add_argument("--rollback", action="store_true", help="return to the previous version")
 
 
 def run(args: argparse.Namespace) -> int:
     versions = own_versions()
     _stay_on_this_version(versions, args)
-    terminal = None if args.json else Terminal(sys.stdout)
     places = find_places()
     file = NotesFile(places)
     with file.lock() as notes:
-        told = _Told(terminal, file, notes)
+        progress = _ProgressNotes(file, notes, shows=not args.json)
         try:
             if args.rollback:
-                result = _roll_back(versions, places, told)
+                result = _roll_back(versions, places, progress)
             else:
-                result = _Update(versions, places, told, terminal).run(check_only=args.check)
+                result = _update(versions, places, progress, check_only=args.check)
         except PotluckError as error:
-            told.note(error=Problem(error.message, error.hint or ""))
+            progress.note(error=Problem(error.message, error.hint or ""))
             raise
-        told.note(error=None)
-    if terminal is None:
-        print_json(result)
-    else:
-        for notice in result.notices:
-            terminal.line(notice)
-        terminal.line(f"Potluck {result.running} is in use.")
-    return 0
+        progress.note(error=None)
+    return answer(args, result, [*result.notices, f"Potluck {result.running} is in use."])
 
 
-class _Told:
-    """Progress: for people each thing once and every tenth of what is fetched, for the daemon in the notes."""
+class _ProgressNotes:
+    """Progress of an update, noted for the daemon, and shown to people step by step."""
 
-    def __init__(self, terminal: Terminal | None, file: NotesFile, notes: Notes) -> None:
+    def __init__(self, file: NotesFile, notes: Notes, *, shows: bool) -> None:
         self.notes = notes
-        self._terminal = terminal
+        self.shows = shows
         self._file = file
         self._last: tuple[str, int] = ("", 0)
         self._noted = ("", 0.0)
 
     def note(self, **changed: object) -> None:
-        """Write it down; what was being done is over."""
+        """Write changes to the notes and end the step in progress."""
         self.notes = replace(self.notes, progress=None, **changed)  # type: ignore[arg-type]
         self._file.write(self.notes)
 
@@ -111,57 +100,46 @@ class _Told:
         if self._noted[0] != text or now - self._noted[1] > _NOTE_INTERVAL_S:
             self._noted = (text, now)
             self.notes = replace(self.notes, progress=UpdateProgress(text, done, total))
-            with contextlib.suppress(PotluckError):  # of a full disk: what is under way goes on
+            with contextlib.suppress(PotluckError):  # a full disk must not end the update
                 self._file.write(self.notes)
         tenth = done * 10 // total if total else 0
-        if self._terminal is None or (text, tenth) == self._last:
-            return
-        self._last = (text, tenth)
-        share = f"  {part_size(done, total)}" if total else ""
-        self._terminal.line(f"{text}{share}")
+        if self.shows and (text, tenth) != self._last:
+            self._last = (text, tenth)
+            print(f"{text}  {part_size(done, total)}" if total else text, flush=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Update:
-    """One look, and the change over if there is something newer."""
-
-    versions: Versions | None
-    places: Places
-    told: _Told
-    terminal: Terminal | None
-
-    def run(self, *, check_only: bool) -> Updated:
-        settings = load(self.places.settings_file).settings.updates
-        require_publisher(settings)
-        running = version("potluck")
-        offer = self._look(settings)
-        newer = is_newer(offer.version, running)
-        if self.terminal is not None and newer:
-            self.terminal.line(f"Version {offer.version} is offered, {running} runs. What changes:")
-            for line in offer.changes:
-                self.terminal.line(f"  - {line}")
-        if check_only or not newer:
-            return Updated(running, offer.version, newer, offer.changes)
-        if self.versions is None:
-            raise not_ours()
-        stage(offer, settings.url, self.versions, self.told)
-        switch(offer.version, self.versions, _successor(self.places), self.told)
-        return Updated(offer.version, offer.version, False, offer.changes)
-
-    def _look(self, settings: UpdateSettings) -> Offer:
-        """What was seen is on the disk before anything is done with it."""
-        told = self.told
-        told.note(asked_at=time.time(), error=None)
-        told("asking the publisher", 0, 0)
-        offer, seen = look(settings.url, publisher_of(settings.key, told.notes.seen), time.time())
-        told.note(seen=seen, checked_at=time.time())
-        return offer
-
-
-def _roll_back(versions: Versions | None, places: Places, told: Callable[[str, int, int], None]) -> Updated:
+def _update(versions: Versions | None, places: Places, progress: _ProgressNotes, *, check_only: bool) -> Updated:
+    settings = load(places.settings_file).settings.updates
+    require_publisher(settings)
+    running = version("potluck")
+    progress.note(asked_at=time.time(), error=None)
+    progress("asking the publisher", 0, 0)
+    offer, seen = look(settings.url, publisher_of(settings.key, progress.notes.seen), time.time())
+    progress.note(seen=seen, checked_at=time.time())  # on the disk before anything is done with it
+    newer = is_newer(offer.version, running)
+    if progress.shows and newer:
+        changes = "".join(f"\n  - {line}" for line in offer.changes)
+        print(f"Version {offer.version} is available, {running} is running. What changes:{changes}", flush=True)
+    if check_only or not newer:
+        return Updated(running, offer.version, newer, offer.changes)
     if versions is None:
+<<<<<<< HEAD
         raise UsageError("this installation is kept by what installed it", hint="install the earlier version with that")
     told("waiting for open sessions to end", 0, 0)
+=======
+        raise not_ours()
+    stage(offer, settings.url, versions, progress)
+    switch(offer.version, versions, _successor(places), progress)
+    return Updated(offer.version, offer.version, False, offer.changes)
+
+
+def _roll_back(versions: Versions | None, places: Places, progress: _ProgressNotes) -> Updated:
+    if versions is None:
+        raise UsageError(
+            "another program installed this version of Potluck", hint="install the earlier version with that program"
+        )
+    progress("letting open sessions end", 0, 0)
+>>>>>>> 4f34706 (Answer from every command in the same way)
     successor = _successor(places)
     was_running = successor.drain()
     old = versions.roll_back()
@@ -169,7 +147,7 @@ def _roll_back(versions: Versions | None, places: Places, told: Callable[[str, i
     notices: tuple[str, ...] = ()
     if was_running:
         successor.start(versions.root / "current")
-        with contextlib.suppress(PotluckError):  # the way back is done, whatever it has to say
+        with contextlib.suppress(PotluckError):  # the rollback is done, whatever the daemon answers
             notices = ControlClient(places.socket).call(schema.STATUS).notices
     return Updated(old, None, False, notices=notices)
 
@@ -179,7 +157,7 @@ def _successor(places: Places) -> LocalSuccessor:
 
 
 def _stay_on_this_version(versions: Versions | None, args: argparse.Namespace) -> None:
-    """Go on under this version's own name: what `current` leads to is about to change under this process."""
+    """Restart under this version's own folder, because `current` will soon lead to another version."""
     if versions is None or Path(sys.prefix).name != "current":
         return
     python = versions.folder(versions.current()) / "bin" / "python3"

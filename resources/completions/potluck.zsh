@@ -10,41 +10,41 @@
 
 _shtab_potluck_commands() {
   local _commands=(
-    autostart:'Have the desktop start the tray app and systemd the daemon when you log in. Both are off until you choose. What is shown is what the system will do, whoever arranged it. `potluck service install --system` is for a machine that nobody plays on.'
-    bootstrap:'Run a meeting point: members of a swarm find each other through it. It holds the directory of who serves what, never a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts.'
-    chat:'Talk to a swarm'"'"'s model. Starts the daemon'"'"'s gateway if it does not run; requests spend your credit. The servers that you use can read what you write: never send secrets through people you do not trust. Without a MESSAGE it goes on until you press Ctrl-D; /new begins a new conversation.'
+    autostart:'Choose whether the desktop starts the tray app and systemd starts the daemon when you log in. Both are off until you choose. Without options, show what the system will do, whoever arranged it. For a machine that nobody plays on, use `potluck service install --system`.'
+    bootstrap:'Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts.'
+    chat:'Talk to a swarm'"'"'s model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, and /new starts another one.'
     completions:'Print a script that lets your shell complete commands and options. Save it where the shell looks for it.'
-    config:'Show and change the settings: what is served, when the machine is given back. A running daemon obeys at once. The file may be edited by hand as well; while it has a mistake, the settings before it stay in force and `potluck status` names the mistake. An environment variable named POTLUCK_SECTION_NAME overrides the file for the daemon that has it.'
-    contribution:'Time served, tokens, people helped, traffic and energy, today and since the beginning, or by hour, day, week or month. Energy is measured where this machine tells it, and an estimate otherwise; its cost is at your own price (limits.price_kwh). Credits are in `potluck earnings`.'
-    control:'Join standard input and output with the daemon'"'"'s control socket. The app on Windows speaks so to the daemon in WSL2; it ends with its input. Whoever may start this command as the daemon'"'"'s user may control the daemon, as with every other.'
-    convert:'Turn a checkpoint of .bin files into safetensors. Servers and clients never open .bin files, because such a file can run code; this command reads them in a process of its own that accepts nothing but tensors.'
-    demo:'Start a private swarm on this machine (a bootstrap node and four engines over three spans of a small model, the middle span twice), complete a prompt through it, compare with the same model run by Transformers alone, kill an engine in the middle of a second completion, and leave nothing behind. Needs no network and no GPU.'
-    diag:'Write one file with versions, findings of `potluck doctor`, settings, status, history and the end of the log. Keys, invites, addresses, names of people, machines and swarms, and home folders are taken out; prompts are in none of them. History names programs that this machine gave way to. Look into the file before you send it.'
-    doctor:'Look at this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says what to do. Ends with 1 if something does not work, else with 0. Nothing is changed, and nobody is asked but the addresses in your invite.'
-    drain:'Take no new work, let open sessions end, then end the daemon: before an update, or before the machine is switched off. Sessions that are open when the time is over go on elsewhere. Waits until the daemon has ended; Ctrl-C ends the waiting only, and `potluck resume` takes the order back.'
-    earnings:'Credits that clients signed for, and what your own requests cost. A credit is 10^12 parameter-tokens: a token through a block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credit buys an earlier place in the queues of those you served, and of those they trust. It is not money and cannot be bought or sold.'
-    gateway:'Let other programs on this computer use the swarm by the API of OpenAI'"'"'s chat completions. The daemon runs it as a process of its own on a port of loopback, with a token that is made anew at each start, and ends it when nobody has asked for chat.end_after_s. Whoever has the token spends your credit.'
-    generate:'Let a swarm complete a prompt. Embeddings and head of the model run here, its blocks in the swarm, and the servers that you use can read what you write: never send secrets through people you do not trust.'
-    history:'Every change of state with its reason, the newest last: when it served, when it stepped aside, and for what.'
-    join:'Join the swarm of an invite and serve it: makes the engine'"'"'s environment if there is none (as `potluck setup` does), and starts the daemon if it does not run. The invite holds the swarm'"'"'s key; only use one that somebody you trust gave you.'
-    leave:'Leave a swarm that the daemon knows: tell the others, forget its key. Only a new invite brings you back. Another swarm that was joined is served from then on. What you earned stays in your ledger. `potluck pause` is for a while.'
-    ledger:'The ledger says which credit came from where: every entry follows from a receipt that the other side signed. A backup holds this machine'"'"'s identity with it, so keep it like a password: whoever has it can spend your credit. After a restore the old machine must not serve any more.'
-    logs:'The newest lines of the daemon'"'"'s log, the engine'"'"'s output included. Prompts, tokens and keys are never logged.'
-    machine:'The devices that can serve, with the speeds that matter: how fast weights are read (decoding hangs on that) and how fast matrices are multiplied (prefill does). Measuring takes some seconds and loads the machine meanwhile.'
-    models:'The model that this machine serves and where its weights are, blocks that the swarm lacks, and downloaded models: delete what nobody needs, or keep them on another disk. A model that is deleted is downloaded again when it is needed.'
-    offload:'Free the memory of the device in a fraction of a second, for something that needs it now, and serve again after a while. As `potluck pause`, in another order: the memory first, everything else after that.'
-    pause:'Give memory and device back now and serve again later, by itself. Conversations of others go on elsewhere.'
-    programs:'Programs that run now and the two lists: what the machine is always given back for while it runs, and what never. Everything else is judged by what it does. `potluck history` tells what was given way to.'
-    resume:'End a pause or a drain now. A game that runs is still given way to; a wait after a game or after a failure is cut short.'
-    serve:'Serve blocks of a model to a swarm until Ctrl-C. The weights are read from a local checkpoint or fetched from the hub, only the files that hold these blocks. Without --blocks, the blocks that the swarm lacks most are chosen, and others later when it needs them more.'
-    service:'Have systemd start the daemon: when you log in, or, with --system, when the machine starts, for a machine that nobody plays on. The system service runs as a user of its own and sees no games. To install again after an update restarts it. Settings, swarms and identity stay when it is removed. `loginctl enable-linger` keeps your own one after you log out. On a Mac launchd does it, when you log in.'
-    setup:'Make the environment that the engine runs in: torch in the build that fits this machine'"'"'s GPU and driver, and what else it needs. Looks first, says what it will fetch, goes on where it was interrupted, and tries the result on every device before it is used. What was in use before is kept, for `--rollback`. Nothing is upgraded unless you run this again.'
-    start:'Start the daemon in the background, unless it runs already. It serves blocks of the swarm you joined and steps aside when a game starts. If the service is installed, the service is started, and as root also enabled.'
-    status:'What this machine does for the swarm right now, and why: state, blocks, speed, load, and what it watches for.'
-    stop:'End the daemon: it leaves the swarm, lets running steps end, and takes the engine with it. Open sessions go on elsewhere; to let them end here first, use `potluck drain`. To stop serving for a while only, use `potluck pause`.'
-    swarm:'A swarm is one model and the people who share it. It is private: whoever has the invite can serve, use and invite, nobody else. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve some blocks, and send the invite to friends by a channel you trust; it contains the key.'
-    top:'The page of `potluck status` with queue, pages and temperatures, kept up to date until Ctrl-C, and the speed of the last minute as a line. Where the terminal cannot move its cursor, and in a pipe, each change is one line.'
-    update:'Look for a newer version where the setting updates.url points, show what changes, and change over to it: it is fetched and checked against the publisher'"'"'s key (updates.key), laid beside the version in use, and started once open sessions ended. If it does not come up and stay up, the version before is used again. An installation that a package manager or pip looks after is updated by that; then this only tells what there is.'
+    config:'Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file.'
+    contribution:'Report time served, tokens, people helped, traffic and energy, today and in total, or by hour, day, week or month. Energy is measured if this machine can do that, else estimated. Its cost uses your own price (limits.price_kwh). For credits, see `potluck earnings`.'
+    control:'Connect standard input and output to the daemon'"'"'s control socket, until the input ends. This is how the app on Windows reaches the daemon in WSL2. Whoever can run this command as the daemon'"'"'s user can control the daemon.'
+    convert:'Convert a checkpoint of .bin files to safetensors. Servers and clients never open .bin files, because such a file can run code. This command reads them in a separate process that accepts nothing but tensors.'
+    demo:'Start a private swarm on this machine: a bootstrap node and four engines for three spans of a small model, the middle span twice. Complete a prompt through it, compare the result with Transformers alone, and kill an engine during a second completion. Needs no network and no GPU, and leaves nothing behind.'
+    diag:'Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys, invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The history names programs that Potluck stepped aside for. Check the file before you send it.'
+    doctor:'Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.'
+    drain:'Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off. Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C ends only the waiting, and `potluck resume` cancels the drain.'
+    earnings:'Report the credits that clients signed for, and what your own requests cost. One credit is 10^12 parameter-tokens: a token through a block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credits move your requests up the queue of those you served, and of those they trust. They are not money and cannot be bought or sold.'
+    gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s chat API. The gateway listens on loopback only. Each start makes a new token, and whoever has it spends your credit. The gateway ends after chat.end_after_s seconds without a request.'
+    generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. The servers you use can read what you write, so never send secrets through people you do not trust.'
+    history:'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
+    join:'Join a swarm by its invite and serve it. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon. The invite contains the swarm'"'"'s key: only use one from somebody you trust.'
+    leave:'Leave a swarm and forget its key; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
+    ledger:'The ledger records where each credit came from; every entry follows from a receipt that the other side signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can spend your credit. After a restore, the old machine must not serve any more.'
+    logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
+    machine:'List the devices that can serve, with the two speeds that matter: reading weights limits decoding, multiplying matrices limits prefill. Measuring takes some seconds and loads the machine meanwhile.'
+    models:'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
+    offload:'Free the device'"'"'s memory within a fraction of a second, for something that needs it now, and serve again later. Like `potluck pause`, but the memory comes first.'
+    pause:'Free the machine now; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
+    programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. `potluck history` tells what it stepped aside for.'
+    resume:'End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running.'
+    serve:'Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the files of these blocks are fetched. Without --blocks, Potluck serves the blocks that the swarm lacks most, and moves when others are needed more.'
+    service:'Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system service is for machines that nobody plays on: it runs as its own user and sees no games. Installing it again restarts it. Removing it keeps settings, swarms and identity. `loginctl enable-linger` keeps your own service running after you log out.'
+    setup:'Make the environment that the engine runs in: the build of torch that fits this machine'"'"'s GPU and driver, and its other packages. It says what it will fetch, continues where it was interrupted, and tests the result on every device before use. The previous environment is kept for --rollback. Nothing is upgraded until you run this again.'
+    start:'Start the daemon in the background, unless it is already running. It serves blocks of the swarm you joined and steps aside when a game starts. If the service is installed, this starts the service, and as root also enables it.'
+    status:'Show what this machine does for the swarm right now, and why: state, blocks, speed, load, and what it looks out for.'
+    stop:'End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers. To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`.'
+    swarm:'A swarm is one model and the people who share it. Only those who have the invite can serve, use and invite. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve some blocks, and send the invite to friends over a channel you trust, because it contains the key.'
+    top:'Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows the speed of the last minute. In a pipe, or on a terminal that cannot move its cursor, each change is one line.'
+    update:'Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version is checked against the publisher'"'"'s key (updates.key), installed beside the old one, and started once open sessions have ended. If it does not start and keep running, the old version is used again. If a package manager or pip installed Potluck, this only shows what is available.'
   )
   _describe 'potluck commands' _commands
 }
@@ -52,18 +52,18 @@ _shtab_potluck_commands() {
 _shtab_potluck_config_commands() {
   local _commands=(
     edit:'open the file in your editor; it is checked before it is used'
-    get:'the value of one setting'
-    list:'all settings with their values'
+    get:'print the value of one setting'
+    list:'list all settings with their values'
     set:'change one setting'
-    unset:'let the default of one setting hold again'
+    unset:'return one setting to its default'
   )
   _describe 'potluck config commands' _commands
 }
 
 _shtab_potluck_gateway_commands() {
   local _commands=(
-    start:'start it, wait until it is ready, print where it is'
-    status:'whether it runs, where, and with which token'
+    start:'start it, wait until it is ready, and print its address'
+    status:'whether it runs, at which address and with which token'
     stop:'end it'
   )
   _describe 'potluck gateway commands' _commands
@@ -71,10 +71,10 @@ _shtab_potluck_gateway_commands() {
 
 _shtab_potluck_ledger_commands() {
   local _commands=(
-    backup:'write ledger and identity to a file; the daemon may run'
+    backup:'write ledger and identity to a file; the daemon may be running'
     check:'derive everything again from the receipts'
     export:'write all entries, oldest first'
-    restore:'take ledger and identity from such a file; the daemon must not run'
+    restore:'read ledger and identity from a backup; the daemon must be stopped'
   )
   _describe 'potluck ledger commands' _commands
 }
@@ -90,30 +90,30 @@ _shtab_potluck_models_commands() {
 
 _shtab_potluck_programs_commands() {
   local _commands=(
-    always:'give way whenever it runs'
-    judge:'take it off both lists: what it does decides'
-    list:'programs that run, and the lists'
-    never:'never give way to it'
+    always:'always step aside while it runs'
+    judge:'remove it from both lists, and judge it by what it does'
+    list:'running programs, and both lists'
+    never:'never step aside for it'
   )
   _describe 'potluck programs commands' _commands
 }
 
 _shtab_potluck_service_commands() {
   local _commands=(
-    install:'write the unit, enable and start it, or start it anew'
-    remove:'stop and disable it, delete the unit'
+    install:'write the unit, enable it, and start or restart it'
+    remove:'stop and disable it, and delete the unit'
   )
   _describe 'potluck service commands' _commands
 }
 
 _shtab_potluck_swarm_commands() {
   local _commands=(
-    create:'make a swarm, join it, and print its invite'
+    create:'create a swarm, join it, and print its invite'
     invite:'print the invite to a swarm you joined'
     join:'remember a swarm by its invite'
     leave:'forget a swarm and its key'
-    list:'the swarms you joined'
-    show:'who serves what, how fast, and what is missing'
+    list:'list the swarms you joined'
+    show:'show who serves what, how fast, and what is missing'
   )
   _describe 'potluck swarm commands' _commands
 }
@@ -127,9 +127,9 @@ _shtab_potluck_defaults_added=0
 
 _shtab_potluck_autostart_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--app[start the tray app, or do not]:app:(on off)"
-  "--daemon[start the daemon, or do not]:daemon:(on off)"
-  "--json[print what starts as JSON, for scripts]"
+  "--app[whether the tray app starts]:app:(on off)"
+  "--daemon[whether the daemon starts]:daemon:(on off)"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -139,11 +139,11 @@ _shtab_potluck_bootstrap_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--port[TCP port to listen on\; 0\: any free one (default\: 31337)]:port:"
   "--host[address to listen on\; 127.0.0.1\: this machine only]:IP:"
-  "*--announce[address to tell others instead of all that this machine has\; repeatable]:MULTIADDR:"
-  "--parent-pid[end with this process, which started it (Linux)]:PID:"
-  "--verbose[log what happens to standard error]"
+  "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
+  "--parent-pid[end when this process ends (Linux)]:PID:"
+  "--verbose[log to standard error]"
   "--identity[key file (default\: one in your state folder)]:FILE:_files"
-  "--json[print the addresses as one JSON object]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -153,9 +153,9 @@ _shtab_potluck_chat_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
   "--system[tell the model how to behave]:TEXT:"
-  "--max-tokens[of an answer (default\: chat.max_tokens)]:N:"
-  "--json[print message and answer as JSON, for scripts]"
-  ":ask this and end\; - reads standard input:"
+  "--max-tokens[longest answer (default\: chat.max_tokens)]:N:"
+  "--json[print JSON, for scripts]"
+  ":ask this and exit\; - reads standard input:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -178,7 +178,7 @@ _shtab_potluck_config_defaults_added=0
 
 _shtab_potluck_config_edit_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the settings as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -186,7 +186,7 @@ _shtab_potluck_config_edit_defaults_added=0
 
 _shtab_potluck_config_get_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the settings as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.adapters serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens updates.check updates.url updates.key setup.index)"
 )
 
@@ -195,7 +195,7 @@ _shtab_potluck_config_get_defaults_added=0
 
 _shtab_potluck_config_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the settings as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -203,9 +203,9 @@ _shtab_potluck_config_list_defaults_added=0
 
 _shtab_potluck_config_set_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the settings as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.adapters serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens updates.check updates.url updates.key setup.index)"
-  ":several texts are separated by commas:"
+  ":separate several texts by commas:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -213,7 +213,7 @@ _shtab_potluck_config_set_defaults_added=0
 
 _shtab_potluck_config_unset_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the settings as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.adapters serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens updates.check updates.url updates.key setup.index)"
 )
 
@@ -222,9 +222,9 @@ _shtab_potluck_config_unset_defaults_added=0
 
 _shtab_potluck_contribution_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--by[one line for each of the last so many]:by:(hour day week month)"
+  "--by[one line for each of the last N]:by:(hour day week month)"
   "-n[how many (default\: 14)]:N:"
-  "--json[print the sums as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -232,7 +232,7 @@ _shtab_potluck_contribution_defaults_added=0
 
 _shtab_potluck_control_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--wait[for a daemon that starts (default\: 20.0)]:SECONDS:"
+  "--wait[longest wait for the daemon (default\: 20.0)]:SECONDS:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -241,7 +241,7 @@ _shtab_potluck_control_defaults_added=0
 _shtab_potluck_convert_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--revision[branch, tag or commit on the hub]:revision:"
-  "--json[print the folder as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":a folder, or a name on the hub:_files"
   ":a folder that does not exist yet:_files"
 )
@@ -254,7 +254,7 @@ _shtab_potluck_demo_options=(
   "--prompt[default\: the environment variable PROMPT, or a sentence that the model knows]:prompt:"
   "--model[folder of another checkpoint with a tokenizer (default\: the demo model)]:model:"
   "--max-new-tokens[at least 16 (default\: 64)]:N:"
-  "--json[print the checks as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -262,8 +262,8 @@ _shtab_potluck_demo_defaults_added=0
 
 _shtab_potluck_diag_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--output[(default\: potluck-diag-DATE.zip here)]:FILE:_files"
-  "--json[print the name of the file as JSON, for scripts]"
+  "--output[default\: potluck-diag-DATE.zip here]:FILE:_files"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -271,7 +271,7 @@ _shtab_potluck_diag_defaults_added=0
 
 _shtab_potluck_doctor_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the findings as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -279,8 +279,8 @@ _shtab_potluck_doctor_defaults_added=0
 
 _shtab_potluck_drain_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--within[at most so long (default\: 10m)]:TIME:"
-  "--json[print what was done as JSON, for scripts]"
+  "--within[the longest wait (default\: 10m)]:TIME:"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -291,8 +291,8 @@ _shtab_potluck_earnings_options=(
   "--day[today, hour by hour]"
   "--week[seven days, day by day]"
   "--month[thirty days, day by day]"
-  "--by[sums of each model or peer instead of a history]:by:(model peer)"
-  "--json[print the sums, in microcredits, as JSON, for scripts]"
+  "--by[sums per model or peer instead of a history]:by:(model peer)"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -308,7 +308,7 @@ _shtab_potluck_gateway_defaults_added=0
 _shtab_potluck_gateway_start_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
-  "--json[print the status as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -316,7 +316,7 @@ _shtab_potluck_gateway_start_defaults_added=0
 
 _shtab_potluck_gateway_status_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the status as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -324,7 +324,7 @@ _shtab_potluck_gateway_status_defaults_added=0
 
 _shtab_potluck_gateway_stop_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the status as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -332,16 +332,16 @@ _shtab_potluck_gateway_stop_defaults_added=0
 
 _shtab_potluck_generate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[an invite, or the name of a swarm you joined (left out\: the only one you joined)]:INVITE|NAME:"
+  "--swarm[an invite, or the name of a swarm you joined (default\: your only swarm)]:INVITE|NAME:"
   "--model[folder or hub name of the swarm\'s model (default\: as the swarm names it)]:model:"
-  "--max-new-tokens[(default\: 64)]:N:"
+  "--max-new-tokens[default\: 64]:N:"
   "--temperature[0\: greedy (default)]:T:"
-  "--seed[of sampling, to get the same text again]:seed:"
-  "--adapter[compute with this LoRA adapter of the servers]:NAME|HASH:"
-  "--quantization[only servers that hold their weights so (default\: what most do)]:quantization:(none int8 int4)"
+  "--seed[seed of the sampling, to get the same text again]:seed:"
+  "--adapter[use this LoRA adapter of the servers]:NAME|HASH:"
+  "--quantization[use only servers with such weights (default\: what most have)]:quantization:(none int8 int4)"
   {--stream,--no-stream}"[show words as they come (default\: on a terminal)]"
-  "--json[print prompt, completion, tokens and route as JSON]"
-  ":the text to go on from\; - reads standard input:"
+  "--json[print JSON, for scripts]"
+  ":the text to continue\; - reads standard input:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -349,11 +349,11 @@ _shtab_potluck_generate_defaults_added=0
 
 _shtab_potluck_history_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "-n[how many (20)]:N:"
-  "--since[not older than 30m, 12h, 2d, ...]:TIME:"
+  "-n[how many (default\: 20)]:N:"
+  "--since[only the last 30m, 12h, 2d, ...]:TIME:"
   "*--state[only changes to this state\; repeatable]:state:(idle starting joining serving draining yielded paused error)"
-  "--words[only lines with all of these words, or about such a program]:words:"
-  "--json[print the transitions as JSON, for scripts]"
+  "--words[only lines that contain all of these words]:words:"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -361,7 +361,7 @@ _shtab_potluck_history_defaults_added=0
 
 _shtab_potluck_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print name and model as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":the line that a member gave you:"
 )
 
@@ -370,7 +370,7 @@ _shtab_potluck_join_defaults_added=0
 
 _shtab_potluck_leave_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the name as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":a swarm you joined (default\: the one you serve):"
 )
 
@@ -386,7 +386,7 @@ _shtab_potluck_ledger_defaults_added=0
 
 _shtab_potluck_ledger_backup_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the file as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":the backup:_files"
 )
 
@@ -395,7 +395,7 @@ _shtab_potluck_ledger_backup_defaults_added=0
 
 _shtab_potluck_ledger_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the result as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -403,8 +403,8 @@ _shtab_potluck_ledger_check_defaults_added=0
 
 _shtab_potluck_ledger_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print an object a line instead of CSV as JSON, for scripts]"
-  ":where to\; - for the terminal:_files"
+  "--json[print JSON, for scripts]"
+  ":where to write\; - is standard output:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -412,8 +412,8 @@ _shtab_potluck_ledger_export_defaults_added=0
 
 _shtab_potluck_ledger_restore_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--replace[put what is here aside]"
-  "--json[print the file as JSON, for scripts]"
+  "--replace[set aside the ledger that is here]"
+  "--json[print JSON, for scripts]"
   ":the backup:_files"
 )
 
@@ -422,8 +422,8 @@ _shtab_potluck_ledger_restore_defaults_added=0
 
 _shtab_potluck_logs_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "-n[how many lines (100)]:N:"
-  "--json[print the lines as JSON, for scripts]"
+  "-n[how many (default\: 100)]:N:"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -431,8 +431,8 @@ _shtab_potluck_logs_defaults_added=0
 
 _shtab_potluck_machine_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--measure[measure the speeds anew]"
-  "--json[print the devices as JSON, for scripts]"
+  "--measure[measure the speeds again]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -447,9 +447,9 @@ _shtab_potluck_models_defaults_added=0
 
 _shtab_potluck_models_delete_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--prepared[blocks converted for this machine instead]"
-  "--force[also a model that a joined swarm runs]"
-  "--json[print what was freed as JSON, for scripts]"
+  "--prepared[delete blocks converted for this machine instead]"
+  "--force[even if a swarm you joined runs the model]"
+  "--json[print JSON, for scripts]"
   ":as \`list\` shows it:"
 )
 
@@ -458,7 +458,7 @@ _shtab_potluck_models_delete_defaults_added=0
 
 _shtab_potluck_models_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print all of it as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -466,10 +466,10 @@ _shtab_potluck_models_list_defaults_added=0
 
 _shtab_potluck_models_move_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--usual[the hub\'s usual folder again]"
-  "--leave-files[do not take along what is downloaded already]"
-  "--json[print what is where as JSON, for scripts]"
-  ":on a disk with room:_files"
+  "--usual[the hub\'s usual folder]"
+  "--leave-files[leave what is already downloaded where it is]"
+  "--json[print JSON, for scripts]"
+  ":a folder on a disk with room:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -477,7 +477,7 @@ _shtab_potluck_models_move_defaults_added=0
 
 _shtab_potluck_offload_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the status as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":how long (default\: 15m):"
 )
 
@@ -486,7 +486,7 @@ _shtab_potluck_offload_defaults_added=0
 
 _shtab_potluck_pause_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the status as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   "(*)::30m, for 2h, until 18\:00, until tomorrow, until the game ends, forever (default\: 1h):"
 )
 
@@ -502,7 +502,7 @@ _shtab_potluck_programs_defaults_added=0
 
 _shtab_potluck_programs_always_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print where it stands now, and where it stood as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":the executable\'s name, as \`list\` shows it:"
 )
 
@@ -511,7 +511,7 @@ _shtab_potluck_programs_always_defaults_added=0
 
 _shtab_potluck_programs_judge_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print where it stands now, and where it stood as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":the executable\'s name, as \`list\` shows it:"
 )
 
@@ -520,7 +520,7 @@ _shtab_potluck_programs_judge_defaults_added=0
 
 _shtab_potluck_programs_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the programs as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -528,7 +528,7 @@ _shtab_potluck_programs_list_defaults_added=0
 
 _shtab_potluck_programs_never_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print where it stands now, and where it stood as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":the executable\'s name, as \`list\` shows it:"
 )
 
@@ -537,7 +537,7 @@ _shtab_potluck_programs_never_defaults_added=0
 
 _shtab_potluck_resume_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the status as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -545,25 +545,25 @@ _shtab_potluck_resume_defaults_added=0
 
 _shtab_potluck_serve_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[an invite, or the name of a swarm you joined (left out\: the only one you joined)]:INVITE|NAME:"
+  "--swarm[an invite, or the name of a swarm you joined (default\: your only swarm)]:INVITE|NAME:"
   "--blocks[serve these blocks, counted from 0]:START:END:"
   "--num-blocks[how many blocks (default\: as many as fit)]:N:"
   "--port[TCP port to listen on\; 0\: any free one (default\: 0)]:port:"
   "--host[address to listen on\; 127.0.0.1\: this machine only]:IP:"
-  "*--announce[address to tell others instead of all that this machine has\; repeatable]:MULTIADDR:"
-  "--parent-pid[end with this process, which started it (Linux)]:PID:"
-  "--verbose[log what happens to standard error]"
-  "--name[public name, shown to the swarm]:name:"
+  "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
+  "--parent-pid[end when this process ends (Linux)]:PID:"
+  "--verbose[log to standard error]"
+  "--name[name that the swarm sees]:name:"
   "--identity[key file (default\: a new identity each time)]:FILE:_files"
-  "--max-memory[cuda\:0\=10GiB,cpu\=20GiB\: blocks beyond it are streamed, from RAM or from disk (default\: what fits)]:DEVICE=SIZE,...:"
+  "--max-memory[such as cuda\:0\=10GiB,cpu\=20GiB\; blocks beyond it are streamed from RAM or disk (default\: what fits)]:DEVICE=SIZE,...:"
   "--device[cpu, cuda, cuda\:1, mps, ... (default\: cpu)]:device:"
-  "--devices[hold the blocks together\: cuda\:0,cuda\:1]:DEVICE,...:"
-  "--dtype[number format of the computation (default\: float32, for quantised weights bfloat16)]:dtype:(float32 bfloat16 float16)"
-  "--quantization[hold the weights in fewer bits (default\: none)]:quantization:(none int8 int4)"
+  "--devices[use several together\: cuda\:0,cuda\:1]:DEVICE,...:"
+  "--dtype[number format of the computation (default\: float32, or bfloat16 for quantised weights)]:dtype:(float32 bfloat16 float16)"
+  "--quantization[store the weights in fewer bits (default\: none)]:quantization:(none int8 int4)"
   "*--adapter[a LoRA adapter in peft\'s format that callers may use\; repeatable]:FOLDER|NAME:"
   "--threads[CPU threads]:threads:"
   "--cache-tokens[room for sessions (default\: what is free)]:cache_tokens:"
-  "--json[print one JSON object an event, for scripts]"
+  "--json[print JSON, for scripts]"
   ":a folder or hub name (default\: the swarm\'s model):_files"
 )
 
@@ -580,7 +580,7 @@ _shtab_potluck_service_defaults_added=0
 _shtab_potluck_service_install_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--system[for the whole machine\; needs root]"
-  "--json[print the unit\'s file as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -589,7 +589,7 @@ _shtab_potluck_service_install_defaults_added=0
 _shtab_potluck_service_remove_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--system[for the whole machine\; needs root]"
-  "--json[print the unit\'s file as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -597,13 +597,13 @@ _shtab_potluck_service_remove_defaults_added=0
 
 _shtab_potluck_setup_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--check[look only\: what fits this machine, and what is in the way]"
-  "--variant[this build of torch instead of the one that fits best]:variant:(cu130 cu126 rocm7.2 xpu mps cpu)"
-  "--folder[where the environment shall lie, gigabytes of it (only at first)]:DIR:_files"
-  "--wheels[take all packages from this folder, without a network]:DIR:_files"
-  "--index[where torch\'s builds are offered\; also the setting setup.index]:URL:"
-  "--rollback[use the environment before the current one again]"
-  "--json[print what is in use as JSON, for scripts]"
+  "--check[only show what fits this machine and what is in the way]"
+  "--variant[use this build of torch instead of the best one]:variant:(cu130 cu126 rocm7.2 xpu mps cpu)"
+  "--folder[folder for the environment, which takes gigabytes (first time only)]:DIR:_files"
+  "--wheels[read all packages from this folder, without a network]:DIR:_files"
+  "--index[address of torch\'s builds (default\: the setting setup.index)]:URL:"
+  "--rollback[return to the previous environment]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -611,8 +611,8 @@ _shtab_potluck_setup_defaults_added=0
 
 _shtab_potluck_start_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--demo[also serve a private swarm of the small model that comes with Potluck\; it is made if there is none]"
-  "--json[print the process, and the name of the swarm of --demo as JSON, for scripts]"
+  "--demo[also serve a private swarm of the small model that comes with Potluck]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -620,7 +620,7 @@ _shtab_potluck_start_defaults_added=0
 
 _shtab_potluck_status_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the status as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -628,7 +628,7 @@ _shtab_potluck_status_defaults_added=0
 
 _shtab_potluck_stop_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print what was done as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -643,10 +643,10 @@ _shtab_potluck_swarm_defaults_added=0
 
 _shtab_potluck_swarm_create_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--revision[branch, tag or commit on the hub (default\: what main is now)]:revision:"
-  "*--bootstrap[where the swarm is found\: an address printed by \`potluck bootstrap\`\; repeat it for several]:ADDRESS:"
-  "--open[no key\: anybody may serve and use it, also clients and servers of Petals]"
-  "--json[print name, prefix and invite as JSON, for scripts]"
+  "--revision[branch, tag or commit on the hub (default\: the current main)]:revision:"
+  "*--bootstrap[where members find the swarm\: an address printed by \`potluck bootstrap\`\; repeatable]:ADDRESS:"
+  "--open[without a key\: anybody may serve and use it, Petals included]"
+  "--json[print JSON, for scripts]"
   ":letters, digits, dashes and underscores:"
   ":a folder in the Hugging Face layout, or a name on the hub:_files"
 )
@@ -656,8 +656,8 @@ _shtab_potluck_swarm_create_defaults_added=0
 
 _shtab_potluck_swarm_invite_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "*--bootstrap[add an address to it]:ADDRESS:"
-  "--json[print name and invite as JSON, for scripts]"
+  "*--bootstrap[add this address]:ADDRESS:"
+  "--json[print JSON, for scripts]"
   ":a swarm you joined, or an invite (default\: the only one):"
 )
 
@@ -666,7 +666,7 @@ _shtab_potluck_swarm_invite_defaults_added=0
 
 _shtab_potluck_swarm_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print name and model as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":the line that a member gave you:"
 )
 
@@ -675,7 +675,7 @@ _shtab_potluck_swarm_join_defaults_added=0
 
 _shtab_potluck_swarm_leave_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the name as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":a swarm you joined:"
 )
 
@@ -684,7 +684,7 @@ _shtab_potluck_swarm_leave_defaults_added=0
 
 _shtab_potluck_swarm_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print the swarms as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -692,7 +692,7 @@ _shtab_potluck_swarm_list_defaults_added=0
 
 _shtab_potluck_swarm_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print servers and gaps as JSON, for scripts]"
+  "--json[print JSON, for scripts]"
   ":a swarm you joined, or an invite (default\: the only one):"
 )
 
@@ -701,8 +701,8 @@ _shtab_potluck_swarm_show_defaults_added=0
 
 _shtab_potluck_top_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "-n[end after so many looks]:N:"
-  "--json[print one look a line as JSON, for scripts]"
+  "-n[end after N samples]:N:"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -710,9 +710,9 @@ _shtab_potluck_top_defaults_added=0
 
 _shtab_potluck_update_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--check[only tell what is offered]"
-  "--rollback[go back to the version before]"
-  "--json[print the versions as JSON, for scripts]"
+  "--check[only show what is offered]"
+  "--rollback[return to the previous version]"
+  "--json[print JSON, for scripts]"
 )
 
 # guard to ensure default positional specs are added only once per session

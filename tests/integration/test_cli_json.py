@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from potluck_cli import main
-from potluck_cli.config import SettingsPage
+from potluck_cli.config import ConfigPage
 from potluck_control.codec import from_json
 
 from potluck.protocol.invite import encode_invite, new_swarm
@@ -74,7 +74,7 @@ def test_the_output_has_the_promised_fields(daemon: DaemonProcess, line: str) ->
 
 def test_settings_have_it_too(daemon: DaemonProcess) -> None:
     found = json.loads(daemon.command("config", "list", "--json").stdout)
-    assert set(found) == {field.name for field in fields(SettingsPage)}
+    assert set(found) == {field.name for field in fields(ConfigPage)}
 
 
 def test_without_a_daemon_stdout_stays_empty_and_the_exit_code_tells() -> None:

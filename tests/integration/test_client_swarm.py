@@ -16,7 +16,7 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from transformers import PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError
@@ -43,7 +43,7 @@ def prompt(batch: int = 1, tokens: int = 7) -> torch.Tensor:
     return torch.randint(3, 256, (batch, tokens), generator=torch.Generator().manual_seed(0))
 
 
-def engine_of(swarm: LocalSwarm, model: Any, block: int) -> Engine:
+def engine_of(swarm: LocalSwarm, model: Any, block: int) -> LocalEngine:
     """Who serves `block` in the latest session."""
     (route,) = model.last_route()
     peer = next(hop.peer_id for hop in route.hops if block in hop.span)
@@ -125,7 +125,7 @@ def test_a_script_that_never_closes_its_model_ends_by_itself(swarm: LocalSwarm) 
 
 
 def test_a_frozen_engine_is_replaced_in_mid_generation(swarm: LocalSwarm, model: Any, local: PreTrainedModel) -> None:
-    frozen: list[Engine] = []
+    frozen: list[LocalEngine] = []
 
     def freeze() -> None:
         frozen.append(engine_of(swarm, model, 3))

@@ -34,7 +34,7 @@ from helpers.hostile_peer import (
     refusal,
 )
 from helpers.hostile_server import MISDEEDS, HostileServer, refuse
-from potluck_cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from potluck_cli.overview import live_servers
 from transformers.utils import logging
 
@@ -70,7 +70,7 @@ class Witness:
 
     model: Any
     expected: torch.Tensor
-    engine: Engine
+    engine: LocalEngine
     node: Libp2pHost
     free_before: int = 0
     files_before: int = 0

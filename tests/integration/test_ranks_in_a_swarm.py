@@ -10,7 +10,7 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from transformers import PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
@@ -38,7 +38,7 @@ def prompt(batch: int = 1) -> torch.Tensor:
     return torch.randint(3, 256, (batch, 7), generator=torch.Generator().manual_seed(0))
 
 
-def other_rank(engine: Engine) -> psutil.Process:
+def other_rank(engine: LocalEngine) -> psutil.Process:
     return next(process for process in engine.processes() if "potluck_engine.ranks.rank" in process.cmdline())
 
 

@@ -15,8 +15,7 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_cli.local_swarm import Engine as EngineProcess
-from potluck_cli.local_swarm import LocalSwarm
+from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.server import Engine
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedModel
@@ -79,7 +78,7 @@ class Memory:
         self.anonymous_bytes = max(self.anonymous_bytes, anonymous)
 
 
-def generate_and_look(swarm: LocalSwarm, engine: EngineProcess, folder: Path) -> tuple[torch.Tensor, Memory]:
+def generate_and_look(swarm: LocalSwarm, engine: LocalEngine, folder: Path) -> tuple[torch.Tensor, Memory]:
     engine.wait_online()
     memory = Memory(engine.pid)
     looks = [At(nth, memory.look) for nth in range(1, 16)]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.golden import CHECKPOINT
-from potluck_cli.local_swarm import Engine, LocalSwarm
+from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from transformers import PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM
@@ -39,7 +39,7 @@ def model(swarm: LocalSwarm) -> Iterator[Any]:
 
 
 @contextmanager
-def slowed(engine: Engine) -> Iterator[None]:
+def slowed(engine: LocalEngine) -> Iterator[None]:
     """An engine that others keep from its processor nearly all the time."""
     is_over = threading.Event()
 
@@ -58,7 +58,7 @@ def slowed(engine: Engine) -> Iterator[None]:
         thread.join()
 
 
-def serving(swarm: LocalSwarm, model: Any) -> Engine:
+def serving(swarm: LocalSwarm, model: Any) -> LocalEngine:
     (route,) = model.last_route()
     (hop,) = route.hops
     return next(engine for engine in swarm.engines if engine.peer_id == hop.peer_id)

@@ -114,10 +114,10 @@ def test_the_page_of_a_serving_machine_has_everything_on_it() -> None:
         "10,234",
         "1.1 of 2.1 GB",
         "process 7",
-        "1 see nothing",
+        "1 active, nothing detected",
         "Sleep: failed (no answer)",
-        "0 B sent",
-        "1 of 6 blocks are served by nobody",
+        "0 B sent, 0 B received, 0 Wh",
+        "nobody serves 1 of 6 blocks",
     ):
         assert words in text
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from helpers.golden import CHECKPOINT
 from potluck_cli.demo import Demo, require_room, spans_of
-from potluck_cli.local_swarm import LocalSwarm, Model
+from potluck_cli.local_swarm import LocalSwarm
 from potluck_cli.terminal import Terminal
+from potluck_control.resources import num_blocks_of
 from transformers import AutoConfig
 
 from potluck.errors import PotluckError, UsageError
@@ -29,12 +30,12 @@ def test_a_model_too_small_to_split_is_refused() -> None:
 
 
 def test_a_model_is_measured_without_transformers() -> None:
-    assert Model.at(CHECKPOINT) == Model(CHECKPOINT.resolve(), 4)
+    assert num_blocks_of(CHECKPOINT) == 4
 
 
 def test_a_folder_that_is_no_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(PotluckError, match=tmp_path.name):
-        Model.at(tmp_path)
+        num_blocks_of(tmp_path)
 
 
 def test_prompt_and_completion_must_fit_the_model() -> None:

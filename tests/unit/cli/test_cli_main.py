@@ -118,7 +118,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
         ["generate", "x", "--temperature", "nan"],
         ["generate", "x", "--temperature", "-1"],
         ["generate", "x", "--max-new-tokens", "0"],
-        ["swarm"],
+        ["service"],
     ],
 )
 def test_values_that_cannot_be_are_refused_before_anything_starts(arguments: list[str]) -> None:

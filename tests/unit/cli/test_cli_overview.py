@@ -71,8 +71,8 @@ def test_the_page_says_what_the_swarm_bears_where_it_is_thinnest_and_what_one_mo
     assert (seen.tokens_per_s, seen.bottlenecks) == (200.0, ((3, 6),))
     assert (seen.one_more_tokens_per_s, seen.one_more_span) == (400.0, (3, 6))
     text = "\n".join(page(SWARM, servers, Terminal(io.StringIO())))
-    assert "about 200 tokens/s; it is thinnest at blocks 3:6." in text
-    assert "would take blocks 3:6: 200 -> 400 tokens/s" in text
+    assert "Capacity about 200 tokens/s, shared. Bottleneck: blocks 3:6." in text
+    assert "would take blocks 3:6: about 400 tokens/s" in text
 
 
 def test_a_swarm_that_nobody_serves_has_no_outlook() -> None:

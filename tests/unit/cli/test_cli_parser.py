@@ -17,7 +17,7 @@ from potluck_cli.main import main
         ("swarm create f m --bootstrp=x", "did you mean --bootstrap?"),
         ("serve --quixotic", "potluck serve --help explains it"),
         ("join", "potluck join --help explains it"),
-        ("swarm", "potluck swarm --help explains it"),
+        ("ledger", "potluck ledger --help explains it"),
         ("serve m --port x", "potluck serve --help explains it"),
     ],
 )
