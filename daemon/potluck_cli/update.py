@@ -123,10 +123,6 @@ def _update(versions: Versions | None, places: Places, progress: _ProgressNotes,
     if check_only or not newer:
         return Updated(running, offer.version, newer, offer.changes)
     if versions is None:
-<<<<<<< HEAD
-        raise UsageError("this installation is kept by what installed it", hint="install the earlier version with that")
-    told("waiting for open sessions to end", 0, 0)
-=======
         raise not_ours()
     stage(offer, settings.url, versions, progress)
     switch(offer.version, versions, _successor(places), progress)
@@ -138,8 +134,7 @@ def _roll_back(versions: Versions | None, places: Places, progress: _ProgressNot
         raise UsageError(
             "another program installed this version of Potluck", hint="install the earlier version with that program"
         )
-    progress("letting open sessions end", 0, 0)
->>>>>>> 4f34706 (Answer from every command in the same way)
+    progress("waiting for open sessions to end", 0, 0)
     successor = _successor(places)
     was_running = successor.drain()
     old = versions.roll_back()
