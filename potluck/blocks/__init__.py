@@ -1,6 +1,7 @@
-"""Running blocks: spans, KV memory, steps of many sessions, weights between device, RAM and disk.
+"""Runs blocks of a model: spans, KV memory, steps of many sessions, and weights on the device, in RAM or on disk.
 
-Knows nothing of networks, sessions or scheduling. Imported lazily, because `torch` and `transformers` take seconds.
+This package knows nothing of networks, sessions or scheduling. Names are resolved on first use, because `torch` and
+`transformers` take seconds to import.
 """
 
 from __future__ import annotations

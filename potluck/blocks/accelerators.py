@@ -1,8 +1,8 @@
-"""What differs between kinds of devices outside of the computing itself: waiting, memory, copies in the background.
+"""How kinds of devices differ apart from computing: how to wait for them, their memory, and copies in the background.
 
-Asked here, so that the rest goes one way for all of them. An Apple GPU (`mps`) computes in the machine's own memory,
-has one queue of work, and reads the source of a copy that nobody waits for too late: when it may hold something else
-(pytorch#189690). Knows nothing of blocks.
+An Apple GPU (`mps`) computes in the machine's own memory and has one queue of work. It may read the source of an
+asynchronous copy so late that the source already holds something else (pytorch#189690). This module knows nothing of
+blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """In bytes. `used`: by this process, what torch keeps for later included; `is_own`: programs do not share it."""
+    """A device's memory in bytes.
+
+    Attributes:
+        used: by this process, including what torch caches.
+        is_own: the device has memory of its own, which programs do not share with it.
+    """
 
     total: int
     free: int
@@ -24,7 +29,7 @@ class DeviceMemory:
 
 
 def memory_of(device: torch.device) -> DeviceMemory:
-    """Of a device that is there. On a CPU `used` is all that the process has."""
+    """Return the memory of a device that exists. For a CPU, `used` is the process's whole resident memory."""
     ram = psutil.virtual_memory()
     match device.type:
         case "cuda":
@@ -41,12 +46,14 @@ def memory_of(device: torch.device) -> DeviceMemory:
 
 
 def apple_memory(*, limit: int, used: int, available: int) -> DeviceMemory:
-    """Of the machine's memory the system lets a GPU have a part; what other programs took of that is gone, too."""
+    """Return an Apple GPU's memory: the system grants it `limit` of the machine's memory, as far as other programs
+    leave it.
+    """
     return DeviceMemory(limit, max(min(limit - used, available), 0), used, is_own=False)
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has done all it was given."""
+    """Wait until the device has finished all its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif device.type == "mps":
@@ -54,7 +61,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def empty_cache(device: torch.device) -> None:
-    """Return memory that torch keeps for later to the system."""
+    """Return the memory that torch caches to the system."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
     elif device.type == "mps":
@@ -62,10 +69,10 @@ def empty_cache(device: torch.device) -> None:
 
 
 def copies_in_background(device: torch.device) -> bool:
-    """Whether a copy to it may go on while its source stays as it is."""
+    """Return whether a copy to the device may continue while the caller goes on and leaves the source unchanged."""
     return device.type == "cuda"
 
 
 def takes_one_thread(device: torch.device) -> bool:
-    """Whether threads take turns at it: an Apple GPU has one queue, and does them one after the other anyway."""
+    """Return whether only one thread should use the device: an Apple GPU's one queue serialises all work anyway."""
     return device.type == "mps"

@@ -1,7 +1,7 @@
-"""LoRA adapters at work: what they add to linear layers of blocks, several of them in one step.
+"""LoRA adapters: adds their contributions to the linear layers of blocks, several adapters in one step.
 
-Tensors of the served blocks are read when a call first names their adapter, and the least recently used go when memory
-is short. Layers that no adapter of this span changes are left as they are, so without adapters nothing costs anything.
+Tensors of an adapter are read when a call first names it; the least recently used ones are dropped when memory is
+short. Layers that no adapter changes stay as they are, so a span without adapters pays nothing.
 
 Source: LoRA (arXiv:2106.09685).
 """
@@ -37,7 +37,9 @@ class Segment(NamedTuple):
 
 
 class _Addition(NamedTuple):
-    """down [rank, in_features], up [out_features, rank], in the dtype and on the device of the blocks."""
+    """The two matrices of one layer: down [rank, in_features], up [out_features, rank], with the blocks' dtype and
+    device.
+    """
 
     down: Tensor
     up: Tensor
@@ -45,11 +47,11 @@ class _Addition(NamedTuple):
 
 
 class Adapters:
-    """The adapters of one loaded span. Each thread has its own that are in use; what is loaded they share.
+    """The adapters of one loaded span. Threads share loaded tensors; each thread activates adapters for itself.
 
     Args:
-        files: those that may be asked for.
-        memory_bytes: for the tensors of those that are loaded.
+        files: the adapters that calls may name.
+        memory_bytes: limit for the tensors of all loaded adapters.
     """
 
     def __init__(self, files: Sequence[AdapterFile] = (), *, memory_bytes: int = MEMORY_BYTES) -> None:
@@ -62,7 +64,7 @@ class Adapters:
         self._thread = threading.local()
 
     def __deepcopy__(self, memo: object) -> Adapters:
-        """A part of the span has modules of its own, and the same adapters."""
+        """Return the same object: a part of the span has modules of its own but shares the adapters."""
         return self
 
     @property
@@ -70,13 +72,13 @@ class Adapters:
         return tuple(self._files)
 
     def attach(self, layers: nn.ModuleList, first_block: int, like: Tensor) -> None:
-        """Put an `AdaptedLinear` in place of each layer that any adapter changes.
+        """Replace each layer that an adapter changes by an `AdaptedLinear`.
 
         Args:
             like: a tensor with the dtype and device of the blocks.
 
         Raises:
-            CheckpointError: an adapter is for layers that blocks have not, of another shape, or too large.
+            CheckpointError: an adapter names layers that the blocks do not have, has other shapes, or is too large.
         """
         self._like = like
         for file in self._files.values():
@@ -85,12 +87,17 @@ class Adapters:
                     self._attach(file, place, layers[place.block - first_block])
             if file.nbytes(self._places, like.itemsize) > self._memory_bytes:
                 raise CheckpointError(
-                    f"the adapter {file.id} takes more than the {self._memory_bytes >> 20} MiB that adapters may take",
-                    hint="serve fewer blocks, or an adapter of a smaller rank",
+                    f"the adapter {file.id} needs more than the {self._memory_bytes >> 20} MiB allowed for adapters",
+                    hint="serve fewer blocks, or an adapter with a smaller rank",
                 )
 
     def load(self, adapter: str) -> Mapping[Place, _Addition]:
-        """Have the tensors of an adapter ready, given by its id. Raises CheckpointError, RemoteError INTERNAL."""
+        """Return the tensors of the adapter with this id, reading them if needed.
+
+        Raises:
+            CheckpointError: the file cannot be read.
+            RemoteError: INTERNAL, if the adapter holds numbers that are not finite.
+        """
         with self._loading:
             found = self._loaded.get(adapter)
             if found is None:
@@ -103,16 +110,16 @@ class Adapters:
             return found
 
     def unload(self) -> None:
-        """Let go of all tensors; they are read again when somebody needs them."""
+        """Drop all tensors; the next call that needs them reads them again."""
         with self._loading:
             self._loaded.clear()
 
     def using(self, adapter: str | None) -> AbstractContextManager[None]:
-        """Within this context all tokens go through the adapter with this id, or through none."""
+        """Send all tokens through the adapter with this id, or through none, within the context."""
         return self._activated([(_ALL, adapter)])
 
     def using_segments(self, segments: Sequence[Segment]) -> AbstractContextManager[None]:
-        """Within this context the packed tokens of a step go through the adapters of their segments."""
+        """Send the packed tokens of a step through the adapters of their segments, within the context."""
         return self._activated([(slice(each.start, each.end), each.adapter) for each in segments])
 
     @contextmanager
@@ -130,7 +137,7 @@ class Adapters:
         return getattr(self._thread, "active", [])
 
     def add(self, place: Place, x: Tensor, output: Tensor) -> Tensor:
-        """`output` of the layer at `place`, with what the active adapters add for its input.
+        """Return `output` of the layer at `place` plus what the active adapters contribute for its input.
 
         Shapes: x [..., tokens, in_features], output [..., tokens, out_features].
         """
@@ -142,7 +149,7 @@ class Adapters:
             added = functional.linear(functional.linear(some, addition.down), addition.up) * addition.scale
             if tokens is _ALL:
                 output = output + added
-            else:  # several callers' tokens, which have no gradients
+            else:  # tokens of several callers, which never need gradients
                 output[..., tokens, :] += added
         return output
 
@@ -154,13 +161,13 @@ class Adapters:
         except AttributeError:
             raise CheckpointError(
                 f"the adapter {file.id} changes {place.name}, which blocks of this model do not have",
-                hint="the adapter is of another model, or was made with another version of transformers",
+                hint="it was trained for another model or saved with another version of transformers",
             ) from None
         pair = file.pairs[place]
         shape = linear_shape(module.base if isinstance(module, AdaptedLinear) else module)
         if shape != (pair.out_features, pair.in_features):
             raise CheckpointError(
-                f"the adapter {file.id} is for another model: {place.name} is "
+                f"the adapter {file.id} was trained for another model: {place.name} is "
                 f"{'no linear layer' if shape is None else list(shape)} here, {[pair.out_features, pair.in_features]} "
                 "there"
             )
@@ -169,12 +176,11 @@ class Adapters:
             setattr(parent, name, AdaptedLinear(module, place, self))
 
     def _read(self, file: AdapterFile) -> dict[Place, _Addition]:
-        """Raises CheckpointError, RemoteError INTERNAL."""
         pairs = {place: pair for place, pair in file.pairs.items() if place in self._places}
         tensors = map_tensors(file.path, [name for pair in pairs.values() for name in (pair.down, pair.up)])
         ready = {name: tensor.to(self._like, copy=True) for name, tensor in tensors.items()}
         if not all(bool(torch.isfinite(tensor).all()) for tensor in ready.values()):
-            raise RemoteError(Code.INTERNAL, f"the adapter {file.id} holds numbers that are not finite")
+            raise RemoteError(Code.INTERNAL, f"the adapter {file.id} contains numbers that are not finite")
         return {place: _Addition(ready[pair.down], ready[pair.up], pair.scale) for place, pair in pairs.items()}
 
     def _used_bytes(self) -> int:
@@ -183,7 +189,10 @@ class Adapters:
 
 
 class AdaptedLinear(nn.Module):
-    """A linear layer with room for what adapters add. Shapes: [..., in_features] -> [..., out_features]."""
+    """A linear layer that adds the contributions of active adapters.
+
+    Shapes: [..., in_features] -> [..., out_features].
+    """
 
     def __init__(self, base: nn.Module, place: Place, adapters: Adapters) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """The memory that holds keys and values: one tensor of keys and one of values for all layers of the same shape.
 
-On a CPU it is mapped without being touched, so that what nobody used takes no memory, and large freed parts go back to
-the system. Knows slots (tokens), not pages or sequences.
+On a CPU the memory is mapped but not touched: unused slots take no memory, and large freed ranges go back to the
+system. This module knows slots (tokens), not pages or sequences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from potluck.blocks.widening import Widener
 
-_LEAST_GIVEN_BACK_BYTES = 64 * 1024  # a head's part of a freed run; below, the system calls cost more than they bring
+_LEAST_GIVEN_BACK_BYTES = 64 * 1024  # of one head in a freed run; for less, the system calls cost more than they save
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class KvShape:
 
 
 class KvArena:
-    """Keys and values of `depth` layers of one shape, `capacity` slots each.
+    """Keys and values of `depth` layers of one shape, with `capacity` slots each.
 
     Shapes: keys [depth, kv_heads, capacity, key_dim], values [depth, kv_heads, capacity, value_dim].
 
     Attributes:
-        widener: where attention computes in float32 with what is kept in half precision.
+        widener: set where attention computes in float32 on keys and values in half precision.
     """
 
     def __init__(self, shape: KvShape, depth: int, capacity: int, dtype: torch.dtype, device: torch.device) -> None:
@@ -56,27 +56,29 @@ class KvArena:
         return self.keys, self.values
 
     def copy(self, source: int, target: int, count: int) -> None:
-        """Copy slots within each layer; the two ranges do not overlap."""
+        """Copy slots within each layer. The two ranges must not overlap."""
         for tensor in self.tensors:
             tensor.narrow(2, target, count).copy_(tensor.narrow(2, source, count))
 
     def free(self) -> None:
-        """Give a device's memory back; what was held is lost. `take` before the arena is used again."""
+        """Return a device's memory and lose its contents. Call `take` before using the arena again."""
         self._resize(0)
 
     def take(self) -> None:
-        """Undo `free`. Raises torch.OutOfMemoryError."""
+        """Allocate the memory that `free` returned. Raises torch.OutOfMemoryError."""
         self._resize(self._capacity)
 
     def give_back(self, runs: Iterable[tuple[int, int]]) -> None:
-        """Tell the system that these (slot, count) hold nothing of worth. Only where that pays and can be done."""
+        """Tell the system that these (slot, count) ranges are unused. Does nothing where that is impossible or not
+        worth it.
+        """
         for start, count in runs:
             for tensor, mapped in zip(self.tensors, self._maps, strict=True):
                 if mapped is not None:
                     _drop_slots(tensor, mapped, start, count)
 
     def _resize(self, capacity: int) -> None:
-        """Other tensors in place of a device's: not every kind of device can resize a storage (Apple's cannot)."""
+        """Replace a device's tensors by new ones, because Apple's devices cannot resize a storage."""
         if self.keys.device.type != "cpu":
             self.keys, self.values = (
                 tensor.new_empty((*tensor.shape[:2], capacity, tensor.shape[3])) for tensor in self.tensors
@@ -84,7 +86,7 @@ class KvArena:
 
 
 def _map_tensor(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple[Tensor, mmap.mmap | None]:
-    """An uninitialised tensor; on a CPU in a mapping of its own, without huge pages: they would fill gaps."""
+    """Return an uninitialised tensor, on a CPU in a mapping of its own without huge pages, which would fill gaps."""
     num_bytes = torch.Size(size).numel() * dtype.itemsize
     if device.type != "cpu" or sys.platform != "linux" or not num_bytes:
         return torch.empty(size, dtype=dtype, device=device), None

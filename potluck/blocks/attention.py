@@ -1,11 +1,12 @@
-"""Attention of packed rows: each token over its own row's keys and values, which lie in a few runs of an arena.
+"""Attention of packed rows on plain torch: each token attends to its own row's keys and values in a few runs of an
+arena.
 
-An attention implementation of transformers (see `switching`), which is called with what `RaggedCache.update` or
-`PagedCache.update` gave in place of keys and values. Here for the CPU: several runs, and the past against a row's own
-new tokens, are attended to one by one and merged by their log-sum-exp, so that no mask and no copy is made but for
-windows that end within the new tokens.
+`attend` is an attention implementation for transformers (see `switching`). In place of keys and values it receives the
+view that `RaggedCache.update` or `PagedCache.update` returned. Several runs, and the past and a row's own new tokens,
+are attended to one by one and merged by their log-sum-exp. So no mask and no copy is made, except for windows that end
+within the new tokens.
 
-Source: merging by log-sum-exp as in Flash-Decoding; a sink is one more score without a value (gpt-oss).
+Source: merging by log-sum-exp as in Flash-Decoding. A sink is one more score without a value (gpt-oss).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from torch import Tensor, nn
 from potluck.blocks.paged import PagedView
 from potluck.blocks.widening import Widener
 
-_MAX_RUNS = 4  # beyond, copying a row's keys together is cheaper than that many calls
-_WIDE_GROUP = 4  # query heads a key head from which the fused kernel is fast in bfloat16
+_MAX_RUNS = 4  # for more runs, copying a row's keys together is cheaper than that many calls
+_WIDE_GROUP = 4  # query heads for each key head from which the fused kernel is fast in bfloat16
 
 Pair = tuple[Tensor, Tensor]
 """Keys [1, kv_heads, tokens, key_dim] and values [1, kv_heads, tokens, value_dim]."""
@@ -32,10 +33,10 @@ class RowView:
     """One row of a step as one group of layers sees it.
 
     Attributes:
-        tokens: how many new tokens it has.
-        runs: for each run of visible tokens its keys and its values, each as a tuple over the places of the arena. The
-            new tokens are among them if there is but one, or if there is a mask.
-        mask: [tokens, tokens seen], additive; None where causality is all there is.
+        tokens: number of new tokens.
+        runs: keys and values of each run of visible tokens, each as a tuple over the arena's places. They include the
+            new tokens if there is only one, or if there is a mask.
+        mask: [tokens, visible tokens], additive; None where causality alone decides.
     """
 
     tokens: int
@@ -43,7 +44,7 @@ class RowView:
     mask: Tensor | None
 
     def pairs(self, place: int, at_most: int = _MAX_RUNS) -> list[Pair]:
-        """The visible tokens of one layer, without a copy if they are in few runs."""
+        """Return the visible tokens of one layer, without a copy if they lie in few runs."""
         pairs = [(keys[place], values[place]) for keys, values in self.runs]
         if len(pairs) <= at_most:
             return pairs
@@ -52,12 +53,12 @@ class RowView:
 
 @dataclass(slots=True)
 class LayerView:
-    """What a layer's attention gets in place of keys and values.
+    """What a layer's attention receives in place of keys and values.
 
     Attributes:
-        new_keys, new_values: [1, kv_heads, packed tokens, dim]; they are in the rows' runs already.
+        new_keys, new_values: [1, kv_heads, packed tokens, dim]; already stored in the rows' runs.
         place: the layer's place in the arena.
-        widener: None where keys and values are computed with as they are.
+        widener: None where attention computes on keys and values as they are stored.
     """
 
     new_keys: Tensor
@@ -69,7 +70,7 @@ class LayerView:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How a layer makes scores; sinks [kv_heads, group of query heads]."""
+    """The way a layer computes scores; sinks [kv_heads, query heads of each key head]."""
 
     scale: float
     soft_cap: float | None
@@ -92,10 +93,12 @@ def attend(
     is_causal: bool | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """An attention implementation of transformers. Shapes: query [1, heads, tokens, key_dim]; returns [1, tokens, ...].
+    """Compute attention as transformers asks an implementation to.
+
+    Shapes: query [1, heads, tokens, key_dim]; returns [1, tokens, heads, value_dim].
 
     Raises:
-        TypeError: the layer wants something that is not known here, so its family takes another way.
+        TypeError: the layer passes something unknown here, so its family runs each session alone.
     """
     unknown = [name for name, other in others.items() if isinstance(other, Tensor) and name != "position_ids"]
     is_known = isinstance(key, LayerView | PagedView) and attention_mask is None and is_causal is not False
@@ -122,7 +125,10 @@ def attend(
 
 
 def window_mask(tokens: int, seen: int, window: int, like: Tensor) -> Tensor:
-    """Additive [tokens, seen]: the last token is the newest one seen; each sees `window` tokens, itself included."""
+    """Return an additive mask [tokens, seen] in which each token sees `window` tokens, itself included.
+
+    The last of `tokens` is the newest of the `seen` tokens.
+    """
     newest = torch.arange(seen - tokens, seen, device=like.device)[:, None]
     age = newest - torch.arange(seen, device=like.device)
     hidden = (age < 0) | (age >= window)
@@ -130,10 +136,13 @@ def window_mask(tokens: int, seen: int, window: int, like: Tensor) -> Tensor:
 
 
 def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) -> Tensor:
-    """query and result [1, kv_heads, group, dim]; the heads that share keys stand in place of several queries."""
+    """Attend for one token; the heads that share keys stand in place of several queries.
+
+    Shapes: query and result [1, kv_heads, group, dim].
+    """
     pairs = row.pairs(view.place)
     if view.widener is None and len(pairs) == 1 and scores.is_plain and pairs[0][0].shape[3] == pairs[0][1].shape[3]:
-        return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # the way of nearly all rows
+        return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # nearly all rows take this way
     if view.widener is None or (query.shape[2] >= _WIDE_GROUP and query.dtype is torch.bfloat16):
         return _merge([_partial(query, keys, values, scores) for keys, values in pairs], scores.sinks)
     wide = query.float()
@@ -148,7 +157,7 @@ def _widened(query: Tensor, keys: Tensor, values: Tensor, scores: Scores, widene
 
 
 def _attend_chunk(query: Tensor, view: LayerView, row: RowView, start: int, scores: Scores) -> Tensor:
-    """query and result [tokens, kv_heads, group, dim]."""
+    """Attend for several tokens of a row. Shapes: query and result [tokens, kv_heads, group, dim]."""
     tokens, kv_heads, group, _ = query.shape
     by_head = query.permute(1, 2, 0, 3)  # [kv_heads, group, tokens, dim]
     if row.mask is not None:
@@ -165,14 +174,14 @@ def _attend_chunk(query: Tensor, view: LayerView, row: RowView, start: int, scor
 
 
 def _shared(keys: Tensor, values: Tensor, group: int) -> tuple[Tensor, Tensor]:
-    """From [1, kv_heads, tokens, dim] to [kv_heads, group, tokens, dim] without a copy."""
+    """Expand [1, kv_heads, tokens, dim] to [kv_heads, group, tokens, dim] without a copy."""
     return keys[0][:, None].expand(-1, group, -1, -1), values[0][:, None].expand(-1, group, -1, -1)
 
 
 def _partial(
     query: Tensor, keys: Tensor, values: Tensor, scores: Scores, mask: Tensor | None = None, is_causal: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Attention over some of the keys, [.., queries, value_dim], and the log-sum-exp of its scores, [.., queries]."""
+    """Attend to some of the keys; returns [.., queries, value_dim] and the log-sum-exp of the scores, [.., queries]."""
     if query.device.type == "cpu" and scores.soft_cap is None and keys.shape[-1] == values.shape[-1]:
         flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
         output, sums = flash(query, keys, values, 0.0, is_causal, attn_mask=mask, scale=scores.scale)
@@ -183,7 +192,7 @@ def _partial(
 def _plain(
     query: Tensor, keys: Tensor, values: Tensor, scores: Scores, mask: Tensor | None, is_causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """What the fused kernel cannot do: soft caps, values of another size than keys, and any device but the CPU."""
+    """Attend as the fused kernel cannot: with soft caps, with values of another size, on devices other than CPUs."""
     weights = torch.matmul(query, keys.transpose(-1, -2)).float().mul_(scores.scale)
     if scores.soft_cap is not None:
         weights = weights.div_(scores.soft_cap).tanh_().mul_(scores.soft_cap)
@@ -196,9 +205,9 @@ def _plain(
 
 
 def _merge(parts: list[tuple[Tensor, Tensor]], sinks: Tensor | None) -> Tensor:
-    """One attention from parts over disjoint keys, and from sinks, which only take weight.
+    """Merge attention over disjoint keys, and over sinks, which take weight but contribute no value.
 
-    Shapes: of parts as `_partial` returns them; sinks as the sums, or to be broadcast to them.
+    Shapes: parts as `_partial` returns them; sinks broadcast to the sums.
     """
     output, sums = parts[0]
     dtype = output.dtype

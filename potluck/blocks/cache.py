@@ -1,10 +1,10 @@
-"""The key-value cache of one session through one span: grows by doubling, can go back, can be reordered.
+"""The key-value cache of one session in one span: it grows by half, rolls back and reorders rows.
 
-Transformers' dynamic cache copies all keys and values of a layer at every token; these layers append into a buffer and
-hand out views of exactly the shape the stock layers return, so that attention sees the same numbers. Layers of other
-kinds (linear attention, chunked, indexed) are left as the family's configuration asks for them.
+Transformers' dynamic cache copies all keys and values of a layer at every token. These layers append to a buffer and
+return views of the shape that the stock layers return, so attention sees the same numbers. Layers of other kinds
+(linear attention, chunked, indexed) stay as the family's configuration makes them.
 
-Not thread-safe, and without gradients: a cache is used under `torch.inference_mode` or `torch.no_grad`.
+A cache is not thread-safe and has no gradients: use it under `torch.inference_mode` or `torch.no_grad`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ from potluck.protocol.codes import Code, RemoteError
 
 FIRST_CAPACITY_TOKENS = 64
 WINDOW_ROLLBACK_TOKENS = 256
-"""How far back a sliding window can go: kept beyond the window so that a rejected draft does not need a replay."""
+"""Tokens kept beyond a sliding window, so that a rejected draft does not need a replay."""
 
 
 class _Growing:
     """Keys and values of one layer, [batch, heads, tokens, head_dim], as views into buffers with room to grow.
 
     Attributes:
-        buffers: of keys and of values; the first `_used` tokens of each count. Empty before the first token.
+        buffers: keys and values; the first `_used` tokens of each count. Empty before the first token.
     """
 
     buffers: tuple[Tensor, ...] = ()
     _used = 0
 
     def _append(self, keys: Tensor, values: Tensor, *, keep: int, visible: int) -> tuple[Tensor, Tensor]:
-        """Add tokens and show the newest `visible`; where buffers must grow, only the newest `keep` stay besides."""
+        """Append tokens and return the newest `visible` ones. If the buffers must grow, only the newest `keep` are
+        kept.
+        """
         new = keys.shape[-2]
         if not self.buffers or self._used + new > self.buffers[0].shape[-2]:
             self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
@@ -59,7 +61,7 @@ class _Growing:
 
 
 class GrowingLayer(_Growing, DynamicLayer):  # type: ignore[misc]
-    """A layer of full attention."""
+    """The cache of a layer with full attention."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         visible = self._used + key_states.shape[-2]
@@ -76,7 +78,7 @@ class GrowingLayer(_Growing, DynamicLayer):  # type: ignore[misc]
 
 
 class GrowingWindowLayer(_Growing, DynamicSlidingWindowLayer):  # type: ignore[misc]
-    """The last tokens of a sliding-window layer, with `WINDOW_ROLLBACK_TOKENS` more to go back to.
+    """The cache of a layer with a sliding window, which keeps `WINDOW_ROLLBACK_TOKENS` more tokens for rollbacks.
 
     `cumulative_length` counts all tokens seen; the buffers hold the last `_used` of them.
     """
@@ -98,7 +100,7 @@ class GrowingWindowLayer(_Growing, DynamicSlidingWindowLayer):  # type: ignore[m
 
 
 class KvCache(DynamicCache):  # type: ignore[misc]
-    """What one session remembers in one span; `config` is the span's own, sliced configuration."""
+    """What one session remembers in one span. `config` is the span's own, sliced configuration."""
 
     def __init__(self, config: Any) -> None:
         super().__init__(config=config)
@@ -107,10 +109,10 @@ class KvCache(DynamicCache):  # type: ignore[misc]
         self._config = config
 
     def crop(self, length: int) -> None:
-        """Go back to `length` tokens.
+        """Roll back to `length` tokens.
 
         Raises:
-            RemoteError: ROLLBACK, if a layer no longer holds what it needs to go back that far.
+            RemoteError: ROLLBACK, if a layer no longer holds what it needs for that.
         """
         remove = self.length - length
         if remove < 0 or length < 0:
@@ -127,7 +129,7 @@ class KvCache(DynamicCache):  # type: ignore[misc]
         self.length = length
 
     def reorder(self, hypo_ids: Tensor) -> None:
-        """Row i becomes what row `hypo_ids[i]` was; hypo_ids [batch] int64, already checked to be rows of the batch."""
+        """Make row i what row `hypo_ids[i]` was; hypo_ids [batch] int64 must be valid rows of the batch."""
         for layer in self.layers:
             if isinstance(layer, _Growing):
                 layer.select_rows(hypo_ids)
@@ -136,10 +138,10 @@ class KvCache(DynamicCache):  # type: ignore[misc]
 
     @property
     def nbytes(self) -> int:
-        """Bytes held now, room to grow included."""
+        """Bytes held now, including room to grow."""
         return sum(tensor.nbytes for layer in self.layers for tensor in _tensors_of(layer))
 
-    # The base class looks the layer kinds up at each call; a span of only linear attention has no answer there.
+    # The base class asks the layers at each call; a span with linear attention alone has none that can answer.
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.length
 
@@ -171,7 +173,9 @@ def _can_remove(layer: Any, tokens: int) -> bool:
 
 
 def _regrow(buffer: Tensor | None, like: Tensor, start: int, kept: int, needed: int) -> Tensor:
-    """A larger buffer [batch, heads, capacity, head_dim] that begins with `kept` tokens of the old one from `start`."""
+    """Return a larger buffer [batch, heads, capacity, head_dim] that begins with `kept` tokens of the old one from
+    `start`.
+    """
     capacity = max(FIRST_CAPACITY_TOKENS, needed + needed // 2)
     batch, heads, _, head_dim = like.shape
     grown = torch.empty((batch, heads, capacity, head_dim), dtype=like.dtype, device=like.device)

@@ -1,10 +1,9 @@
-"""What the layers of a family are called with, for packed tokens at any positions.
+"""Makes the arguments that a family's layers are called with, for packed tokens at any positions.
 
-The family's own loop makes it: run with its layers held still (they only note what they are handed and pass the hidden
-state on), it makes positions, rotary tables and whatever else the family needs. That costs a good part of a millisecond
-a step, so for the usual families the same arguments are made directly: constants, the cache, the positions and the
-tables of these positions, of which a CPU keeps those it has made. Both ways are tried out while a span is loaded (see
-`potluck.blocks.trial`).
+The family's own loop makes them: while its layers only record their arguments and pass the hidden state on, it makes
+positions, rotary tables and whatever else the family needs. That takes a good part of a millisecond a step. For most
+families the same arguments can be made directly: constants, the cache, the positions, and tables for these positions,
+which a CPU keeps. Loading a span tries out both ways (see `potluck.blocks.trial`).
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional arguments after the hidden state, and keyword arguments, of one layer."""
 
 Watch = Callable[[Tensor, Tensor | None, Any], list[Call]]
-"""The family's loop with its layers held still: (hidden [1, tokens, hidden_size], positions [1, tokens], cache)."""
+"""Runs the family's loop without its layers: (hidden [1, tokens, hidden_size], positions [1, tokens], cache)."""
 
 Tables = Callable[[Tensor, Tensor], Any]
-"""Rotary tables from (hidden, positions)."""
+"""Makes rotary tables from (hidden, positions)."""
 
-_KEPT_POSITIONS: Final = 2**12  # 4 MiB for heads of 128 in float32; beyond, tables are made anew at each step
+_KEPT_POSITIONS: Final = 2**12  # 4 MiB for heads of 128 in float32; tables of later positions are made at each step
 _LEAST_KEPT_POSITIONS: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A place in a template that is filled at each step: with the cache, the positions or a table, by its index."""
+    """A place in a template that each step fills with the cache, the positions or a table, by its index."""
 
     index: int
 
@@ -40,18 +39,18 @@ _CACHE, _POSITIONS, _FIRST_TABLE = range(3)
 
 
 class KeptTables:
-    """Rotary tables of the first positions, kept on a CPU: looking rows up is a fraction of the work of making them.
+    """Rotary tables of the first positions, kept on a CPU, where a lookup takes a fraction of the time.
 
-    For tables in which a token's row follows from its own position; others do not pass the trial.
+    They suit tables in which a token's row depends on its own position alone; others do not pass the trial.
     """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._kept: Any = None  # what `tables` makes of positions from 0 on
+        self._kept: Any = None  # what `tables` returns for positions from 0 on
         self._num_kept = 0
 
     def __call__(self, hidden: Tensor, positions: Tensor) -> Any:
-        if hidden.device.type != "cpu":  # the host would wait for the device, which may not be done in a CUDA graph
+        if hidden.device.type != "cpu":  # reading positions would wait for the device, which a CUDA graph forbids
             return self._tables(hidden, positions)
         end = int(positions.max()) + 1
         if end > _KEPT_POSITIONS:
@@ -63,31 +62,31 @@ class KeptTables:
 
 
 def _rows_of(tables: Any, rows: Tensor) -> Any:
-    """Shapes: tables [1, positions, dim], one or several; rows int64 [tokens]."""
+    """Return rows of one or several tables. Shapes: tables [1, positions, dim]; rows int64 [tokens]."""
     if isinstance(tables, Tensor):
         return tables.index_select(1, rows)
     return tuple(table.index_select(1, rows) for table in tables)
 
 
 class LayerCalls:
-    """Makes the arguments of all layers; directly if it was given templates.
+    """Makes the arguments of all layers, directly if templates are given.
 
     Args:
-        templates: one a layer. Layers of one template are handed the same objects.
+        templates: one for each layer. Layers with equal templates receive the same objects.
     """
 
     def __init__(self, watch: Watch, templates: list[Call] | None, tables: list[Tables]) -> None:
         self._watch = watch
         self._tables = tables
         self.is_direct = templates is not None
-        self._templates: list[Call] = []  # each one once
+        self._templates: list[Call] = []  # without duplicates
         for template in templates or ():
             if template not in self._templates:
                 self._templates.append(template)
         self._kinds = [self._templates.index(template) for template in templates or ()]
 
     def make(self, hidden: Tensor, positions: Tensor, cache: Any) -> list[Call]:
-        """Shapes: hidden [1, tokens, hidden_size], whose values do not count; positions [1, tokens]."""
+        """Return each layer's arguments. Shapes: hidden [1, tokens, hidden_size], any values; positions [1, tokens]."""
         if not self.is_direct:
             return self._watch(hidden, positions, cache)
         made = [cache, positions, *(tables(hidden, positions) for tables in self._tables)]
@@ -103,16 +102,16 @@ class LayerCalls:
 
 
 def learn_calls(decoder: Any, watch: Watch, hidden: Tensor, positions: Tensor, cache: Any) -> LayerCalls:
-    """Find out whether what the layers are handed can be made directly.
+    """Find out whether the layers' arguments can be made directly, and return how to make them.
 
-    Shapes: hidden [1, tokens, hidden_size], positions [1, tokens]: several, different, and not in order.
+    Shapes: hidden [1, tokens, hidden_size], positions [1, tokens]: several, different, and out of order.
     """
     tables = _tables_of(decoder)
     made = [_try(table, hidden, positions) for table in tables]
     used: list[Tables] = []
 
     def place(value: Any) -> Any:
-        if value is None or isinstance(value, bool | str):  # a number might be a length that looks constant
+        if value is None or isinstance(value, bool | str):  # a number could be a length that only looks constant
             return value
         if value is cache:
             return _Made(_CACHE)
@@ -137,7 +136,7 @@ def learn_calls(decoder: Any, watch: Watch, hidden: Tensor, positions: Tensor, c
 
 
 def _kept_if_by_position(tables: Tables, hidden: Tensor) -> Tables:
-    """`tables` kept, if they are tensors with a row for each position and rows looked up are those made alone."""
+    """Return `tables` with a memory if they have one row for each position and looked-up rows equal fresh ones."""
     made = tables(hidden, torch.arange(hidden.shape[1], device=hidden.device)[None])
     found = made if isinstance(made, tuple | list) else (made,)
     kept = KeptTables(tables)
@@ -148,7 +147,7 @@ def _kept_if_by_position(tables: Tables, hidden: Tensor) -> Tables:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two arguments are alike to the last bit."""
+    """Return whether two arguments are equal to the last bit."""
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
     if isinstance(one, tuple | list) and isinstance(other, tuple | list):
@@ -159,7 +158,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _tables_of(decoder: Any) -> list[Tables]:
-    """Every way in which a family might call its rotary module; those that fail are left out by `_try`."""
+    """Return every way in which a family might call its rotary module; `_try` rejects those that fail."""
     layer_types = dict.fromkeys(getattr(decoder.config, "layer_types", None) or ())
     found: list[Tables] = []
     for name, module in decoder.named_children():
@@ -170,7 +169,7 @@ def _tables_of(decoder: Any) -> list[Tables]:
 
 
 def _typed(module: Any, kind: str) -> Tables:
-    """For families whose tables depend on the kind of layer."""
+    """Return tables for one type of layer, as families with several types make them."""
     return lambda hidden, positions: module(hidden, positions, kind)
 
 

@@ -1,11 +1,11 @@
 """Decode steps as CUDA graphs: one launch a step instead of hundreds.
 
-A graph is captured, lazily, for each bucket of rows (1, 2, 4, ...); rows that fill up a bucket write to a page of their
-own and attend to nothing. What a step reads (positions, slots, page tables, the hidden state) is copied to where the
-graph was captured reading it. A step that has no graph runs as it would anyway, and after one failed capture all do.
+Each bucket of rows (1, 2, 4, ...) gets a graph when it is first needed. Rows that fill up a bucket write to a spare
+page and attend to nothing. A step copies its inputs (positions, slots, page tables, hidden state) to where the graph
+reads them. A step without a graph runs in the normal way; after one failed capture all steps do.
 
-A graph holds addresses: those of the weights, which is why it is forgotten before they move, and of one KV memory.
-Never run on a GPU so far; see docs/decisions/0011-cuda.md.
+A graph holds addresses of the weights and of one KV memory, so it is dropped before the weights move. See
+docs/decisions/0011-cuda.md: this code has never run on a GPU.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from potluck.blocks.plans import PlannedRow
 from potluck.blocks.step_tensors import StepMemory, StepTensors, num_pages_of
 from potluck.protocol.codes import Code, RemoteError
 
-MAX_BUCKET = 64  # rows; beyond, a step computes long enough to hide its launches
+MAX_BUCKET = 64  # rows; larger steps compute long enough to hide their launches
 
 log = logging.getLogger(__name__)
 
 RunBlocks = Callable[[Tensor, StepTensors, KvMemory], Tensor]
-"""All blocks of the span over hidden [tokens, hidden_size]; returns the same."""
+"""Runs all blocks of the span. Shapes: hidden [tokens, hidden_size], and the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Work that can be done again: it reads what it read when it was recorded, and writes `output`."""
+    """Recorded work: `replay` reads the same memory as the recorded run and writes `output`."""
 
     replay: Callable[[], None]
     output: Tensor
@@ -45,23 +45,23 @@ Record = Callable[[Callable[[], Tensor]], Recording]
 
 
 class GraphRecorder:
-    """Records CUDA graphs of one device, which share their memory, for only one replays at a time."""
+    """Records CUDA graphs of one device. They share memory, because only one replays at a time."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._pool: Any = None  # a handle, once there is a graph
+        self._pool: Any = None  # a handle, set by the first graph
 
     def record(self, work: Callable[[], Tensor]) -> Recording:
-        """Raises RuntimeError: out of memory, or the work has something that cannot be captured."""
-        # Kernels keep the priority of the stream they are captured in: before those of forward and backward calls.
+        """Capture `work` as a graph. Raises RuntimeError if memory runs out or the work cannot be captured."""
+        # Kernels keep the priority of their capture stream, which puts them before those of forward and backward calls.
         stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(stream):  # once before: kernels are compiled and libraries set up at their first use
+        with torch.cuda.stream(stream):  # a first run compiles kernels and sets up libraries
             work()
         torch.cuda.current_stream(self._device).wait_stream(stream)
         self._pool = self._pool or torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
-        # Only this thread is watched: another may be fetching weights or taking memory meanwhile.
+        # Check only this thread: another may fetch weights or allocate memory meanwhile.
         with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
             output = work()
         return Recording(graph.replay, output)
@@ -75,13 +75,13 @@ class _Bucket:
 
 
 def bucket_of(num_rows: int) -> int | None:
-    """The smallest power of two that holds so many rows; None for too many."""
+    """Return the smallest power of two that holds `num_rows` rows, or None if they are too many."""
     bucket = 1 << max(num_rows - 1, 0).bit_length()
     return bucket if bucket <= MAX_BUCKET else None
 
 
 def filled_up(rows: Sequence[PlannedRow], bucket: int, memory: KvMemory, spare: Run) -> list[PlannedRow]:
-    """The rows and as many more as the bucket has, which write to the page `spare`."""
+    """Return the rows and as many fillers as the bucket needs; fillers write to the page `spare`."""
     tables = dict.fromkeys(memory.used_groups, (0, (spare,)))
     filler = PlannedRow(memory.layout.span, 0, 1, tables, is_filler=True)
     return [*rows, *[filler] * (bucket - len(rows))]
@@ -91,7 +91,7 @@ class DecodeGraphs:
     """The graphs of one span.
 
     Attributes:
-        has_failed: one could not be recorded, so there will be no other.
+        has_failed: one graph could not be recorded, so no other will be tried.
     """
 
     def __init__(self, run_blocks: RunBlocks, device: torch.device, record: Record) -> None:
@@ -105,9 +105,9 @@ class DecodeGraphs:
         self._spare: Run | None = None
 
     def run(self, rows: Sequence[PlannedRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
-        """A step of one token a row, through all blocks; None where it has to be run without a graph.
+        """Run a step of one token a row through all blocks; return None if it must run without a graph.
 
-        Shapes: hidden [rows, hidden_size] and the result, on the device.
+        Shapes: hidden and result [rows, hidden_size], on the device.
         """
         size = bucket_of(len(rows))
         if size is None or self.has_failed or not self._has_spare_page(memory):
@@ -117,15 +117,15 @@ class DecodeGraphs:
         if bucket is None:
             return None
         filled = filled_up(rows, size, memory, self._spare)
-        if num_pages_of(filled) > bucket.numbers.num_pages:  # pages that rows share are listed for each
+        if num_pages_of(filled) > bucket.numbers.num_pages:  # a page that rows share is listed for each of them
             return None
         bucket.numbers.write(filled)
         bucket.hidden[: len(rows)].copy_(hidden)
         bucket.recording.replay()
-        return bucket.recording.output[: len(rows)].clone()  # the next replay writes over it
+        return bucket.recording.output[: len(rows)].clone()  # the next replay overwrites it
 
     def forget(self) -> None:
-        """Drop all graphs: weights or KV memory are about to move."""
+        """Drop all graphs. Call it before weights or KV memory move."""
         memory = self._memory() if self._memory is not None else None
         if memory is not None and self._spare is not None:
             memory.pool.release([self._spare])
@@ -133,7 +133,7 @@ class DecodeGraphs:
         self._memory = self._spare = None
 
     def _has_spare_page(self, memory: KvMemory) -> bool:
-        """Whether there is a page for rows that only fill up; graphs of memory elsewhere are forgotten."""
+        """Reserve a page for fillers, and drop graphs of other memory. Return whether a page could be had."""
         addresses = [tensor.data_ptr() for arena in memory.arenas for tensor in arena.tensors]
         if self._memory is not None and self._memory() is memory and self._addresses == addresses:
             return True

@@ -1,10 +1,10 @@
-"""Weights held in fewer bits: the matrices of a block as int8 or int4 codes with scales, everything else as it is.
+"""Weights held in fewer bits: a block's matrices as int8 or int4 codes with scales; everything else stays as it is.
 
-Runs on PyTorch alone: for few tokens its weight-only kernels where the processor has them (bfloat16 on x86), else the
-matrix is made whole again for one product. Codes and scales are parameters like any other, so what moves, shares, frees
-or counts the tensors of a block needs to know nothing of them. Why not bitsandbytes or torchao: docs/decisions/0009.
+For few tokens PyTorch's weight-only kernels are used where the processor has them (bfloat16 on x86). Otherwise the
+matrix is restored for one product. Codes and scales are ordinary parameters, so code that moves, shares, frees or
+counts a block's tensors need not know of them. docs/decisions/0009 explains why this is not bitsandbytes or torchao.
 
-int8: one symmetric scale a row. int4: 16 levels between the least and the greatest of each group of 32 values.
+int8: one symmetric scale for each row. int4: 16 levels between the least and the greatest of each group of 32 values.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from potluck.blocks.mapping import trim_heap
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
-_GROUP = 32  # values of a row that share a scale in int4: 5 bits a value with bfloat16 scales
-_MIN_ROWS = 64  # smaller matrices are gates and routers: nothing is saved, and much would change
-_INT8_KERNEL_TOKENS = 16  # above this, a whole matrix and one product are faster (measured, AVX-512, hidden 2048)
-_INT4_KERNEL_TOKENS = 128  # making int4 whole takes longer
-_CHUNK_ROWS = 128  # converted at a time: what is needed beside a block and its codes
-_OTHER_ROWS = 64  # rows packed together where no kernel asks for a number of its own
+_GROUP = 32  # values of a row that share levels in int4: 5 bits a value with bfloat16 levels
+_MIN_ROWS = 64  # smaller matrices are gates and routers: converting them saves little and changes much
+_INT8_KERNEL_TOKENS = 16  # for more, restoring the matrix is faster (measured with AVX-512, hidden 2048)
+_INT4_KERNEL_TOKENS = 128  # restoring int4 takes longer
+_CHUNK_ROWS = 128  # converted at a time, which limits the memory needed besides a block and its codes
+_OTHER_ROWS = 64  # rows packed together where no kernel needs another number
 
 
 class Int8Matrix(nn.Module):
-    """A matrix [rows, columns]: `codes` int8 of that shape, `scales` [rows] in the dtype of the original."""
+    """A matrix [rows, columns] as int8 `codes` of that shape and `scales` [rows] in the original's dtype."""
 
     def __init__(self, weight: Tensor) -> None:
         super().__init__()
@@ -48,18 +48,18 @@ class Int8Matrix(nn.Module):
         self.scales = nn.Parameter(scales, requires_grad=False)
 
     def product(self, x: Tensor) -> Tensor:
-        """x [..., columns] times the transposed matrix: [..., rows]."""
+        """Return x [..., columns] times the transposed matrix: [..., rows]."""
         if _is_for_kernel(x, _INT8_KERNEL_TOKENS):
             flat = x.reshape(-1, x.shape[-1])
             return torch._weight_int8pack_mm(flat, self.codes, self.scales).view(*x.shape[:-1], -1)
         return functional.linear(x, self.codes.to(x.dtype)) * self.scales
 
     def product_grad(self, grad: Tensor) -> Tensor:
-        """The gradient of x [..., columns] from that of the product [..., rows]."""
+        """Return the gradient of x [..., columns] from that of the product [..., rows]."""
         return (grad * self.scales) @ self.codes.to(grad.dtype)
 
     def rows(self, start: int, end: int) -> Tensor:
-        """Rows [start, end) as numbers again."""
+        """Return rows [start, end) as numbers."""
         return self.codes[start:end].to(self.scales.dtype) * self.scales[start:end, None]
 
     @staticmethod
@@ -68,11 +68,11 @@ class Int8Matrix(nn.Module):
 
 
 class Int4Matrix(nn.Module):
-    """A matrix [rows, columns] in 16 levels a group of `_GROUP` columns.
+    """A matrix [rows, columns] in 16 levels for each group of `_GROUP` columns.
 
-    `codes` [blocks of rows, columns, half of the rows together] uint8: the first half of a block's rows in the low
-    nibbles, the second half in the high ones, which is how PyTorch's kernel for the CPU wants them; the last block is
-    filled up with rows of nothing. `levels` [groups, rows, 2]: the distance of two levels, and the level of code 8.
+    `codes` [row blocks, columns, half of a block's rows] uint8 has the first half of a block's rows in the low nibbles
+    and the second half in the high ones, as PyTorch's kernel for CPUs requires. The last block is padded with rows of
+    zeros. `levels` [groups, rows, 2]: the distance between levels, and the value of code 8.
     """
 
     def __init__(self, weight: Tensor, rows_together: int) -> None:
@@ -99,7 +99,7 @@ class Int4Matrix(nn.Module):
         self.levels = nn.Parameter(levels, requires_grad=False)
 
     def product(self, x: Tensor) -> Tensor:
-        """x [..., columns] times the transposed matrix: [..., rows]."""
+        """Return x [..., columns] times the transposed matrix: [..., rows]."""
         if self._together == _kernel_rows() and _is_for_kernel(x, _INT4_KERNEL_TOKENS):
             flat = x.reshape(-1, x.shape[-1])
             packed = self.codes.view(self.levels.shape[1], -1)
@@ -108,11 +108,11 @@ class Int4Matrix(nn.Module):
         return functional.linear(x, self.rows(0, self._num_rows))
 
     def product_grad(self, grad: Tensor) -> Tensor:
-        """The gradient of x [..., columns] from that of the product [..., rows]."""
+        """Return the gradient of x [..., columns] from that of the product [..., rows]."""
         return grad @ self.rows(0, self._num_rows)
 
     def rows(self, start: int, end: int) -> Tensor:
-        """Rows [start, end) as numbers again; `start` is the first row of a block."""
+        """Return rows [start, end) as numbers; `start` must be the first row of a block."""
         half = self._together // 2
         codes = self.codes[start // self._together : math.ceil(end / self._together)]
         num_blocks, columns, _ = codes.shape
@@ -132,7 +132,10 @@ Matrix = Int8Matrix | Int4Matrix
 
 
 class QuantizedLinear(nn.Module):
-    """In place of a linear layer. Shapes: [..., in_features] -> [..., out_features]; gradients flow to the input."""
+    """A linear layer with a quantised matrix; gradients flow to its input.
+
+    Shapes: [..., in_features] -> [..., out_features].
+    """
 
     def __init__(self, matrix: Matrix, bias: nn.Parameter | None, in_features: int, out_features: int) -> None:
         super().__init__()
@@ -150,7 +153,7 @@ class QuantizedLinear(nn.Module):
 
 
 class QuantizedExperts(nn.Module):
-    """In place of the parameter [experts, rows, columns] of a mixture; `experts[i]` makes one matrix whole again."""
+    """Stands for a mixture's parameter [experts, rows, columns]; `experts[i]` restores one matrix."""
 
     def __init__(self, matrix: Matrix, rows: int) -> None:
         super().__init__()
@@ -162,7 +165,7 @@ class QuantizedExperts(nn.Module):
 
 
 class _Product(torch.autograd.Function):
-    """Keeps nothing for the way back: the matrix is made whole once more there."""
+    """A product that saves nothing for the backward pass, which restores the matrix again."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, matrix: Matrix) -> Tensor:
@@ -175,33 +178,33 @@ class _Product(torch.autograd.Function):
 
 
 def check_quantization(quantization: str, *, num_ranks: int = 1) -> None:
-    """Raises UsageError for a name that is none of `QUANTIZATIONS`, or for one that several ranks cannot share."""
+    """Raise UsageError for a name that is not in `QUANTIZATIONS`, or for a format that several ranks cannot share."""
     if quantization not in QUANTIZATIONS:
-        raise UsageError(f"unknown quantization {quantization!r}", hint=f"one of {', '.join(QUANTIZATIONS)}")
+        raise UsageError(f"unknown quantization {quantization!r}", hint=f"choose one of {', '.join(QUANTIZATIONS)}")
     if quantization != "none" and num_ranks > 1:
-        raise UsageError(f"{quantization} weights cannot be cut over several devices", hint="serve on one device")
+        raise UsageError(f"{quantization} weights cannot be split over several devices", hint="serve on one device")
 
 
 def quantize_block(block: nn.Module, quantization: str) -> None:
-    """Replace the matrices of a filled block in place; each original is let go before the next is converted.
+    """Replace the matrices of a filled block in place, freeing each original before the next one is converted.
 
     Raises:
-        CheckpointError: there is no matrix of a kind that can be held so.
+        CheckpointError: no matrix of the block can be held in this format.
     """
     if quantization == "none":
         return
     targets = list(_targets(block))
     if not targets:
         raise CheckpointError(
-            f"no weights of these blocks can be held in {quantization}", hint="leave the quantization out"
+            f"no weights of these blocks can be held in {quantization}", hint="serve without quantization"
         )
-    while targets:  # which hold the originals
+    while targets:  # each target keeps its original alive
         _replace(targets.pop(), quantization)
-    trim_heap()  # or the originals of many blocks stay, in pieces between the codes: twice the result at the peak
+    trim_heap()  # or freed originals stay in gaps between the codes, which doubles the peak
 
 
 def block_nbytes(block: nn.Module, quantization: str) -> int:
-    """Bytes of a block's parameters once quantised; the block may be on meta."""
+    """Return the bytes of a block's parameters once quantised; the block may be on meta."""
     total = sum(int(parameter.nbytes) for parameter in block.parameters())
     if quantization == "none":
         return total
@@ -224,14 +227,14 @@ def _targets(block: nn.Module) -> Iterator[_Target]:
             weight = _linear_weight(child)
             if weight is not None and weight.shape[0] >= _MIN_ROWS and weight.shape[1] % _GROUP == 0:
                 yield _Target(parent, name, weight)
-        if hasattr(parent, "is_transposed"):  # an experts class of transformers, which indexes its parameters
+        if hasattr(parent, "is_transposed"):  # an experts class of transformers: it indexes its parameters by expert
             for name, parameter in parent.named_parameters(recurse=False):
                 if parameter.dim() == 3 and parameter.shape[2] % _GROUP == 0 and parameter.shape[1] % 2 == 0:
                     yield _Target(parent, name, parameter)
 
 
 def linear_shape(module: nn.Module) -> tuple[int, int] | None:
-    """(out_features, in_features) of a linear layer in whatever format; None for anything else."""
+    """Return (out_features, in_features) of a linear layer in any format, or None for other modules."""
     if isinstance(module, Conv1D):
         return module.weight.shape[1], module.weight.shape[0]
     if isinstance(module, nn.Linear | QuantizedLinear):
@@ -240,7 +243,7 @@ def linear_shape(module: nn.Module) -> tuple[int, int] | None:
 
 
 def _linear_weight(module: nn.Module) -> Tensor | None:
-    """[rows, columns] of a layer that does nothing but multiply and add a bias."""
+    """Return the weight [rows, columns] of a layer that only multiplies and adds a bias, or None."""
     if isinstance(module, Conv1D):
         weight: Tensor = module.weight.T
         return weight
@@ -263,12 +266,12 @@ def _replace(target: _Target, quantization: str) -> None:
     delattr(parent, target.name)
     setattr(parent, target.name, QuantizedExperts(matrix, rows))
     config: Any = copy.copy(parent.config)
-    config._experts_implementation = "eager"  # the family's own loop, which takes one expert's matrix at a time
+    config._experts_implementation = "eager"  # the family's own loop, which uses one expert's matrix at a time
     parent.config = config
 
 
 def _to_levels(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """weight [rows, columns] float32 -> codes uint8 of that shape, and their levels [groups, rows, 2] in `dtype`."""
+    """Return codes uint8 of weight [rows, columns] float32, and their levels [groups, rows, 2] in `dtype`."""
     groups = weight.view(weight.shape[0], -1, _GROUP)
     least, greatest = groups.amin(dim=-1), groups.amax(dim=-1)
     steps = ((greatest - least) / 15).clamp(min=torch.finfo(dtype).tiny).to(dtype)
@@ -283,7 +286,10 @@ def _is_for_kernel(x: Tensor, max_tokens: int) -> bool:
 
 @cache
 def _kernel_rows() -> int | None:
-    """How many rows PyTorch's int4 kernel for this CPU packs together, found by packing beside it; None: no kernel."""
+    """Return how many rows PyTorch's int4 kernel for this CPU packs together, or None without a kernel.
+
+    Nothing reports that number, so a matrix is packed both ways and compared.
+    """
     codes = torch.randint(16, (128, _GROUP), generator=torch.Generator().manual_seed(0), dtype=torch.int32)
     try:
         theirs = torch._convert_weight_to_int4pack_for_cpu(codes, 1).flatten()

@@ -1,11 +1,11 @@
-"""The most common block (Llama's and its like) in few kernels, for packed rows on a device that has Triton.
+"""The most common block (Llama's and similar ones) in few kernels, for packed rows on a device with Triton.
 
-A block's own code takes some 45 launches, most of them over a few kilobytes; one decode step of it is mostly launches
-even in a CUDA graph. Here norms take one kernel each (with the sum before it), the rotation one, silu and product one.
-Matrices are multiplied by the block's own modules, so adapters, quantised and sharded matrices work as ever; plain ones
-that lie side by side in memory are multiplied as one.
+A block's own code takes some 45 launches, most of them over a few kilobytes. Even in a CUDA graph, launches take most
+of a decode step. Here a norm and the sum before it are one kernel, and so are the rotation, and silu with its product.
+The block's own modules multiply the matrices, so adapters and quantised or sharded matrices work as usual. Plain
+matrices that lie side by side in memory are multiplied as one.
 
-A block is taken only if its code is, word for word, code that is written here again; and whoever uses it compares its
+A block qualifies only if its code equals, word for word, the code that is rewritten here, and the trial compares
 results with the block's own. Never run on a GPU so far; see docs/decisions/0011-cuda.md.
 """
 
@@ -26,7 +26,7 @@ from torch.nn import functional
 from potluck.blocks import kernels
 
 _FAMILIES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
-"""Module and prefix in transformers of the code that is written here again."""
+"""Modules and class prefixes in transformers of the code that is rewritten here."""
 
 _ROTATION = ("apply_rotary_pos_emb", "rotate_half")
 
@@ -34,7 +34,7 @@ _ELEMENTS_A_PROGRAM = 1024
 
 
 class FusedBlock:
-    """Called as the layer itself, with packed rows; without gradients."""
+    """A layer in few kernels, called like the layer itself, for packed rows without gradients."""
 
     def __init__(self, layer: Any) -> None:
         self._layer = layer
@@ -68,7 +68,7 @@ class FusedBlock:
 
 
 def can_be_fused(layer: nn.Module) -> bool:
-    """Whether the layer, its attention, its norms and its rotation are code that is written here again."""
+    """Return whether the code of the layer, its attention, norms and rotation equals the code rewritten here."""
     attention, mlp = getattr(layer, "self_attn", None), getattr(layer, "mlp", None)
     norm = getattr(layer, "input_layernorm", None)
     if attention is None or mlp is None or norm is None:
@@ -86,7 +86,7 @@ def can_be_fused(layer: nn.Module) -> bool:
 
 
 def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
-    """hidden + added (or hidden), and that normalised. Shapes: [.., width], dense, as are the results."""
+    """Return hidden + added (or hidden), and its norm. Shapes: [.., width], contiguous, as are the results."""
     width = hidden.shape[-1]
     output = torch.empty_like(hidden)
     total = hidden if added is None else torch.empty_like(hidden)
@@ -124,7 +124,7 @@ def rotate(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> None:
 
 
 def silu_times(gate: Tensor, up: Tensor) -> Tensor:
-    """silu(gate) * up. Shapes: [1, tokens, width] for all; the last dimension is dense."""
+    """Return silu(gate) * up. Shapes: [1, tokens, width]; the last dimension is contiguous."""
     tokens, width = gate.shape[1:]
     output = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
     kernels.silu_times[(tokens, triton.cdiv(width, _ELEMENTS_A_PROGRAM))](
@@ -134,9 +134,10 @@ def silu_times(gate: Tensor, up: Tensor) -> Tensor:
 
 
 def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
-    """What each of the modules makes of the same input, by one product where their weights lie side by side.
+    """Apply several modules to the same input, by one product where their weights lie side by side.
 
-    They do in blocks that came to the device as one piece. Modules that do more than multiply are called as ever.
+    Weights do in blocks that were brought to the device as one piece. Modules that do more than multiply are called
+    normally.
     """
     weight = joined_weight(linears)
     if weight is None:
@@ -145,7 +146,7 @@ def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
 
 
 def joined_weight(linears: Sequence[Any]) -> Tensor | None:
-    """One matrix over those of plain linear modules without bias, if they follow each other in memory."""
+    """Return one matrix over plain linear modules without bias, or None if they are not neighbours in memory."""
     if any(type(linear) is not nn.Linear or not _is_bare(linear) for linear in linears):
         return None
     weights = [linear.weight for linear in linears]
@@ -154,7 +155,7 @@ def joined_weight(linears: Sequence[Any]) -> Tensor | None:
         if weight.data_ptr() != end or not weight.is_contiguous():
             return None
         end += weight.nbytes
-    if end - weights[0].data_ptr() > _bytes_behind(weights[0]):  # neighbours by chance, in memory of their own
+    if end - weights[0].data_ptr() > _bytes_behind(weights[0]):  # neighbours by chance, in separate allocations
         return None
     first: Tensor = weights[0]
     return first.as_strided((sum(weight.shape[0] for weight in weights), first.shape[1]), first.stride())
@@ -166,12 +167,12 @@ def _is_bare(linear: nn.Linear) -> bool:
 
 
 def _bytes_behind(tensor: Tensor) -> int:
-    """Of its storage, from its first element on."""
+    """Return the bytes of the tensor's storage from its first element on."""
     return tensor.untyped_storage().nbytes() - int(tensor.storage_offset()) * tensor.element_size()
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """The source of a function without the names of families, comments and spaces."""
+    """Return a function's source without family names, comments and spaces."""
     code = inspect.getsource(inspect.unwrap(function))
     code = re.sub("|".join(_FAMILIES.values()), "", re.sub(r"#.*", "", code))
     return "".join(code.split())

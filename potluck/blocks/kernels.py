@@ -1,9 +1,9 @@
 # ruff: noqa: N803
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
-"""Triton kernels. Imports triton, which comes with torch for CUDA only; who calls them decides whether it is there.
+"""Triton kernels. The module imports triton, which only comes with torch for CUDA; callers check that it is there.
 
-Arguments have no annotations but for compile-time constants: triton reads annotations. Constants are in capitals. The
-numbers are checked with triton's interpreter, and all kernels are compiled for sm_90, in the unit tests.
+Arguments have no annotations except for compile-time constants, because triton reads annotations. Constants are in
+capitals. The unit tests check the numbers with triton's interpreter and compile all kernels for sm_90.
 
 Source: FlashAttention-2's online softmax (arXiv 2307.08691) and Flash-Decoding's split over keys; the page table is
 vLLM's (arXiv 2309.06180).
@@ -49,9 +49,9 @@ def attend(
     VALUE_PAD: tl.constexpr,
     SPLITS: tl.constexpr,
 ):
-    """One tile of queries [TILE, KEY_PAD], (token, head) flattened, over one part of the row's past.
+    """Attend with one tile of queries [TILE, KEY_PAD], (token, head) flattened, to one part of the row's past.
 
-    The second axis of the grid counts key-value heads, each in as many parts as HEADS of its GROUP of query heads.
+    The grid's second axis counts key-value heads, each divided into parts of HEADS out of its GROUP of query heads.
     """
     tile, split = tl.program_id(0), tl.program_id(2)
     num_parts: tl.constexpr = (GROUP + HEADS - 1) // HEADS
@@ -82,7 +82,7 @@ def attend(
     end = tl.minimum(length, length - row_tokens + first + TILE_TOKENS)
     oldest = 0
     if HAS_WINDOW:
-        oldest = tl.maximum(length - row_tokens + first - window + 1, 0)  # pages before need not be in the table
+        oldest = tl.maximum(length - row_tokens + first - window + 1, 0)  # earlier pages need not be in the table
     begin = oldest // BLOCK * BLOCK
     part = tl.cdiv(tl.cdiv(tl.maximum(end - begin, 0), BLOCK), SPLITS) * BLOCK
     begin += split * part
@@ -111,7 +111,7 @@ def attend(
             is_seen = is_seen & (position[:, None] - past[None, :] < window)
         scores = tl.where(is_seen, scores, float("-inf"))
         new_best = tl.maximum(best, tl.max(scores, 1))
-        shift = tl.where(new_best == float("-inf"), 0.0, new_best)  # a token that sees nothing here must not give NaN
+        shift = tl.where(new_best == float("-inf"), 0.0, new_best)  # a token that sees nothing must not give NaN
         weights = tl.exp(scores - shift[:, None])
         old = tl.exp(best - shift)
         v = tl.load(
@@ -147,7 +147,7 @@ def merge(
     VALUE_DIM: tl.constexpr,
     VALUE_PAD: tl.constexpr,
 ):
-    """One token and head: its parts weighted by the exponent of their sums; a sink only takes weight."""
+    """Merge one token's parts for one head, weighted by the exponents of their sums; a sink only takes weight."""
     head = tl.program_id(1)
     vector = tl.program_id(0).to(tl.int64) * heads + head
     splits, dims = tl.arange(0, SPLITS), tl.arange(0, VALUE_PAD)
@@ -182,9 +182,9 @@ def add_and_norm(
     HAS_ADDED: tl.constexpr,
     PAD: tl.constexpr,
 ):
-    """One token: `total` = hidden + added, if there is something to add; `output` = that, RMS-normalised, times weight.
+    """Normalise one token: `total` = hidden + added if HAS_ADDED; `output` = its RMS norm times weight.
 
-    Rounds where Llama's own code rounds: after the sum, and before the weight.
+    It rounds where Llama's own code rounds: after the sum and before the weight.
     """
     dims = tl.arange(0, PAD)
     is_dim = dims < width
@@ -213,7 +213,7 @@ def rotate(
     HALF: tl.constexpr,
     PAD: tl.constexpr,
 ):
-    """One head of one token, of the queries first and then of the keys, rotated in place by halves (NeoX's way)."""
+    """Rotate one head of one token in place by halves (NeoX style), queries first, then keys."""
     token, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     dims = tl.arange(0, PAD)
     is_dim = dims < HALF
@@ -232,7 +232,7 @@ def rotate(
 
 @triton.jit
 def silu_times(gate, up, output, gate_stride, up_stride, width, BLOCK: tl.constexpr):
-    """A part of one token: output = silu(gate) * up; rounded after silu, as two operations would be."""
+    """Compute output = silu(gate) * up for a part of one token, rounding after silu as two operations would."""
     token = tl.program_id(0).to(tl.int64)
     index = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     is_inside = index < width

@@ -1,15 +1,14 @@
-"""KV memory of a span, in pages, shared by all its sessions.
+"""KV memory of a span, in pages that all its sessions share.
 
-A *sequence* is one row of a session. Layers of the same window and shape form groups; each sequence has a page table
-for each group, so that a sliding window gives pages back while full attention keeps them. All groups take their pages
-from one pool: the n-th layer of every group lives in the n-th place of the arena, so a page serves whichever group
-holds it.
+A *sequence* is one row of a session. Layers with the same window and shape form groups, and each sequence has a page
+table for each group, so that a sliding window returns pages while full attention keeps them. All groups take pages from
+one pool: the n-th layer of every group uses the n-th place of the arena, so any group can use any page.
 
-A span that changes while it is served keeps its memory: `reshape` gives places to layers that come and takes those of
-layers that go; what stays is not touched.
+A span that changes while it is served keeps its memory: `reshape` assigns places to new layers, frees those of removed
+layers and leaves the others untouched.
 
-Used by one thread at a time; only the counts may be read from others. Nothing here is ever half done: what raises has
-changed nothing.
+One thread at a time may use the memory; other threads may only read the counts. A method that raises has changed
+nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from potluck.protocol.codes import Code, RemoteError
 
 @dataclass(frozen=True, slots=True)
 class LayerKv:
-    """What a layer keeps of a token, and how many of the newest tokens a token sees, itself included (None: all)."""
+    """What a layer keeps of a token, and how many of the newest tokens each token sees, itself included (None: all)."""
 
     shape: KvShape
     window: int | None = None
@@ -37,7 +36,7 @@ class LayerKv:
 
 @dataclass(frozen=True, slots=True)
 class KvLayout:
-    """What the layers of a span keep; found out while the span is loaded."""
+    """What the layers of a span keep, as the trial at load found out."""
 
     span: Span
     layers: tuple[LayerKv, ...]
@@ -47,23 +46,23 @@ class KvLayout:
 
 @dataclass(frozen=True, slots=True)
 class LayerGroup:
-    """Layers that share page tables, each at a place of its own of the arena `arena`, which is that of their shape."""
+    """Layers that share page tables; each has its own place in the arena with index `arena`."""
 
     window: int | None
     arena: int
 
     def first_visible(self, position: int) -> int:
-        """The oldest token that the token at `position` sees."""
+        """Return the oldest token that the token at `position` sees."""
         return 0 if self.window is None else max(position - self.window + 1, 0)
 
 
 @dataclass(slots=True, eq=False)
 class KvSequence:
-    """One row's memory in the layers of `span`; belongs to the `KvMemory` that made it.
+    """One row's memory in the layers of `span`; it belongs to the `KvMemory` that made it.
 
     Attributes:
-        length: tokens that it holds.
-        tables: index of a group -> page table; no entry for groups without a layer in `span`.
+        length: number of tokens held.
+        tables: index of a group -> page table, for groups with a layer in `span`.
     """
 
     span: Span
@@ -91,15 +90,15 @@ class SavedSequence:
 
 
 class KvMemory:
-    """All KV memory of a loaded span, with room for at least `num_tokens` tokens through all its layers.
+    """All KV memory of a loaded span, with room for at least `num_tokens` tokens in all its layers.
 
     Args:
-        max_blocks: for how many blocks there is to be room, if the span may grow. Spans of layers of several kinds
-            begin with room for what they have; layers that find none get a group of their own.
+        max_blocks: how many blocks need room if the span may grow. A span with several kinds of layers begins with room
+            for its own layers; later layers that find no room get a new group.
 
     Attributes:
         homes: index of a layer within the span -> (group, place in the group's arena).
-        used_groups: those that have layers now, ascending.
+        used_groups: groups that have layers now, ascending.
     """
 
     def __init__(self, layout: KvLayout, num_tokens: int, *, max_blocks: int = 0) -> None:
@@ -130,9 +129,10 @@ class KvMemory:
         return self.pool.used_pages
 
     def reshape(self, layout: KvLayout) -> None:
-        """Serve these blocks from now on. Sequences go on, but for those of blocks that go, which must be free.
+        """Serve the blocks of `layout` from the next step on. Sequences of blocks that leave must be free; others
+        continue.
 
-        Raises torch.OutOfMemoryError if there are more layers of a shape than there was made room for.
+        Raises torch.OutOfMemoryError if a new layer needs memory that cannot be had.
         """
         shift = layout.span.start - self.layout.span.start
         homes = {layer - shift: home for layer, home in self.homes.items() if 0 <= layer - shift < len(layout.layers)}
@@ -143,7 +143,7 @@ class KvMemory:
         self.used_groups = sorted({group for group, _ in homes.values()})
 
     def new_sequence(self, span: Span | None = None) -> KvSequence:
-        """An empty sequence for the blocks `span` (None: all), which holds no page yet."""
+        """Return an empty sequence for the blocks `span` (None: all). It holds no page yet."""
         span = span or self.layout.span
         if not self.layout.span.covers(span):
             raise ValueError(f"blocks {span} are not among {self.layout.span}")
@@ -151,17 +151,17 @@ class KvMemory:
         return KvSequence(span, {group: PageTable() for group in sorted(groups)})
 
     def pages_needed(self, sequence: KvSequence, length: int) -> int:
-        """How many free pages `reserve` would take."""
+        """Return how many free pages `reserve` would take."""
         if length <= sequence.length:
             return 0
         missing = sum(max(pages_of(length) - table.end, 0) for table in sequence.tables.values())
         return missing + sum(self._page_to_copy(sequence, table) is not None for table in sequence.tables.values())
 
     def reserve(self, sequence: KvSequence, length: int) -> None:
-        """Make room so that the sequence can grow to `length` tokens.
+        """Make room for the sequence to grow to `length` tokens.
 
         Raises:
-            RemoteError: NO_MEMORY, and nothing is changed.
+            RemoteError: NO_MEMORY, and nothing has changed.
         """
         needed = self.pages_needed(sequence, length)
         if needed > self.free_pages:
@@ -175,7 +175,7 @@ class KvMemory:
             table.append(self.pool.allocate(max(pages_of(length) - table.end, 0), after=table.last_page))
 
     def advance(self, sequence: KvSequence, tokens: int) -> None:
-        """Count tokens that a step has written; pages that fell out of a window are released."""
+        """Count tokens that a step has written, and release pages that left a window."""
         sequence.length += tokens
         for group, table in sequence.tables.items():
             window = self.groups[group].window
@@ -184,10 +184,10 @@ class KvMemory:
                 self._release(group, table.drop(max(keep_from, 0) // PAGE_TOKENS))
 
     def crop(self, sequence: KvSequence, length: int) -> None:
-        """Go back to `length` tokens and release the pages behind them.
+        """Roll back to `length` tokens and release the pages behind them.
 
         Raises:
-            RemoteError: ROLLBACK, if the sequence is shorter, or a window no longer reaches that far.
+            RemoteError: ROLLBACK, if the sequence is shorter or a window no longer reaches back that far.
         """
         if not 0 <= length <= sequence.length:
             raise RemoteError(Code.ROLLBACK, f"cannot go to token {length}: the session has {sequence.length}")
@@ -202,23 +202,23 @@ class KvMemory:
         sequence.length = length
 
     def fork(self, sequence: KvSequence) -> KvSequence:
-        """Another sequence with the same tokens, which shares the pages until one of the two writes."""
+        """Return another sequence with the same tokens. The two share pages until one of them writes."""
         tables = {}
         for group, table in sequence.tables.items():
-            self._release(group, table.cut(pages_of(sequence.length)))  # only the last page can be half full
+            self._release(group, table.cut(pages_of(sequence.length)))  # so that only the last page can be partly full
             self.pool.share(table.runs)
             tables[group] = PageTable(table.first, table.runs)
         return KvSequence(sequence.span, tables, sequence.length)
 
     def free(self, sequence: KvSequence) -> None:
-        """Release all pages; the sequence is empty then and can be used again."""
+        """Release all pages. The sequence is then empty and can be used again."""
         for group, table in sequence.tables.items():
             self._release(group, table.cut(0))
             table.first = 0
         sequence.length = 0
 
     def saved_bytes(self, sequence: KvSequence) -> int:
-        """How many bytes `save` copies."""
+        """Return how many bytes `save` copies."""
         itemsize = self.layout.dtype.itemsize
         return sum(
             (sequence.length - table.first * PAGE_TOKENS)
@@ -229,9 +229,9 @@ class KvMemory:
         )
 
     def save(self, sequence: KvSequence, into: Tensor | None = None) -> SavedSequence:
-        """Copy a sequence out to RAM, or into a flat uint8 tensor of at least `saved_bytes`, such as a mapped file.
+        """Copy a sequence to RAM, or into a flat uint8 tensor of at least `saved_bytes`, such as a mapped file.
 
-        The sequence keeps its pages; free it afterwards to have them back.
+        The sequence keeps its pages; call `free` to release them.
         """
         size = self.saved_bytes(sequence)
         buffer = torch.empty(size, dtype=torch.uint8) if into is None else into[:size]
@@ -250,10 +250,10 @@ class KvMemory:
         return SavedSequence(sequence.span, sequence.length, firsts, tuple(tensors))
 
     def load(self, saved: SavedSequence) -> KvSequence:
-        """A sequence with what was saved, in pages of its own.
+        """Return a sequence with the saved content, in pages of its own.
 
         Raises:
-            RemoteError: NO_MEMORY, and nothing is changed.
+            RemoteError: NO_MEMORY, and nothing has changed.
         """
         sequence = self.new_sequence(saved.span)
         wanted = {group: pages_of(saved.length) - first for group, first in saved.firsts.items()}
@@ -267,7 +267,7 @@ class KvMemory:
         return sequence
 
     def write(self, sequence: KvSequence, tensors: Sequence[Tensor]) -> None:
-        """Fill the pages of a sequence with what `save` made of one like it; shapes as in `SavedSequence`."""
+        """Fill a sequence's pages with what `save` copied from a similar one. Shapes: as in `SavedSequence`."""
         sources = iter(tensors)
         for group, table in sequence.tables.items():
             places = self._places(group, sequence.span)
@@ -278,7 +278,7 @@ class KvMemory:
                         tensor[here].narrow(2, slot, count).copy_(source[layers].narrow(2, at, count))
 
     def _page_to_copy(self, sequence: KvSequence, table: PageTable) -> int | None:
-        """The half-full page that the next token would be written to, if another sequence holds it as well."""
+        """Return the partly full page that the next token goes to, if another sequence shares it."""
         last = table.last_page
         is_partial = sequence.length % PAGE_TOKENS and table.end == pages_of(sequence.length)
         return last if last is not None and is_partial and self.pool.is_shared(last) else None
@@ -300,7 +300,7 @@ class KvMemory:
         return self.arenas[self.groups[group].arena]
 
     def _places(self, group: int, span: Span) -> list[int]:
-        """Where in the arena the group's layers within `span` are, in the order of the blocks."""
+        """Return the arena places of the group's layers within `span`, in the order of the blocks."""
         homes = [self.homes[block - self.layout.span.start] for block in span]
         return [place for home, place in homes if home == group]
 
@@ -309,7 +309,7 @@ class KvMemory:
         return KvArena(shape, depth, capacity, self.layout.dtype, self.layout.device)
 
     def _free_home(self, layer: LayerKv, taken: set[tuple[int, int]]) -> tuple[int, int]:
-        """A place in a group of this kind, or in one that nobody uses, or in a new one."""
+        """Return a place in a group of this kind, in an unused group, or in a new one."""
         used = {group for group, _ in taken}
         for index, group in enumerate(self.groups):
             arena = self.arenas[group.arena]
@@ -328,7 +328,7 @@ class KvMemory:
 
 
 def _groups_of(layers: tuple[LayerKv, ...]) -> list[tuple[LayerKv, tuple[int, ...]]]:
-    """Groups of layers of one kind, none larger than the smallest kind of layer, so that places fill up.
+    """Group layers of one kind; no group is larger than the rarest kind, so that places fill up.
 
     Source: vLLM's hybrid KV cache manager, which groups layers for the same reason.
     """
@@ -343,7 +343,7 @@ def _groups_of(layers: tuple[LayerKv, ...]) -> list[tuple[LayerKv, tuple[int, ..
 
 
 def _stretches(places: list[int]) -> list[tuple[slice, slice]]:
-    """Places as few slices: of the list, and of the arena."""
+    """Return places as few slices: of the list, and of the arena."""
     found: list[tuple[slice, slice]] = []
     for index, place in enumerate(places):
         if found and found[-1][1].stop == place:
@@ -355,7 +355,7 @@ def _stretches(places: list[int]) -> list[tuple[slice, slice]]:
 
 
 def _slots(runs: tuple[Run, ...], tokens: int) -> list[tuple[int, int, int]]:
-    """(token, slot, count) of the first `tokens` tokens of these pages."""
+    """Return (token, slot, count) for the first `tokens` tokens of these pages."""
     found, at = [], 0
     for start, count in runs:
         size = min(count * PAGE_TOKENS, tokens - at)

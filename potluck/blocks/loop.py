@@ -1,8 +1,9 @@
 """The family's own loop over the layers of a span.
 
 The bare decoder keeps only the span's layers; its own inner forward makes masks, positions and whatever else the family
-needs. The first layer is handed the incoming hidden state in place of what the (absent) embeddings made, and the last
-layer's output is taken before the (absent) final norm. Both happen in the layers' `forward`: cheaper than hooks.
+needs. The first layer receives the incoming hidden state instead of the output of the missing embeddings, and the last
+layer's output is taken before the missing final norm. Both happen in the layers' `forward`, which is cheaper than
+hooks.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from potluck.protocol.blocks import Span
 
 @dataclass(slots=True)
 class _Pass:
-    """What one pass through the loop does to the layers.
+    """What one pass through the loop does with the layers.
 
     Attributes:
-        hidden: what the first layer gets in place of the embeddings.
+        hidden: given to the first layer in place of embeddings.
         prompts: [blocks, batch or 1, prompt_tokens, hidden_size], added to the first tokens of each layer's input.
-        heard: what went into and came out of each layer; None where nobody listens.
-        output: of the last layer that ran.
+        heard: collects each layer's input and output; None where nobody asked for them.
+        output: of the latest layer.
     """
 
     hidden: Tensor
@@ -49,10 +50,10 @@ class _Pass:
 
 
 class FamilyLoop:
-    """Runs the layers of `span` by the family's loop. One call at a time: it is not re-entrant.
+    """Runs the layers of `span` in the family's loop. It is not re-entrant: make one call at a time.
 
     Attributes:
-        weights: where the weights are; streamed ones are brought before their layer computes.
+        weights: says where the weights are; streamed ones are fetched before their layer computes.
     """
 
     def __init__(self, decoder: Any, layers: nn.ModuleList, span: Span, weights: SpanWeights) -> None:
@@ -63,24 +64,24 @@ class FamilyLoop:
         self.hidden_size: int = decoder.config.hidden_size
         self.dtype: torch.dtype = decoder.dtype
         self.device: torch.device = next(decoder.parameters()).device
-        self._pass: _Pass | None = None  # None: somebody else calls the layers one by one
+        self._pass: _Pass | None = None  # None while a runner calls the layers one by one
         self._watched: list[Call] | None = None
         self._returns_tuple = False
         for index, layer in enumerate(layers):
             layer.forward = self._wrapped(index, layer.forward)
 
     def run(self, hidden: Tensor, cache: KvCache | None, prompts: Tensor | None) -> Tensor:
-        """See `BlockSpan.forward`."""
+        """Run the layers as `BlockSpan.forward` describes."""
         return self._run(_Pass(hidden, prompts), cache)
 
     def listen(self, hidden: Tensor, cache: KvCache) -> list[tuple[Tensor, Tensor]]:
-        """As `run`; returns what went into and came out of each layer."""
+        """Run the layers and return the input and output of each."""
         heard: list[tuple[Tensor, Tensor]] = []
         self._run(_Pass(hidden, heard=heard), cache)
         return heard
 
     def watch(self, hidden: Tensor, positions: Tensor | None, cache: Any) -> list[Call]:
-        """What the loop hands to each layer besides the hidden state; the layers do nothing meanwhile."""
+        """Return what the loop passes to each layer besides the hidden state. The layers compute nothing meanwhile."""
         self._watched = []
         others = {} if positions is None else {"position_ids": positions}
         try:
@@ -92,7 +93,7 @@ class FamilyLoop:
     def _run(self, this: _Pass, cache: KvCache | None) -> Tensor:
         self._pass = this
         try:
-            # Some families scale their embeddings in place; the layers are to get the original.
+            # Some families scale their embeddings in place, but the layers must get the original.
             self.decoder(inputs_embeds=this.hidden.clone(), past_key_values=cache, use_cache=cache is not None)
         finally:
             self._pass = None
@@ -128,6 +129,6 @@ class FamilyLoop:
 
 
 def _add_prompt(hidden: Tensor, prompt: Tensor) -> Tensor:
-    """hidden [batch, tokens, hidden_size] with prompt [batch or 1, p, hidden_size] added to its first p positions."""
+    """Return hidden [batch, tokens, hidden_size] plus prompt [batch or 1, p, hidden_size] at its first p tokens."""
     tokens = prompt.shape[1]
     return torch.cat((hidden[:, :tokens] + prompt, hidden[:, tokens:]), dim=1)

@@ -1,8 +1,8 @@
-"""Weights that are pages of a mapped file: ask for them ahead, and drop them after use.
+"""Weights that are pages of a mapped file: reads them ahead and drops them after use.
 
-Dropping is free, because the file still has the bytes; dropping anonymous memory would zero it, so only ranges that the
-kernel itself lists as mapped from a file are ever touched. Linux only: elsewhere nothing is listed, nothing is asked or
-dropped, and the system takes clean pages back by itself when it must. Also here: giving the heap's free memory back.
+Dropping is free because the file still has the bytes. Dropping anonymous memory would zero it, so only ranges that the
+kernel lists as mapped from a file are touched. On systems other than Linux nothing is read ahead or dropped; the system
+reclaims clean pages by itself. `trim_heap` returns the heap's free memory.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from torch import Tensor
 
 PAGE = mmap.PAGESIZE
 _MAPS = Path("/proc/self/maps")
-_DRIVERS = ("/dev/nvidia", "/dev/zero", "/dev/dri")  # what they map is no file: pinned memory for one
-_PAGEOUT, _POPULATE_READ = 21, 22  # madvise(2); newer than Python's own constants
+_DRIVERS = ("/dev/nvidia", "/dev/zero", "/dev/dri")  # their mappings are no files but, for example, pinned memory
+_PAGEOUT, _POPULATE_READ = 21, 22  # madvise(2); Python has no constants for them
 _SIDE_BY_SIDE = min(4, os.cpu_count() or 1)
-_CHUNK_BYTES = 8 << 20  # one call of the kernel; between two, a reader notices that nobody wants the pages any more
+_CHUNK_BYTES = 8 << 20  # per system call; between two calls a reader can stop if the pages are no longer needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +42,24 @@ class MappedRange:
             yield MappedRange(start, min(start + _CHUNK_BYTES, self.end))
 
     def ask(self) -> None:
-        """Have the pages read and mapped; returns when they are. Never raises: touching them reads them anyway."""
-        if _madvise(self, _POPULATE_READ):  # a kernel before 5.14
+        """Read and map the pages before returning. It never raises: if it fails, touching the pages reads them."""
+        if _madvise(self, _POPULATE_READ):  # kernels before 5.14 refuse it
             _madvise(self, mmap.MADV_WILLNEED)
 
     def drop(self, *, evict: bool) -> None:
-        """Take the pages out of this process's memory; with `evict` also out of the system's cache of files."""
+        """Remove the pages from this process's memory, and with `evict` also from the system's cache of files."""
         if evict:
             _madvise(self, _PAGEOUT)
         _madvise(self, mmap.MADV_DONTNEED)
 
 
 def ask_all(ranges: Iterable[MappedRange]) -> None:
-    """Ask for all of them, several at a time: that is what it takes to keep a disk busy, and mapping costs time too."""
+    """Read all ranges, several at a time, which keeps a disk busy and spreads the cost of mapping."""
     _side_by_side(MappedRange.ask, ranges)
 
 
 def drop_all(ranges: Iterable[MappedRange]) -> None:
-    """Drop all of them from this process's memory, several at a time."""
+    """Drop all ranges from this process's memory, several at a time."""
     _side_by_side(lambda pages: pages.drop(evict=False), ranges)
 
 
@@ -70,10 +70,10 @@ def _side_by_side(work: Callable[[MappedRange], None], ranges: Iterable[MappedRa
 
 
 def mapped_ranges(tensors: Iterable[Tensor]) -> tuple[MappedRange, ...] | None:
-    """The pages that hold just these tensors, neighbours joined; None if one of them is not mapped from a file."""
+    """Return the pages that hold only these tensors, neighbours joined, or None if one is not mapped from a file."""
     tensors = list(tensors)
     if any(tensor.device.type != "cpu" for tensor in tensors):
-        return None  # a device's addresses lie among those that its driver mapped, which nobody else may touch
+        return None  # a device's addresses belong to its driver, and nobody else may touch them
     files = _file_mappings()
     wanted = sorted((tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes) for tensor in tensors if tensor.nbytes)
     joined: list[tuple[int, int]] = []
@@ -89,14 +89,14 @@ def mapped_ranges(tensors: Iterable[Tensor]) -> tuple[MappedRange, ...] | None:
 
 
 def trim_heap() -> None:
-    """Return freed memory to the system; the C library keeps some for later."""
+    """Return freed memory, which the C library caches, to the system."""
     trim = getattr(_libc(), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)
 
 
 def _file_mappings() -> list[MappedRange]:
-    """What the kernel says is mapped from files and not shared with a writer."""
+    """Return the ranges that the kernel lists as mapped from files."""
     if sys.platform != "linux":
         return []
     found = []

@@ -1,8 +1,7 @@
 """How a device with Triton runs packed rows: page tables on the device, one attention kernel, CUDA graphs for decode.
 
-Stands beside the way of `ragged` and `attention`, which builds on plain torch and is what is left where triton is
-missing or gives other numbers (`trial` compares both with the family's own). Never run on a GPU so far; see
-docs/decisions/0011-cuda.md.
+It is the alternative to `ragged` and `attention` on plain torch, which run where triton is missing or computes other
+numbers (`trial` compares both with the family's own). Never run on a GPU so far; see docs/decisions/0011-cuda.md.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from potluck.protocol.blocks import Span
 
 
 def has_kernels(device: torch.device) -> bool:
-    """Whether there is anything to try: Triton, which comes with torch for CUDA."""
+    """Return whether kernels can be tried: whether the device has CUDA and Triton, which comes with torch for CUDA."""
     return device.type == "cuda" and find_spec("triton") is not None
 
 
 @dataclass(frozen=True, slots=True)
 class PagedView:
-    """What a layer's attention gets in place of keys and values.
+    """What a layer's attention receives in place of keys and values.
 
-    Shapes: keys [kv_heads, capacity, key_dim] and values [.., value_dim] of the layer, the new ones written already.
+    Shapes: keys [kv_heads, capacity, key_dim] and values [.., value_dim] of the layer, including the new tokens.
     """
 
     keys: Tensor
@@ -38,8 +37,8 @@ class PagedView:
     paged: PagedRows
 
     def attend(self, query: Tensor, scale: float, soft_cap: float | None = None, sinks: Tensor | None = None) -> Tensor:
-        """Shapes: query [1, heads, tokens, key_dim]; returns [1, tokens, heads, value_dim]."""
-        from potluck.blocks.paged_attention import paged_attention  # there is no triton everywhere
+        """Return attention [1, tokens, heads, value_dim] for query [1, heads, tokens, key_dim]."""
+        from potluck.blocks.paged_attention import paged_attention  # triton may be missing
 
         packed = query[0].transpose(0, 1)
         output = paged_attention(
@@ -49,14 +48,14 @@ class PagedView:
 
 
 class PagedCache:
-    """Stands for a transformers cache while the layers run, as `RaggedCache` does."""
+    """Replaces a transformers cache while the layers run, as `RaggedCache` does."""
 
     def __init__(self, memory: KvMemory, tensors: StepTensors) -> None:
         self._memory = memory
         self._tensors = tensors
 
     def update(self, key: Tensor, value: Tensor, layer_idx: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Shapes: key [1, kv_heads, tokens, key_dim], value [1, kv_heads, tokens, value_dim]."""
+        """Store new keys and values. Shapes: key [1, kv_heads, tokens, key_dim], value [.., value_dim]."""
         group, place = self._memory.homes[layer_idx]
         arena = self._memory.arena_of(group)
         keys, values = arena.keys[place], arena.values[place]
@@ -68,7 +67,7 @@ class PagedCache:
 
 
 def step_tensors(memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span, device: torch.device) -> StepTensors:
-    """What a step of these rows through `blocks` reads, on the device."""
+    """Return what a step of these rows through `blocks` reads, on the device."""
     base = memory.layout.span.start
     groups = sorted({memory.homes[block - base][0] for block in blocks})
     numbers = StepMemory(
@@ -82,7 +81,7 @@ def step_tensors(memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span, dev
 
 
 def quick_layers(layers: Iterable[nn.Module]) -> list[Any]:
-    """The layers, those that can be in fewer kernels; called in the same way."""
+    """Return the layers, each one as a `FusedBlock` where it can be fused; all are called in the same way."""
     from potluck.blocks.fused import FusedBlock, can_be_fused
 
     return [FusedBlock(layer) if can_be_fused(layer) else layer for layer in layers]

@@ -1,10 +1,11 @@
-"""Attention of ragged rows over paged memory in two launches: any mixture of decode rows and prefill chunks.
+"""Attention of ragged rows over paged memory in two launches, for any mixture of decode rows and prefill chunks.
 
-The first kernel takes one tile of a row's new tokens, for one key-value head with all the query heads that share it,
-over one part of the row's past (split-KV, so that a single row fills the device); the second merges the parts by their
-log-sum-exp. Grids depend on numbers of tokens only, never on lengths, so a launch can be captured in a CUDA graph.
+The first kernel takes one tile of a row's new tokens, for one key-value head with all query heads that share it, over
+one part of the row's past (split-KV, so that a single row fills the device). The second merges the parts by their
+log-sum-exp. Grids depend on numbers of tokens, never on lengths, so a CUDA graph can capture a launch.
 
-Imports triton: import this module where triton was found. Never run on a GPU so far; see docs/decisions/0011-cuda.md.
+Imports triton, so import this module only where triton was found. Never run on a GPU so far; see
+docs/decisions/0011-cuda.md.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from potluck.blocks import kernels
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.step_tensors import PagedRows
 
-_LEAST_TILE = 16  # query vectors a program: the fewest that tensor cores take
+_LEAST_TILE = 16  # query vectors for each program, the fewest that tensor cores take
 _TILE = 64
 _PROGRAMS_PER_PROCESSOR = 4
 _MAX_SPLITS = 32
-_PROCESSORS_ELSEWHERE = 8  # for the interpreter: enough to split
+_PROCESSORS_ELSEWHERE = 8  # for the interpreter, enough to split
 
 
 def paged_attention(
@@ -36,14 +37,14 @@ def paged_attention(
     soft_cap: float | None = None,
     sinks: Tensor | None = None,
 ) -> Tensor:
-    """Attention of each token over its row's keys and values up to itself, which are in the arenas already.
+    """Attend with each token to its row's keys and values up to itself, which are already in the arenas.
 
     Shapes: query [tokens, heads, key_dim]; keys [kv_heads, capacity, key_dim] and values [kv_heads, capacity,
-    value_dim] with the last dimension dense; returns [tokens, heads, value_dim] in the query's dtype.
+    value_dim] with the last dimension contiguous; returns [tokens, heads, value_dim] in the query's dtype.
 
     Args:
-        soft_cap: scores are squeezed into (-cap, cap) by tanh.
-        sinks: [heads], a score that takes part in the softmax and adds nothing.
+        soft_cap: squeezes scores into (-cap, cap) by tanh.
+        sinks: [heads], scores that take part in the softmax but contribute no value.
     """
     tokens, heads, key_dim = query.shape
     kv_heads, _, value_dim = values.shape
@@ -97,9 +98,9 @@ def paged_attention(
 def shape_options(
     group_size: int, tile_tokens: int, key_dim: int, value_dim: int, dtype: torch.dtype
 ) -> dict[str, int]:
-    """The attention kernel's constants that follow from shapes, and how triton is to compile it.
+    """Return the attention kernel's constants that follow from shapes, and triton's options for compiling it.
 
-    Within 99 KB of shared memory, which every GPU since Ampere gives a program.
+    They keep it within 99 KB of shared memory, which every GPU since Ampere gives a program.
     """
     is_large, is_exact = max(key_dim, value_dim) > 128, dtype == torch.float32
     heads = min(group_size, max(_TILE // tile_tokens, 1))
@@ -119,7 +120,7 @@ def shape_options(
 
 
 def _num_splits(programs: int, processors: int) -> int:
-    """Parts of each row's past, a power of two: as many as give every processor something to do."""
+    """Return a number of parts for each row's past, a power of two that keeps every processor busy."""
     wanted = -(-processors * _PROGRAMS_PER_PROCESSOR // max(programs, 1))
     return min(int(triton.next_power_of_2(wanted)), _MAX_SPLITS)
 

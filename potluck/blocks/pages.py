@@ -1,8 +1,8 @@
-"""Which pages of KV memory belong to whom: free pages, reference counts, and the page tables of sequences.
+"""Bookkeeping of KV pages: free pages, reference counts, and the page tables of sequences. It has no tensors.
 
-Pure bookkeeping, without tensors. Attention on a CPU is fast over keys that lie side by side, so pages are handed out
-in *runs* (first page, number of pages): a sequence continues where its last page ends as long as it can, and a new one
-starts in the middle of the largest gap, so that both neighbours have room to grow.
+Attention on a CPU is fast over keys that lie side by side, so pages are allocated in *runs* (first page, number of
+pages). A sequence continues where its last page ends as long as it can. A new one starts in the middle of the largest
+gap, so that both neighbours have room to grow.
 
 Source: page tables and shared pages after vLLM (arXiv 2309.06180); growing runs after extents of file systems.
 """
@@ -37,10 +37,10 @@ class PagePool:
         return self._holders[page] > 1
 
     def allocate(self, count: int, *, after: int | None = None) -> list[Run]:
-        """Take `count` pages, in as few runs as can be, the first of them right behind page `after` if that is free.
+        """Take `count` pages in as few runs as possible, starting right behind page `after` if that is free.
 
         Raises:
-            RemoteError: NO_MEMORY, and nothing is taken.
+            RemoteError: NO_MEMORY, and nothing was taken.
         """
         if count > self.free_pages:
             raise RemoteError(Code.NO_MEMORY, f"{count} pages of cache are needed, {self.free_pages} are free")
@@ -51,20 +51,20 @@ class PagePool:
         while count:
             start, end = max(self._gap_ends.items(), key=_gap_size)
             taken = min(count, end - start)
-            # In an empty pool at its start: there is no neighbour on the left that could want to grow.
+            # At the start of the pool no neighbour on the left needs room to grow.
             middle = start if start == 0 else start + (end - start - taken) // 2
             runs.append(self._take(middle, taken))
             count -= taken
         return runs
 
     def share(self, runs: Iterable[Run]) -> None:
-        """One more holder for each of these pages."""
+        """Add one holder to each of these pages."""
         for start, count in runs:
             for page in range(start, start + count):
                 self._holders[page] += 1
 
     def release(self, runs: Iterable[Run]) -> list[Run]:
-        """One holder less for each of these pages; returns those that nobody holds any more."""
+        """Remove one holder from each of these pages; return the pages that have none left."""
         freed: list[Run] = []
         for start, count in runs:
             for page in range(start, start + count):
@@ -76,7 +76,7 @@ class PagePool:
         return freed
 
     def _take(self, start: int, count: int) -> Run:
-        """Take pages out of the gap they lie in."""
+        """Take pages out of the gap that contains them."""
         gap = start if start in self._gap_ends else max(first for first in self._gap_ends if first <= start)
         gap_end = self._gap_ends.pop(gap)
         del self._gap_starts[gap_end]
@@ -88,7 +88,7 @@ class PagePool:
         return start, count
 
     def _give(self, run: Run) -> None:
-        """Make a gap, joined with the gaps beside it."""
+        """Make a gap of these pages, joined with the gaps beside it."""
         start, end = run[0], run[0] + run[1]
         if start in self._gap_starts:
             left = self._gap_starts.pop(start)
@@ -103,10 +103,10 @@ class PagePool:
 
 
 class PageTable:
-    """Where the pages of one sequence are, in order. Holds pages [first, end) of the sequence; those before are gone.
+    """The pages of one sequence, in order: its pages [first, end). Earlier pages have been released.
 
     Attributes:
-        runs: never changed in place, so whoever took it may keep it.
+        runs: never changed in place, so callers may keep it.
     """
 
     def __init__(self, first: int = 0, runs: Iterable[Run] = ()) -> None:
@@ -132,13 +132,13 @@ class PageTable:
         self.runs = tuple(joined)
 
     def cut(self, end: int) -> tuple[Run, ...]:
-        """Keep pages before `end`; returns the others."""
+        """Keep the pages before `end` and return the others."""
         kept, removed = _split(self.runs, max(end - self.first, 0))
         self.runs = kept
         return removed
 
     def drop(self, first: int) -> tuple[Run, ...]:
-        """Keep pages from `first` on; returns the others."""
+        """Keep the pages from `first` on and return the others."""
         if first <= self.first:
             return ()
         removed, self.runs = _split(self.runs, first - self.first)
@@ -146,12 +146,12 @@ class PageTable:
         return removed
 
     def runs_from(self, page: int) -> tuple[Run, ...]:
-        """The runs of the sequence's pages [page, end); `page` is held."""
+        """Return the runs of the sequence's pages [page, end); `page` must be held."""
         return self.runs if page == self.first else _split(self.runs, page - self.first)[1]
 
 
 def join(runs: list[Run], run: Run) -> None:
-    """Add a run at the end, as part of the last one where they touch."""
+    """Append a run, extending the last one where they touch."""
     if runs and sum(runs[-1]) == run[0]:
         runs[-1] = (runs[-1][0], runs[-1][1] + run[1])
     else:
@@ -159,12 +159,12 @@ def join(runs: list[Run], run: Run) -> None:
 
 
 def pages_of(tokens: int) -> int:
-    """How many pages hold so many tokens."""
+    """Return how many pages hold `tokens` tokens."""
     return -(-tokens // PAGE_TOKENS)
 
 
 def _split(runs: tuple[Run, ...], count: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
-    """The first `count` pages of the runs, and the rest."""
+    """Return the first `count` pages of the runs, and the rest."""
     for index, (start, size) in enumerate(runs):
         if count < size:
             left = runs[:index] + (((start, count),) if count else ())

@@ -1,11 +1,11 @@
 """Tensor parallelism: which part of each tensor of a span a rank holds, by transformers' own plans.
 
-A *rank* is one of several processes of one machine that hold a span together, each on its device. All ranks make the
-same calls in the same order with the same hidden states; within a call they exchange what the plan says, so that each
-comes out with the whole result. The loader reads only the rank's part of a tensor. Afterwards the parts are plain
-tensors, so that whatever moves or frees weights need not know of ranks.
+A *rank* is one of several processes on one machine that hold a span together, each on its own device. All ranks make
+the same calls in the same order with the same hidden states. Within a call they exchange what the plan says, so that
+each ends with the whole result. The loader reads only the rank's part of a tensor. Loaded parts are plain tensors, so
+code that moves or frees weights need not know of ranks.
 
-Knows nothing of how ranks are started and told what to do.
+This module does not know how ranks are started or given work.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ OWN_PLANS = {
         "layers.*.self_attn": "local_params",
     },
 }
-"""model_type -> rules that transformers' own plan for the family lacks."""
+"""model_type -> rules that are missing from transformers' own plan for the family."""
 
 _ONE_DEVICE = "serve it on one device"
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """This process among those that hold a span together; made by `join_ranks`.
+    """This process as one of those that hold a span together; `join_ranks` makes it.
 
     Attributes:
-        mesh: over which hidden states are exchanged, on the devices.
-        host_mesh: of the same ranks on the CPU, where weights are cut while they are read.
+        mesh: over which the devices exchange hidden states.
+        host_mesh: the same ranks on the CPU, where weights are cut while they are read.
     """
 
     mesh: DeviceMesh
@@ -67,27 +67,27 @@ class Ranks:
         return self.mesh.size()
 
     def meet(self) -> None:
-        """Wait until all ranks are here."""
+        """Wait until all ranks have called this."""
         dist.all_reduce(torch.zeros(1), group=self.host_mesh.get_group())
 
     def expect_within(self, timeout_s: float) -> None:
-        """From now on an exchange that takes longer is an error."""
+        """Set how long later exchanges may take before they fail."""
         for mesh in (self.mesh, self.host_mesh):
             dist.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout_s), mesh.get_group())
 
 
 def join_ranks(rank: int, size: int, *, device: str, meeting: Path, timeout_s: float) -> Ranks:
-    """Meet the other ranks; returns when all are there. One group a process at a time; `leave_ranks` ends it.
+    """Join the other ranks and return when all are there. A process has one group at a time; `leave_ranks` ends it.
 
     Args:
-        device: of this rank; all ranks have the same kind.
+        device: of this rank; all ranks have devices of the same kind.
         meeting: a file that does not exist yet, the same for all ranks.
-        timeout_s: for the others to come, and for each exchange with them: a rank that hangs is an error after it.
+        timeout_s: how long to wait for the others, now and in each exchange, before a rank that hangs is an error.
     """
     is_cuda = device.startswith("cuda")
     if is_cuda:
         torch.cuda.set_device(torch.device(device))
-    # Ranks are on one machine: gloo shall listen for the others on nothing else.
+    # All ranks are on one machine, so gloo must listen on the loopback interface alone.
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
     dist.init_process_group(
         "cpu:gloo,cuda:nccl" if is_cuda else "gloo",
@@ -101,23 +101,23 @@ def join_ranks(rank: int, size: int, *, device: str, meeting: Path, timeout_s: f
 
 
 def leave_ranks() -> None:
-    """End this process's group, whatever state it is in. Idempotent."""
+    """End this process's group, whatever its state. Idempotent."""
     if dist.is_initialized():
-        with contextlib.suppress(RuntimeError):  # of a group that lost a rank
+        with contextlib.suppress(RuntimeError):  # the group lost a rank
             dist.destroy_process_group()
 
 
 def abort_ranks(ranks: Ranks) -> None:
-    """Let an exchange that waits for a lost rank fail, from another thread; gloo's fail by themselves."""
+    """Make an exchange that waits for a lost rank fail, from another thread. Exchanges over gloo fail by themselves."""
     if dist.is_initialized() and ranks.mesh.device_type == "cuda":
         dist.distributed_c10d._abort_process_group()
 
 
 def shard_layers(decoder: Any, stack_name: str, ranks: Ranks) -> None:
-    """Cut the layers of a decoder on meta by its plan; filled from a checkpoint, it gets this rank's parts only.
+    """Cut a decoder's layers on meta by its plan, so that filling it loads only this rank's parts.
 
     Raises:
-        CheckpointError: the family has no plan, or its heads or experts cannot be shared evenly by so many ranks.
+        CheckpointError: the family has no plan, or its heads or experts cannot be divided evenly among the ranks.
     """
     plan = _plan_of(decoder, stack_name)
     _refuse_uneven(decoder.config, plan, ranks.size)
@@ -129,14 +129,14 @@ def shard_layers(decoder: Any, stack_name: str, ranks: Ranks) -> None:
             _shard_parameter(style, modules[owner], parameter, ranks)
             continue
         module = modules[name]
-        if style_name == "mla_kv_a_proj":  # it asks the module for the width of the rotary part
+        if style_name == "mla_kv_a_proj":  # the style reads the width of the rotary part from it
             module.config = decoder.config
-        module._hf_quantized_needs_local_tp = True  # the styles' way for parameters that are plain tensors
+        module._hf_quantized_needs_local_tp = True  # makes the styles accept parameters that are plain tensors
         module.forward = _ShardedForward(module, module.forward, style, ranks.mesh)
 
 
 def part_nbytes(block: nn.Module) -> int:
-    """Bytes of this rank's part of a block that was cut; it may be on meta."""
+    """Return the bytes of this rank's part of a cut block, which may be on meta."""
     parameters = (item.to_local() if isinstance(item, DTensor) else item for item in block.parameters())
     return sum(parameter.nbytes for parameter in parameters)
 
@@ -150,7 +150,7 @@ def keep_local(block: nn.Module) -> None:
 
 
 def shared_digests(count: int, digest: Callable[[int], str], ranks: Ranks) -> list[str]:
-    """`digest(index)` for each of `count` blocks; each rank reads its share of the blocks and tells the others."""
+    """Return `digest(index)` for `count` blocks. Each rank reads some of the blocks and sends their digests."""
     digits = torch.zeros((count, 8), dtype=torch.int32)  # 16 hex digits are 8 bytes
     for index in range(ranks.rank, count, ranks.size):
         digits[index] = torch.tensor(list(bytes.fromhex(digest(index))), dtype=torch.int32)
@@ -159,7 +159,7 @@ def shared_digests(count: int, digest: Callable[[int], str], ranks: Ranks) -> li
 
 
 class _ShardedForward:
-    """A module's forward between what a style does before and after it. A copied module gets one of its own."""
+    """A module's forward wrapped by what its style does before and after. A copied module gets its own copy."""
 
     def __init__(self, module: nn.Module, own_forward: Callable[..., Any], style: Any, mesh: DeviceMesh) -> None:
         self._module = module
@@ -168,7 +168,7 @@ class _ShardedForward:
         self._mesh = mesh
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # With gradients some styles add a plain bias to a distributed result; the bias is the same on each rank.
+        # With gradients some styles add a plain bias, equal on all ranks, to a distributed result.
         replicating = implicit_replication() if torch.is_grad_enabled() else contextlib.nullcontext()
         with replicating:
             args, kwargs = self._style.transform_inputs_pre_forward(self._module, args, kwargs, self._mesh)
@@ -182,13 +182,13 @@ class _ShardedForward:
 
 
 class _WholeExperts(MoeExpertsParallel):  # type: ignore[misc]
-    """Each rank has some experts, whole: it computes their tokens, masks the others', and the outputs are added up."""
+    """A style in which each rank has some whole experts: it computes their tokens, and the outputs are added up."""
 
     def transform_inputs_pre_forward(self, module: Any, args: Any, kwargs: Any, mesh: DeviceMesh) -> Any:
         (hidden, experts, weights), kwargs = super().transform_inputs_pre_forward(module, args, kwargs, mesh)
         own = module.num_experts
         is_elsewhere = experts // own != mesh.get_local_rank()
-        experts = torch.where(is_elsewhere, own, experts % own)  # one past the last: experts skip that number
+        experts = torch.where(is_elsewhere, own, experts % own)  # experts skip a number past the last
         return (hidden, experts, weights.masked_fill(is_elsewhere, 0.0)), kwargs
 
 
@@ -196,7 +196,9 @@ _WHOLE_EXPERTS = _WholeExperts()
 
 
 def _plan_of(decoder: Any, stack_name: str) -> dict[str, str]:
-    """Style by name, `*` for the block's number; experts that no rule cuts are shared out whole, if they can be."""
+    """Return styles by name, with `*` for the number of a block. Experts without a rule are distributed whole if
+    possible.
+    """
     family = decoder.config.model_type
     plan = {**(decoder.tp_plan or {}), **OWN_PLANS.get(family, {})}
     if not any(style == "moe_tp_experts" for style in plan.values()):
@@ -204,8 +206,8 @@ def _plan_of(decoder: Any, stack_name: str) -> dict[str, str]:
     plan = {name: style for name, style in plan.items() if name.startswith(f"{stack_name}.")}
     unknown = {style for style in plan.values() if style not in ALL_PARALLEL_STYLES}
     if unknown or not plan:
-        why = f"their plan wants {min(unknown)}, which is not known" if unknown else "transformers has no plan for them"
-        raise CheckpointError(f"models of the family {family} cannot be spread over devices: {why}", hint=_ONE_DEVICE)
+        why = f"their plan uses the unknown style {min(unknown)}" if unknown else "transformers has no plan for them"
+        raise CheckpointError(f"models of the family {family} cannot be split over devices: {why}", hint=_ONE_DEVICE)
     return plan
 
 
@@ -220,12 +222,12 @@ def _refuse_uneven(config: Any, plan: dict[str, str], size: int) -> None:
 def _shard_parameter(style: Any, module: nn.Module, name: str, ranks: Ranks) -> None:
     try:
         style.shard_param(module, name, ranks.host_mesh)
-    except ValueError as error:  # experts are counted here
+    except ValueError as error:  # the style counts the experts
         raise _uneven("experts", ranks.size) from error
 
 
 def _uneven(what: str, size: int) -> CheckpointError:
     return CheckpointError(
         f"{size} devices cannot share the model's {what} evenly",
-        hint=f"{_ONE_DEVICE}, or on a number of devices that divides them",
+        hint=f"{_ONE_DEVICE}, or on a number of devices that divides them evenly",
     )

@@ -1,6 +1,6 @@
 """Plans of steps: which new tokens of which sequences one step computes, and which pages hold them.
 
-A plan is plain numbers, so that it can travel to other processes. Running it is the job of `ragged`.
+A plan is plain numbers, so it can be sent to other processes. `ragged` runs it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from potluck.protocol.blocks import Span
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """`tokens` new tokens of a sequence, through the blocks the sequence is for; room for them has been reserved."""
+    """`tokens` new tokens of a sequence, through the blocks of the sequence. Room for them must be reserved."""
 
     sequence: KvSequence
     tokens: int
@@ -30,8 +30,8 @@ class PlannedRow:
     Attributes:
         position: of its first new token.
         tables: index of a group -> (index in the sequence of the first page listed, runs of pages to the last new
-            token); the pages before are not visible to any of the new tokens.
-        is_filler: it fills up a bucket: its token is written to page 0 of its tables, and attends to nothing.
+            token). Earlier pages are not visible to any of the new tokens.
+        is_filler: it fills up a bucket. Its token is written to page 0 of its tables and attends to nothing.
     """
 
     span: Span
@@ -44,7 +44,7 @@ class PlannedRow:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """What one step does; the rows' tokens are packed in this order."""
+    """What one step does. The tokens of all rows are packed in this order."""
 
     rows: tuple[PlannedRow, ...]
 
@@ -53,13 +53,13 @@ class StepPlan:
         return sum(row.tokens for row in self.rows)
 
     def is_decode(self, span: Span) -> bool:
-        """Whether every row has one token for the whole span and no adapter."""
+        """Return whether every row has one token for the whole span and no adapter."""
         return all(row.tokens == 1 and row.span == span and row.adapter is None for row in self.rows)
 
     def parts(self) -> list[tuple[Span, list[int]]]:
-        """Consecutive blocks through which the same rows go."""
+        """Return consecutive ranges of blocks, each with the rows that pass through it."""
         span = self.rows[0].span
-        if all(row.span == span for row in self.rows):  # nearly always
+        if all(row.span == span for row in self.rows):  # nearly always the case
             return [(span, list(range(len(self.rows))))]
         borders = sorted({border for row in self.rows for border in (row.span.start, row.span.end)})
         parts = [Span(start, end) for start, end in pairwise(borders)]
@@ -68,9 +68,9 @@ class StepPlan:
 
 
 def plan_step(memory: KvMemory, rows: Sequence[StepRow]) -> StepPlan:
-    """The plan of a step; changes nothing. After the step, `memory.advance` each sequence.
+    """Return the plan of a step; nothing changes. After the step, `memory.advance` each sequence.
 
-    Rows with the same adapter should stand together.
+    Rows with the same adapter should be neighbours.
     """
     return StepPlan(tuple(_planned(memory, row) for row in rows))
 

@@ -1,6 +1,6 @@
-"""One step for rows of many sessions: tokens packed side by side, attention by rows.
+"""Runs one step for rows of many sessions: tokens packed side by side, attention by rows.
 
-A plan (see `plans`) says what a step does; `RaggedRunner.run` calls the layers with [1, tokens, hidden_size], so that
+The plan (see `plans`) says what a step does. `RaggedRunner` calls the layers with [1, tokens, hidden_size], so that
 everything but attention sees one long row. Rows may cover different blocks: a row joins before its first and leaves
 after its last.
 """
@@ -28,9 +28,9 @@ from potluck.protocol.blocks import Span
 
 
 class RaggedCache:
-    """Stands for a transformers cache while the layers run: takes keys and values, and hands out views of the arenas.
+    """Replaces a transformers cache while the layers run: it stores keys and values and returns views of the arenas.
 
-    It can do nothing else on purpose: a layer that asks for a length or a state is not one for packed rows.
+    It can do nothing else on purpose: a layer that asks for a length or a state cannot run packed rows.
     """
 
     def __init__(self, memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span) -> None:
@@ -40,14 +40,16 @@ class RaggedCache:
         self._groups = {group: _GroupStep(memory, group, rows) for group in groups}
 
     def update(self, key: Tensor, value: Tensor, layer_idx: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Shapes: key [1, kv_heads, tokens, key_dim], value [1, kv_heads, tokens, value_dim]."""
+        """Store new keys and values. Shapes: key [1, kv_heads, tokens, key_dim], value [1, kv_heads, tokens,
+        value_dim].
+        """
         group, place = self._memory.homes[layer_idx]
         view = self._groups[group].store(place, key, value)
         return view, view
 
 
 class _GroupStep:
-    """Where the tokens of a step are in the arena, for the layers of one group."""
+    """The places of a step's tokens in the arena, for the layers of one group."""
 
     def __init__(self, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> None:
         self._arena = memory.arena_of(group)
@@ -85,7 +87,7 @@ class RaggedRunner:
     """Runs plans through the layers of one span.
 
     Args:
-        switch: makes a context in which the layers take the ragged attention.
+        switch: makes a context in which the layers use the ragged attention.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class RaggedRunner:
         self._graphs: DecodeGraphs | None = None
 
     def use_kernels(self, weights: SpanWeights) -> None:
-        """Run on the device's own kernels from now on, and decode by CUDA graphs where nothing is streamed."""
+        """Use the device's own kernels in later steps, and CUDA graphs for decode where nothing is streamed."""
         self.has_kernels = True
         if weights.stream is None:
             self._called = quick_layers(self.layers)
@@ -115,12 +117,12 @@ class RaggedRunner:
             weights.before_moves.append(self._graphs.forget)
 
     def use_plain(self) -> None:
-        """Run on nothing but plain torch from now on."""
+        """Use plain torch alone in later steps."""
         self._called, self.has_kernels, self._graphs = list(self.layers), False, None
 
     @property
     def ways(self) -> str:
-        """What a step runs on, for people."""
+        """Describe for people what a step runs on."""
         fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
         has_graphs = self._graphs is not None and not self._graphs.has_failed
         graphs = "CUDA graphs" if has_graphs else "no CUDA graphs"
@@ -130,7 +132,7 @@ class RaggedRunner:
     def run(
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
     ) -> Tensor:
-        """See `BlockSpan.run_step`."""
+        """Run a step as `BlockSpan.run_step` describes."""
         starts = [0]
         for row in plan.rows:
             starts.append(starts[-1] + row.tokens)
@@ -158,7 +160,7 @@ class RaggedRunner:
         memory: KvMemory,
         prompts: Mapping[int, Tensor] | None,
     ) -> Tensor:
-        """Some of the rows, whose tokens `hidden` holds, through blocks that are for all of them."""
+        """Run some of the rows, whose tokens `hidden` holds, through blocks that all of them cover."""
         chosen = [plan.rows[row] for row in rows]
         cache: RaggedCache | PagedCache
         if self.has_kernels:
@@ -176,7 +178,7 @@ class RaggedRunner:
             return self._run_blocks(blocks, hidden, positions, cache, add_prompts)
 
     def _run_decode(self, hidden: Tensor, tensors: StepTensors, memory: KvMemory) -> Tensor:
-        """What is captured: all blocks, without adapters or prompts."""
+        """Run all blocks without adapters or prompts; this is what CUDA graphs capture."""
         return self._run_blocks(self.layout.span, hidden, tensors.positions, PagedCache(memory, tensors))
 
     def _run_blocks(
@@ -202,7 +204,7 @@ class RaggedRunner:
 
 
 def _current(device: torch.device) -> AbstractContextManager[object]:
-    """Kernels that are not torch's are launched on the current device, wherever their tensors are."""
+    """Make the tensors' device current, because kernels that are not torch's are launched on the current device."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
@@ -222,7 +224,7 @@ def _segments(rows: Sequence[PlannedRow]) -> tuple[Segment, ...]:
 
 
 def _tokens_of(runs: tuple[Run, ...], skip: int, count: int) -> list[tuple[int, int]]:
-    """(slot, count) of `count` tokens of these pages after the first `skip`."""
+    """Return (slot, count) for `count` tokens of these pages after the first `skip`."""
     found = []
     for start, pages in runs:
         size = pages * PAGE_TOKENS
@@ -235,7 +237,7 @@ def _tokens_of(runs: tuple[Run, ...], skip: int, count: int) -> list[tuple[int, 
 
 
 def _add_prompts(hidden: Tensor, plan: StepPlan, rows: list[int], prompts: Mapping[int, Tensor], block: int) -> None:
-    """Add to hidden [tokens, hidden_size], in place, the rows' prompts for this block."""
+    """Add the rows' prompts for this block to hidden [tokens, hidden_size], in place."""
     start = 0
     for row in rows:
         planned = plan.rows[row]

@@ -1,7 +1,7 @@
-"""Spans made of loaded blocks: a part of one, or a span that lost some blocks at an end and was given others.
+"""Spans made of loaded blocks: a part of a span, or a span that lost blocks at one end and gained others.
 
-Modules are copied, tensors are shared: nothing is read or moved, and whoever still computes with the old span goes on
-undisturbed. A copy costs some 50 KB of module objects a block.
+Modules are copied and tensors are shared, so nothing is read or moved, and callers that still compute with the old span
+are not disturbed. A copy costs about 50 KB of module objects for each block.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from potluck.protocol.blocks import Span
 
 
 class NotReshapableError(PotluckError):
-    """These blocks cannot be served together without loading the whole span anew."""
+    """These blocks cannot be served together unless the whole span is loaded again."""
 
 
 def part_of(whole: BlockSpan, span: Span) -> BlockSpan:
-    """A span within `whole` that shares its weights."""
+    """Return a span within `whole` that shares its weights."""
     decoder, layers, config = _assembled([(whole, span)], span)
     return BlockSpan(decoder, layers, span, whole.digests_of(span), whole.weights, whole.adapters, model_config=config)
 
 
 def reshaped(pieces: Sequence[BlockSpan], span: Span) -> BlockSpan:
-    """The blocks `span` of loaded spans that follow each other, ready to be served in their stead.
+    """Return the blocks `span` of adjacent loaded spans as one span, ready to replace them.
 
     Raises:
-        NotReshapableError: blocks are streamed, shared between devices, or changed by adapters, or those of one piece
-            run in another way than those of the next.
+        NotReshapableError: blocks are streamed, split over devices or changed by adapters, or the pieces run in
+            different ways.
     """
     for piece in pieces:
         if not piece.is_reshapable:
-            raise NotReshapableError(f"blocks {piece.span} are streamed, on several devices, or have adapters")
+            raise NotReshapableError(f"blocks {piece.span} are streamed, split over devices or changed by adapters")
     common = [(piece, piece.span & span) for piece in pieces]
     chosen = [(piece, part) for piece, part in common if part is not None]
     decoder, layers, config = _assembled(chosen, span)
@@ -55,25 +55,25 @@ def reshaped(pieces: Sequence[BlockSpan], span: Span) -> BlockSpan:
             bytes_per_token=sum(piece.bytes_per_token * len(part) // len(piece.span) for piece, part in chosen),
         )
     except NotRaggedError as error:
-        raise NotReshapableError(f"blocks {span} run otherwise together than apart: {error}") from error
+        raise NotReshapableError(f"blocks {span} run differently together than apart: {error}") from error
     return blocks
 
 
 def _assembled(pieces: Sequence[tuple[BlockSpan, Span]], span: Span) -> tuple[Any, nn.ModuleList, Any]:
-    """A decoder with copies of these layers, renumbered from 0, and the configuration that all of them refer to.
+    """Return a decoder with copies of these layers, renumbered from 0, and the configuration that all of them share.
 
-    What is not a layer comes from the first piece.
+    Modules that are no layers come from the first piece.
     """
     shell = pieces[0][0]
     name = next(name for name, child in shell.decoder.named_children() if child is shell.layers)
-    config = copy.deepcopy(shell.model_config)  # threads switch the attention of their own layers in it
+    config = copy.deepcopy(shell.model_config)  # each thread switches the attention of its own layers in it
     memo = _shared(shell, config)
     decoder = copy.deepcopy(shell.decoder, memo | {id(shell.layers): nn.ModuleList()})
     layers = nn.ModuleList()
     for piece, part in pieces:
         some = [piece.layers[block - piece.span.start] for block in part]
         for layer in copy.deepcopy(some, _shared(piece, config)):
-            del layer.forward  # the wrapper that belongs to the piece
+            del layer.forward  # the wrapper of the piece
             _renumber(layer, piece.span.start - span.start)
             layers.append(layer)
     setattr(decoder, name, layers)
@@ -82,7 +82,7 @@ def _assembled(pieces: Sequence[tuple[BlockSpan, Span]], span: Span) -> tuple[An
 
 
 def _shared(piece: BlockSpan, config: Any) -> dict[int, Any]:
-    """What a copy of some of its modules takes instead of copies: tensors, and one configuration for all."""
+    """Return what copies of the modules share: tensors, and one configuration."""
     tensors = itertools.chain(piece.decoder.parameters(), piece.decoder.buffers())
     return {id(tensor): tensor for tensor in tensors} | {id(piece.model_config): config}
 
@@ -101,7 +101,7 @@ def _layout(pieces: Sequence[tuple[BlockSpan, Span]], span: Span) -> KvLayout | 
     found = []
     for (_, part), layout in zip(pieces, layouts, strict=True):
         if layout is None:
-            raise NotReshapableError(f"sessions over blocks {part} run alone, those over others do not")
+            raise NotReshapableError(f"sessions in blocks {part} run alone, but those in other blocks share steps")
         found += [layout.layers[block - layout.span.start] for block in part]
     assert layouts[0] is not None
     return KvLayout(span, tuple(found), layouts[0].dtype, layouts[0].device)

@@ -1,8 +1,8 @@
-"""Where the weights of a span's blocks live: on the device, in RAM or on disk. Pure arithmetic over sizes.
+"""Decides where the weights of a span's blocks live: on the device, in RAM or on disk. Pure arithmetic over sizes.
 
-Follows ZeRO-Inference's choice between partial and full offload: a block that stays on the device saves its transfer in
-every step, and takes memory that more rows of sessions could have had. What sessions were promised comes first, so the
-caller subtracts it; what is left keeps as many blocks as fit beside the slots through which the others stream.
+It follows ZeRO-Inference's choice between partial and full offload. A block on the device saves a transfer in every
+step, but takes memory that more sessions could use. Memory promised to sessions comes first, so the caller subtracts
+it. The rest keeps as many blocks as fit beside the slots through which the others stream.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from potluck.errors import UsageError
 
 NUM_SLOTS = 2
-"""Streamed blocks that are on the device at a time: the one that computes, and the one that is fetched meanwhile."""
+"""Streamed blocks on the device at a time: one computes while the next is fetched."""
 
 
 class Tier(StrEnum):
@@ -29,10 +29,10 @@ class Room:
 
     Attributes:
         device_bytes: on the device that computes.
-        ram_bytes: of copies in RAM, where the device has memory of its own; page cache, where it has not.
-        disk_bytes: of files that are made because the checkpoint's own cannot be mapped as they are.
-        folder: where these files go.
-        is_guess: nobody set `device_bytes`; if it is too little to stream with, two slots are taken all the same.
+        ram_bytes: for copies in RAM if the device has its own memory, otherwise for page cache.
+        disk_bytes: for files that are written because the checkpoint's own cannot be mapped as they are.
+        folder: for these files.
+        is_guess: nobody set `device_bytes`; two slots are used even if it is too little for them.
     """
 
     device_bytes: int
@@ -44,12 +44,11 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where one block's weights are between steps.
+    """The place of one block's weights between steps.
 
     Attributes:
-        is_resident: on the device, from the load until the device is given back.
-        origin: where they come from when they have to be brought to the device. For a CPU, RAM means the system's cache
-            of files.
+        is_resident: on the device from loading until the device is given back.
+        origin: from where the device gets them. For a CPU, RAM means the system's cache of files.
     """
 
     is_resident: bool
@@ -73,7 +72,7 @@ class Placement:
 
     @property
     def streamed_bytes(self) -> int:
-        """What a pass through the whole span has to fetch."""
+        """Bytes that a pass through the whole span fetches."""
         return sum(size for home, size in zip(self.homes, self.sizes, strict=True) if not home.is_resident)
 
     @property
@@ -101,9 +100,9 @@ class Placement:
 
 
 def place(sizes: Sequence[int], room: Room) -> Placement:
-    """Homes for blocks of these sizes, in bytes.
+    """Return homes for blocks of these sizes, in bytes.
 
-    RAM goes to streamed blocks first: copies of resident ones only make coming back quicker.
+    RAM goes to streamed blocks first, because copies of resident ones only speed up a return to the device.
 
     Raises:
         UsageError: the device cannot hold even the slots.
@@ -119,7 +118,7 @@ def place(sizes: Sequence[int], room: Room) -> Placement:
 
 
 def _residents(sizes: Sequence[int], room: Room) -> frozenset[int]:
-    """As many as fit, spread evenly: while one of them computes, a streamed one can be fetched."""
+    """Choose as many blocks as fit, evenly spread, so that one computes while a streamed one is fetched."""
     if sum(sizes) <= room.device_bytes:
         return frozenset(range(len(sizes)))
     left = room.device_bytes - NUM_SLOTS * max(sizes)
@@ -127,7 +126,7 @@ def _residents(sizes: Sequence[int], room: Room) -> frozenset[int]:
         raise UsageError(
             f"streaming needs room for {NUM_SLOTS} blocks, {NUM_SLOTS * max(sizes) >> 20} MiB; "
             f"weights may take {room.device_bytes >> 20} MiB of the device",
-            hint="allow more memory, or keep less of it for sessions",
+            hint="allow more memory, or reserve less of it for sessions",
         )
     for count in range(len(sizes) - 1, 0, -1):
         chosen = {(2 * place + 1) * len(sizes) // (2 * count) for place in range(count)}

@@ -1,6 +1,7 @@
 """A contiguous range of a model's blocks, run by the family's own code.
 
-Knows nothing of networks, sessions or scheduling.
+This module loads such a range from a checkpoint and offers every way to run it. It knows nothing of networks, sessions
+or scheduling.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from potluck.protocol.blocks import Span
 
 
 class BlockSpan:
-    """Blocks [start, end) of a model, ready to run. One call at a time: it is not re-entrant.
+    """Blocks [start, end) of a model, ready to run. It is not re-entrant: make one call at a time.
 
     Attributes:
-        digests: one a block, 16 hex digits of the block's tensors as they are in the checkpoint.
-        dtype: of the weights and of the hidden states that go in and out.
-        weights: where the weights are; shared by all spans that are parts of one that was loaded.
+        digests: one for each block, 16 hex digits over the block's tensors in the checkpoint.
+        dtype: of weights and of hidden states.
+        weights: where the weights are; parts of a loaded span share it.
         adapters: what calls may add to the layers; shared likewise.
-        model_config: of the decoder with all blocks of the model.
-        bytes_per_token: what one token of one row adds to a cache; 0 until `try_out`, which parts do not need.
+        model_config: configuration of the decoder with all blocks of the model.
+        bytes_per_token: what one token of one row adds to a cache; 0 before `try_out`, which parts do not need.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class BlockSpan:
         self.bytes_per_token = 0
 
     def try_out(self) -> None:
-        """Prove that the blocks run, and find out which ways they can. Raises CheckpointError if they do not run."""
+        """Prove that the blocks run, and find out in which ways. Raises CheckpointError if they do not run."""
         register_attention()
         cache, heard = try_alone(self.loop)
         self.bytes_per_token = bytes_per_token(cache)
@@ -80,30 +81,30 @@ class BlockSpan:
 
     @property
     def is_ragged(self) -> bool:
-        """Whether rows of many sessions can share a step; if not, each session has a cache and steps of its own."""
+        """True if rows of many sessions can share a step; otherwise each session has its own cache and steps."""
         return self._runner is not None
 
     def take_over(self, layout: KvLayout | None, *, has_kernels: bool, bytes_per_token: int) -> None:
-        """What was found out of blocks that are all loaded and tried holds for these, which are made of them.
+        """Apply what trials of the loaded blocks found out to this span, which is made of them.
 
-        Raises NotRaggedError if they cannot share steps any more.
+        Raises NotRaggedError if the blocks cannot share steps together.
         """
         self.bytes_per_token = bytes_per_token
         if layout is not None:
             self._runner = runner_of(self.loop, self.adapters, layout, has_kernels=has_kernels)
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
-        """Of blocks within these."""
+        """Return the digests of blocks within this span."""
         return self.digests[span.start - self.span.start : span.end - self.span.start]
 
     @property
     def is_reshapable(self) -> bool:
-        """Whether `potluck.blocks.reshaping` can take blocks of this span and give it others."""
+        """True if `potluck.blocks.reshaping` can remove blocks from this span and add others."""
         return self.weights.stream is None and not self.adapters.ids
 
     @property
     def layout(self) -> KvLayout | None:
-        """What the layers keep of a token, where rows can share steps."""
+        """The KV layout of the layers; None where rows cannot share steps."""
         return self._runner.layout if self._runner is not None else None
 
     @property
@@ -112,22 +113,22 @@ class BlockSpan:
 
     @property
     def step_ways(self) -> str:
-        """What `run_step` runs on, for people."""
+        """A description for people of what `run_step` runs on."""
         return self._runner.ways if self._runner is not None else "each session alone"
 
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
-        """KV memory for `run_step`, with room for `num_tokens` tokens through all blocks, or `max_blocks` if more."""
+        """Return KV memory for `run_step` with room for `num_tokens` tokens, and for `max_blocks` blocks if given."""
         assert self._runner is not None, "sessions of this family run alone"
         return KvMemory(self._runner.layout, num_tokens, max_blocks=max_blocks)
 
     def run_step(
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
     ) -> Tensor:
-        """Run one step of many rows, without gradients. `memory.advance` the sequences afterwards.
+        """Run one step of many rows without gradients. Then `memory.advance` each sequence.
 
-        Shapes: hidden [plan.num_tokens, hidden_size] in `dtype`, the rows' tokens one after another; returns the same.
-        prompts: index of a row -> [blocks of the row, prompt_tokens, hidden_size], prompt_tokens at most the row's
-        tokens, added to the first of them in each block's input.
+        Shapes: hidden [plan.num_tokens, hidden_size] in `dtype`, the tokens of all rows in order; returns the same.
+        prompts: index of a row -> [blocks of the row, prompt_tokens, hidden_size], added to the row's first tokens in
+        each block's input; prompt_tokens must not exceed the row's tokens.
         """
         assert self._runner is not None, "sessions of this family run alone"
         return self._runner.run(plan, hidden, memory, prompts)
@@ -136,10 +137,10 @@ class BlockSpan:
         return KvCache(self.decoder.config)
 
     def forward(self, hidden: Tensor, cache: KvCache | None = None, prompts: Tensor | None = None) -> Tensor:
-        """Run the blocks; with a cache, the tokens continue those it holds and are added to it.
+        """Run the blocks. With a cache, the tokens continue those it holds and are added to it.
 
         Shapes: hidden [batch, tokens, hidden_size] in `dtype`; prompts [blocks, batch or 1, prompt_tokens,
-        hidden_size], added to the first positions of each block's input; returns as hidden.
+        hidden_size], added to the first tokens of each block's input; returns as hidden.
         """
         if hidden.shape[1] == 0:
             return hidden
@@ -162,20 +163,20 @@ def load_span(
     quantization: str = "none",
     adapters: Adapters | None = None,
 ) -> BlockSpan:
-    """Build the blocks of `span` and load just their tensors; fetches the shards that hold them, and no others.
+    """Build the blocks of `span` and load their tensors. Only the shards that hold them are fetched.
 
     Args:
         dtype: of weights and computation; None takes the checkpoint's.
-        ranks: load this rank's part of each tensor only; all ranks make this call.
-        room: what weights may take; blocks beyond it are streamed. None takes what it needs.
-        quantization: how the matrices are held, see `potluck.blocks.formats`.
-        adapters: that calls may name; their places are made in the layers.
+        ranks: load only this rank's part of each tensor; all ranks must make this call.
+        room: limits for weights; blocks beyond it are streamed. None sets no limit.
+        quantization: how matrices are held, see `potluck.blocks.formats`.
+        adapters: what calls may name; the layers get places for them.
 
     Raises:
-        CheckpointError: the family cannot be split, or not by so many ranks, or files are missing, damaged or of
+        CheckpointError: the family cannot be split, or not over so many ranks, or files are missing, damaged or of
             another model.
-        UsageError: the span is beyond the model, or the quantization is unknown, or goes with one rank only, as
-            adapters do.
+        UsageError: the span is beyond the model, the quantization is unknown, or several ranks were combined with
+            quantization or adapters.
     """
     check_quantization(quantization, num_ranks=1 if ranks is None else ranks.size)
     refuse_unsplittable(checkpoint.config)
@@ -218,11 +219,11 @@ def load_span(
 
 
 def _build_empty(checkpoint: Checkpoint, span: Span, dtype: torch.dtype) -> tuple[Any, nn.ModuleList, str, Any]:
-    """The bare decoder on meta with the layers of `span`, renumbered from 0, and nothing else that has weights.
+    """Build the bare decoder on meta with the layers of `span`, renumbered from 0, and no other weights.
 
-    Returns it, the layers, what it calls them, and its configuration for all blocks.
+    Returns the decoder, the layers, their name in it, and its configuration for all blocks.
     """
-    config = copy.deepcopy(checkpoint.text_config)  # threads switch the attention of their own layers in it
+    config = copy.deepcopy(checkpoint.text_config)  # each thread switches the attention of its own layers in it
     model_class = decoder_class(config)
     with torch.device("meta"):
         model = model_class._from_config(config, dtype=dtype, attn_implementation=attention_of(model_class))

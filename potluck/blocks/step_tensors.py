@@ -1,8 +1,8 @@
-"""A step's plan as tensors on the device, brought there in one copy: positions, slots to write, tiles, page tables.
+"""A step's plan as tensors, brought to the device in one copy: positions, slots to write, tiles, page tables.
 
-All numbers of a step lie in one piece of memory, first those whose count follows from the number of rows and tokens and
-last the page tables, which grow with the rows. So the same memory can be written again for a later step of the same
-shape, which is what a CUDA graph needs, and only what is used is copied.
+All numbers of a step lie in one piece of memory. Those whose count follows from the number of rows and tokens come
+first; the page tables, which grow with the rows, come last. So the same memory can be rewritten for a later step of the
+same shape, as a CUDA graph requires, and only the used part is copied.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PREFILL_TILE_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class PagedRows:
-    """Which tokens of a step belong to which row, and where the rows' keys and values are. All int64, on the device.
+    """The rows of a step: their tokens, and where their keys and values are. All int64, on the device.
 
     Shapes:
         rows [num_rows, 4]: first token in the step, tokens in the step, length after the step (0: attends to nothing),
-            and where the row's page 0 is, or would be, in `tables`.
-        tiles [num_tiles, 2]: row, and the first of its tokens that the tile holds.
+            and the index in `tables` of the row's page 0, even if that page is no longer listed.
+        tiles [num_tiles, 2]: row, and the first of its tokens in the tile.
         tables [pages of all rows]: page numbers in the arena.
     """
 
@@ -44,7 +44,7 @@ class PagedRows:
 class StepTensors:
     """What the layers of a step read besides the hidden state; `slots` and `paged` by group.
 
-    Shapes: positions [1, tokens]; slots [tokens], where the new tokens' keys and values are to be written.
+    Shapes: positions [1, tokens]; slots [tokens], where keys and values of the new tokens are written.
     """
 
     positions: Tensor
@@ -56,8 +56,8 @@ class StepMemory:
     """Memory for the numbers of steps of one shape, on the host and on the device.
 
     Args:
-        windows: index of a group -> its window, of the groups that the step's layers belong to.
-        num_pages: of all page tables together, at most.
+        windows: index of a group -> its window, for the groups of the step's layers.
+        num_pages: limit for all page tables together.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class StepMemory:
         self.tensors = self._view()
 
     def write(self, rows: Sequence[PlannedRow]) -> None:
-        """Write the numbers of these rows, which have the tokens of `tokens_a_row`, and send them to the device."""
+        """Write the numbers of rows that have the tokens of `tokens_a_row`, and send them to the device."""
         if self._copied is not None:
-            self._copied.synchronize()  # the copy of the step before reads the same memory
+            self._copied.synchronize()  # the previous step's copy reads the same memory
         numbers = self._numbers
         positions, at = numbers[: self._num_tokens], self._num_tokens
-        at += 2 * len(self._tiles)  # which never change
+        at += 2 * len(self._tiles)  # tiles never change
         start = 0
         for row in rows:
             positions[start : start + row.tokens] = np.arange(row.position, row.position + row.tokens)
@@ -126,7 +126,7 @@ class StepMemory:
 
 
 def tiles_of(tokens_a_row: Sequence[int], tile_tokens: int) -> list[tuple[int, int]]:
-    """(row, first of its tokens) of each tile."""
+    """Return (row, first of its tokens) for each tile."""
     return [(row, first) for row, tokens in enumerate(tokens_a_row) for first in range(0, tokens, tile_tokens)]
 
 
@@ -135,7 +135,7 @@ def pages_in(runs: Sequence[Run]) -> int:
 
 
 def num_pages_of(rows: Sequence[PlannedRow]) -> int:
-    """Of all page tables together."""
+    """Return the number of pages in all page tables of these rows."""
     return sum(pages_in(runs) for row in rows for _, runs in row.tables.values())
 
 
@@ -147,7 +147,7 @@ def _write_pages(table: Any, runs: Sequence[Run]) -> None:
 
 
 def _write_slots(slots: Any, table: Any, skip: int) -> None:
-    """The slots of the tokens behind the first `skip` of the pages in `table`."""
+    """Write the slots of the tokens after the first `skip` of the pages in `table`."""
     at = 0
     while at < len(slots):
         page, offset = divmod(skip + at, PAGE_TOKENS)

@@ -1,11 +1,11 @@
-"""Blocks that pass through the device: the next one is fetched while this one computes.
+"""Blocks that pass through the device: the next one is fetched while the current one computes.
 
-Two ways to one end. A device with memory of its own has a few slots, into which a thread and a copy stream bring one
-block after another. A CPU computes where the file is mapped: fetching is asking the kernel for the pages, and leaving a
-block is dropping them. Both guess that blocks follow each other in the order of the last two, and are right but for the
-turn from forward to backward.
+There are two ways. A device with its own memory has a few slots, into which a thread and a copy stream bring one block
+after another. A CPU computes on the mapped file: fetching means reading the pages ahead, and leaving a block means
+dropping them. Both guess the next block from the order of the last two, and are wrong only where forward turns into
+backward.
 
-`enter` and `leave` belong to the thread that computes; the fetching thread touches nothing but bytes.
+`enter` and `leave` belong to the computing thread. The fetching thread touches nothing but bytes.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from potluck.blocks.accelerators import copies_in_background
 from potluck.blocks.mapping import MappedRange
 from potluck.blocks.residency import NUM_SLOTS
 
-_ALIGNMENT = 256  # of tensors within a slot, bytes; what CUDA's own allocator keeps
+_ALIGNMENT = 256  # of tensors within a slot, in bytes, as in CUDA's own allocator
 
 
 class BlockStream(Protocol):
-    """What a span's layers and its owner need of either way; blocks are numbered as in the model."""
+    """The interface of both ways for a span's layers and its owner. Blocks are numbered as in the model."""
 
     def enter(self, block: int) -> None:
-        """Before a streamed block computes: its weights are there when this returns."""
+        """Make a streamed block's weights available; call it before the block computes."""
 
     def leave(self, block: int) -> None:
-        """After it."""
+        """Let the weights go; call it after the block computed."""
 
     def remembering(self) -> AbstractContextManager[object]:
-        """Around a forward pass that a backward pass follows."""
+        """Return a context for a forward pass that a backward pass follows."""
 
     def free(self) -> None:
-        """Give all memory back; `enter` takes what it needs again."""
+        """Return all memory; `enter` takes what it needs again."""
 
     @property
     def fetch_bps(self) -> float:
-        """Bytes a second that were fetched; 0 before the first."""
+        """Bytes fetched per second; 0 before the first fetch."""
 
 
 @dataclass(slots=True)
 class Order:
-    """Which block follows which."""
+    """The order of streamed blocks, and the direction in which a pass moves through it."""
 
     blocks: Sequence[int]
     _last: int | None = None
     _step: int = 1
 
     def after(self, block: int) -> int:
-        """The block that will probably follow `block`, which begins now; the first follows the last."""
+        """Return the block that will probably follow `block`, which begins now. The first block follows the last."""
         place = self.blocks.index(block)
         if self._last is not None and len(self.blocks) > 2:
             difference = (place - self._last) % len(self.blocks)
@@ -67,7 +67,7 @@ class Order:
 
 
 def enter_again(stream: BlockStream, block: int, output: Any) -> Any:
-    """A layer's output, through which a backward pass enters the block before it reaches the layer."""
+    """Return a layer's output through which a backward pass enters the block before it reaches the layer."""
     if isinstance(output, tuple):
         return enter_again(stream, block, output[0]), *output[1:]
     return _Enter.apply(output, stream, block) if output.requires_grad else output  # type: ignore[no-untyped-call]
@@ -86,7 +86,7 @@ class _Enter(torch.autograd.Function):
 
 
 class PageStream:
-    """Blocks of a CPU, mapped from files: `pages` of each, and which of them leave the system's cache as well."""
+    """Blocks of a CPU, mapped from files: the `pages` of each, and which blocks also leave the system's cache."""
 
     def __init__(self, pages: Mapping[int, tuple[MappedRange, ...]], evicted: frozenset[int]) -> None:
         self._pages = pages
@@ -109,7 +109,7 @@ class PageStream:
         self._entered = block
         following = self._order.after(block)
         before, self._wanted = self._wanted, frozenset((block, following))
-        for unwanted in before - self._wanted:  # a wrong guess
+        for unwanted in before - self._wanted:  # guessed wrong
             self._drop(unwanted)
         if following not in before:
             self._reader.submit(self._ask, following)
@@ -120,7 +120,7 @@ class PageStream:
         self._drop(block)
 
     def remembering(self) -> AbstractContextManager[object]:
-        """Saved weights are views of the file, which are right whenever they are read."""
+        """Return an empty context: saved weights are views of the file, which stay valid."""
         return nullcontext()
 
     def free(self) -> None:
@@ -136,7 +136,7 @@ class PageStream:
                 if block in self._wanted:
                     chunk.ask()
                     self._fetched_bytes += chunk.num_bytes
-                if block not in self._wanted:  # too late
+                if block not in self._wanted:  # no longer needed
                     self._drop(block)
                     return
         self._fetch_s += time.monotonic() - begin
@@ -151,10 +151,10 @@ class KeptBlock:
     """The parameters of one block and where their values come from.
 
     Attributes:
-        pages: of a mapped file, where the values are; None: they are in no file.
-        sources: on the host, one a parameter, in its final number format; empty where a CPU computes on the pages, or
-            where nothing but the device has the values.
-        arena: all sources as they lie in a slot, pinned, so that one copy brings everything.
+        pages: of the mapped file that holds the values; None if no file does.
+        sources: on the host, one for each parameter, in its final number format. Empty where a CPU computes on the
+            pages, or where only the device has the values.
+        arena: all sources laid out as in a slot, pinned, so that one copy brings everything.
     """
 
     parameters: tuple[nn.Parameter, ...]
@@ -167,7 +167,7 @@ class KeptBlock:
         return self.pages is not None or bool(self.sources)
 
     def fill(self, memory: Tensor) -> None:
-        """Copy the values to a piece of a device's memory; `views_in` of it are the parameters' tensors."""
+        """Copy the values to a piece of a device's memory; `views_in` returns the parameters' tensors there."""
         in_background = copies_in_background(memory.device)
         if self.arena is not None:
             memory[: self.arena.numel()].copy_(self.arena, non_blocking=in_background)
@@ -182,7 +182,7 @@ class KeptBlock:
 
 
 def slot_offsets(tensors: Sequence[Tensor]) -> tuple[tuple[int, ...], int]:
-    """Where tensors lie in one piece of memory, and how much of it they take."""
+    """Return where tensors lie in one piece of memory, and how much of it they take."""
     offsets, end = [], 0
     for tensor in tensors:
         offsets.append(end)
@@ -191,10 +191,10 @@ def slot_offsets(tensors: Sequence[Tensor]) -> tuple[tuple[int, ...], int]:
 
 
 def in_arena(tensors: Sequence[Tensor], *, pinned: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """A copy of tensors in one piece of memory, and views of it that look like them.
+    """Copy tensors to one piece of memory; return it and views of it that look like them.
 
     Args:
-        pinned: a device can fetch from it twice as fast; the system may refuse, and then it is not.
+        pinned: ask for pinned memory, from which a device fetches twice as fast; the system may refuse.
     """
     size = slot_offsets(tensors)[1]
     try:
@@ -208,7 +208,7 @@ def in_arena(tensors: Sequence[Tensor], *, pinned: bool) -> tuple[Tensor, tuple[
 
 
 def views_in(memory: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Views of one piece of memory that look like these tensors."""
+    """Return views of one piece of memory that look like these tensors."""
     return tuple(
         memory[offset : offset + like.nbytes].view(like.dtype).view(like.shape)
         for offset, like in zip(slot_offsets(tensors)[0], tensors, strict=True)
@@ -220,21 +220,21 @@ class _Slot:
     memory: Tensor  # uint8
     block: int | None = None
     fetch: Future[None] | None = None
-    views: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # of each block that was here
+    views: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # of each block that the slot has held
 
 
 class SlotStream:
     """Blocks that pass through slots of a device's own memory.
 
-    A slot is fetched into when all work that may read it is done, and read when the fetch is done: both are waited for
-    on the host, by the fetching thread and by `enter`, while the device is busy with the block between them.
+    A slot is filled when all work that may read it has finished, and read when the fetch has finished. The fetching
+    thread and `enter` wait for these on the host, while the device is busy with the block between them.
     """
 
     def __init__(self, blocks: Mapping[int, KeptBlock], device: torch.device) -> None:
         self._blocks = blocks
         self._device = device
         self._slot_bytes = max(slot_offsets(block.sources)[1] for block in blocks.values())
-        self._slots: list[_Slot] = []  # the least recently entered first
+        self._slots: list[_Slot] = []  # least recently entered first
         self._order = Order(sorted(blocks))
         self._copier = ThreadPoolExecutor(1, thread_name_prefix="fetch")
         self._copies: Any = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
@@ -245,7 +245,7 @@ class SlotStream:
         return self._fetched_bytes / self._fetch_s if self._fetch_s else 0.0
 
     def enter(self, block: int) -> None:
-        """Raises torch.OutOfMemoryError if the device has no room for the slots."""
+        """Make the weights available. Raises torch.OutOfMemoryError if the device has no room for the slots."""
         if not self._slots:
             self._slots = [self._new_slot() for _ in range(NUM_SLOTS)]
         slot = self._slot_for(block)
@@ -258,15 +258,15 @@ class SlotStream:
         try:
             slot.fetch.result()
         except BaseException:
-            slot.block = None  # so that it is tried again
+            slot.block = None  # so that the next call tries again
             raise
         self._bind(block, slot)
 
     def leave(self, block: int) -> None:
-        """A slot is taken when another block needs it, after all that was given to the device until then."""
+        """Do nothing: another block takes the slot when it needs it, after all work submitted until then."""
 
     def remembering(self) -> AbstractContextManager[object]:
-        """What autograd saves of a slot is a note where it was; a slot may hold another block when it is asked for."""
+        """Let autograd save a note for each tensor in a slot, because the slot may hold another block by then."""
         return saved_tensors_hooks(self._note, self._recall)
 
     def free(self) -> None:
@@ -278,11 +278,11 @@ class SlotStream:
         self._slots.clear()
 
     def _new_slot(self) -> _Slot:
-        with torch.inference_mode(False):  # or no backward pass could read it
+        with torch.inference_mode(False):  # an inference tensor could not be used in a backward pass
             return _Slot(torch.empty(self._slot_bytes, dtype=torch.uint8, device=self._device))
 
     def _slot_for(self, block: int) -> _Slot:
-        """The slot that has the block, or will have; else the one that was not used for the longest time."""
+        """Return the slot that has the block or is fetching it, else the least recently used one."""
         for slot in self._slots:
             if slot.block == block:
                 return slot
@@ -292,7 +292,7 @@ class SlotStream:
         return slot
 
     def _mark(self) -> Any:
-        """All that was given to the device until now, and may still read the slot."""
+        """Return an event after all submitted work, which may still read the slot."""
         if self._copies is None:
             return None
         event: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
@@ -300,11 +300,11 @@ class SlotStream:
         return event
 
     def _fetch(self, block: KeptBlock, memory: Tensor, free: Any) -> None:
-        """Runs in the thread of its own, and returns when the bytes are there."""
+        """Fetch a block in the fetching thread, and return when its bytes are there."""
         if free is not None:
             free.synchronize()
         begin = time.monotonic()
-        with torch.cuda.stream(self._copies):  # None: nothing happens
+        with torch.cuda.stream(self._copies):  # None has no effect
             block.fill(memory)
         if self._copies is not None:
             self._copies.synchronize()

@@ -1,4 +1,4 @@
-"""Our attention implementations, registered with transformers, and the switch by which layers take one for a while."""
+"""Our attention implementations: registers them with transformers, and switches layers to one of them for a while."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from transformers.masking_utils import sdpa_mask
 from potluck.blocks.attention import attend
 
 RAGGED = "potluck_ragged"
-"""Attention of packed rows; transformers makes no masks for implementations that it does not know."""
+"""Attention of packed rows. Transformers makes no masks for implementations that it does not know."""
 
 WHOLE_MASKS = "potluck_masks"
-"""The same, but transformers makes every mask in full."""
+"""The same attention, for which transformers makes every mask in full."""
 
 _SWITCHED = "_attn_implementation_internal"  # of a configuration: what its layers look up at each call
 
 
 def register_attention() -> None:
-    """Make both implementations known to transformers, before layers are switched to them."""
+    """Register both implementations with transformers, before layers are switched to them."""
     AttentionInterface.register(RAGGED, attend)
     AttentionInterface.register(WHOLE_MASKS, attend)
     AttentionMaskInterface.register(WHOLE_MASKS, _whole_mask)
 
 
 class AttentionSwitch:
-    """Makes the layers take another attention implementation for a while.
+    """Makes a decoder's layers use another attention implementation for a while.
 
-    Written past the configurations' own setters, which check all kinds of things and cost a step more than its plan.
+    It bypasses the configurations' own setters, whose checks cost a step more than its plan.
     """
 
     def __init__(self, decoder: nn.Module) -> None:

@@ -1,9 +1,9 @@
-"""What a loaded span can do, found out by trying: bytes a token, windows, and whether packed rows come out right.
+"""Finds out by trying what a loaded span can do: bytes for each token, windows, and whether packed rows are correct.
 
-Never decided by a family's name. The family's own loop, asked at positions near and far beyond the model's length, must
-hand its layers for packed rows just what it hands them for each row alone; its masks say which tokens a layer sees; and
-layers of each kind must give for packed rows what they give for rows alone. A family that fails any of this runs each
-session alone, by its own loop and cache, which is always right.
+Nothing is decided by a family's name. At positions near and far beyond the model's length, the family's own loop must
+pass its layers the same for packed rows as for each row alone. Its masks say which tokens a layer sees. Layers of each
+kind must compute for packed rows what they compute for rows alone. If any of this fails, each session runs alone, by
+the family's own loop and cache, which is always correct.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
 _TOKENS = 4
-_FARTHEST_POSITION = 2**20  # masks of so many tokens are still made in a few milliseconds
+_FARTHEST_POSITION = 2**20  # making masks of so many tokens takes only a few milliseconds
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _HALF_TOLERANCE = 2e-2
-_LEAST_SHARE = 0.75  # of the tokens; in half precision a router may send a token to another expert
+_LEAST_SHARE = 0.75  # of the tokens; in half precision a router may choose another expert for a token
 
 log = logging.getLogger(__name__)
 
 
 class NotRaggedError(Exception):
-    """Why a family's sessions run alone."""
+    """A family's sessions cannot share steps, for the reason given."""
 
 
 @torch.inference_mode()
 def try_alone(loop: FamilyLoop) -> tuple[KvCache, list[tuple[Tensor, Tensor]]]:
-    """A few tokens through the span by the family's own way: its cache, and what went into and came out of each layer.
+    """Run a few tokens in the family's own way; return its cache and the input and output of each layer.
 
-    Shapes: two rows of `_TOKENS` tokens, so that what depends on the batch does not look like a constant.
+    Shapes: two rows of `_TOKENS` tokens, so that values that depend on the batch do not look constant.
 
     Raises:
-        CheckpointError: by family, if layers cannot run alone or do not keep their state in the cache.
+        CheckpointError: the layers cannot run alone, or do not keep their state in the cache.
     """
     cache = KvCache(loop.decoder.config)
     generator = torch.Generator().manual_seed(0)
@@ -72,7 +72,7 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, list[tuple[Tensor, Tensor]]]:
 
 
 def bytes_per_token(cache: KvCache) -> int:
-    """Of one row, read off the cache of `try_alone`; states of fixed size do not count."""
+    """Return what one token of one row adds to the cache of `try_alone`; states of fixed size do not count."""
     attending = [layer for layer in cache.layers if isinstance(layer, CacheLayerMixin) and layer.keys is not None]
     return sum(int(layer.keys.nbytes + layer.values.nbytes) for layer in attending) // (2 * _TOKENS)
 
@@ -81,14 +81,14 @@ def bytes_per_token(cache: KvCache) -> int:
 def try_ragged(
     loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: list[tuple[Tensor, Tensor]]
 ) -> RaggedRunner | None:
-    """The runner of packed rows, or None with a line in the log where sessions have to run alone."""
+    """Return the runner of packed rows; log the reason and return None if sessions must run alone."""
     try:
         return _try_ragged(loop, adapters, cache, heard)
     except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     except NotRaggedError as error:
         reason = str(error)
-    log.info("sessions of %s run one by one: %s", loop.decoder.config.model_type, reason)
+    log.info("sessions of %s run alone: %s", loop.decoder.config.model_type, reason)
     return None
 
 
@@ -119,10 +119,10 @@ def _try_ragged(
 
 @torch.inference_mode()
 def runner_of(loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool) -> RaggedRunner:
-    """The runner for blocks that were all tried before, in spans of their own; cheap: no layer computes.
+    """Return the runner for blocks that passed a trial in other spans. It is cheap: no layer computes.
 
     Raises:
-        NotRaggedError: together they are called otherwise than alone.
+        NotRaggedError: the layers are called differently together than alone.
     """
     switch = AttentionSwitch(loop.decoder)
     with switch.use(RAGGED):
@@ -134,26 +134,26 @@ def runner_of(loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_ker
 
 
 def _agrees_with_kernels(runner: RaggedRunner, loop: FamilyLoop, heard: list[tuple[Tensor, Tensor]]) -> bool:
-    """Whether the device's kernels run and give the family's numbers; a line in the log says why not."""
+    """Return whether the device's kernels run and compute the family's numbers; log the reason if not."""
     runner.use_kernels(loop.weights)
     try:
         _compare(runner, heard)
-    except Exception as error:  # whatever a compiler, a linker or a driver of some machine has to say
+    except Exception as error:  # compilers, linkers and drivers fail in many ways
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        log.warning("blocks of %s run without kernels of their own: %s", loop.decoder.config.model_type, reason)
+        log.warning("blocks of %s run without Triton kernels: %s", loop.decoder.config.model_type, reason)
         runner.use_plain()
         return False
     return True
 
 
 def _farthest_position(loop: FamilyLoop) -> int:
-    """Beyond every length at which a family might begin to do something else."""
+    """Return a position beyond every length at which a family might change its behaviour."""
     longest = getattr(loop.decoder.config, "max_position_embeddings", None) or 2**15
     return min(2 * int(longest) + 7, _FARTHEST_POSITION)
 
 
 class _PretendCache(KvCache):
-    """An empty cache that says it holds `length` tokens, in every layer."""
+    """An empty cache that claims to hold `length` tokens in every layer."""
 
     def __init__(self, config: Any, length: int) -> None:
         super().__init__(config)
@@ -164,7 +164,7 @@ class _PretendCache(KvCache):
 
 
 def _windows(loop: FamilyLoop, farthest: int) -> list[int | None]:
-    """How many tokens each layer sees, by the masks that its family makes at two neighbouring positions."""
+    """Return how many tokens each layer sees, according to the family's masks at two neighbouring positions."""
     visible = [_visible(loop, position) for position in (farthest, farthest - 1)]
     windows: list[int | None] = []
     for at_end, before in zip(*visible, strict=True):
@@ -180,13 +180,13 @@ def _windows(loop: FamilyLoop, farthest: int) -> list[int | None]:
 def _visible(loop: FamilyLoop, position: int) -> list[int]:
     cache = _PretendCache(loop.decoder.config, position)
     hidden = torch.zeros((1, 1, loop.hidden_size), dtype=loop.dtype, device=loop.device)
-    counts: dict[int, int] = {}  # by the identity of the mask: most layers share one
+    counts: dict[int, int] = {}  # by the id of the mask, because most layers share one
     found = []
     calls = loop.watch(hidden, None, cache)
     for args, kwargs in calls:
         masks = [value for value in (*args, *kwargs.values()) if _is_mask(value, position + 1)]
         if len(masks) != 1:
-            raise NotRaggedError("the mask of a layer is not known")
+            raise NotRaggedError("a layer receives no mask, or several")
         mask = masks[0]
         if id(mask) not in counts:
             counts[id(mask)] = count = int(mask.sum())
@@ -201,7 +201,7 @@ def _is_mask(value: Any, length: int) -> bool:
 
 
 def _try_calls(loop: FamilyLoop, farthest: int) -> LayerCalls:
-    """How the layers are called for packed rows; checked against each row alone."""
+    """Return how the layers are called for packed rows, checked against each row alone."""
     starts = (5, farthest, 0)
     lengths = (2, 1, 1)
     hidden = torch.zeros((1, sum(lengths), loop.hidden_size), dtype=loop.dtype, device=loop.device)
@@ -217,12 +217,12 @@ def _try_calls(loop: FamilyLoop, farthest: int) -> LayerCalls:
         leaves = dict(_leaves(packed, cache))
         are_alike = all(row.keys() == leaves.keys() for row in rows)
         if not are_alike or not all(_is_joined([row[path] for row in rows], leaf) for path, leaf in leaves.items()):
-            raise NotRaggedError("what layers are handed for several rows is not what each row needs")
+            raise NotRaggedError("layers receive other arguments for several rows than for each row alone")
     return calls
 
 
 def _leaves(value: Any, cache: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """What is in nested arguments, by its path; a word stands for the cache."""
+    """Yield the leaves of nested arguments with their paths; a word replaces the cache."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _leaves(item, cache, f"{path}.{key}")
@@ -234,7 +234,7 @@ def _leaves(value: Any, cache: Any, path: str = "") -> Iterator[tuple[str, Any]]
 
 
 def _is_joined(rows: list[Any], packed: Any) -> bool:
-    """Whether a packed argument is that of the rows side by side: joined in some dimension, or equal."""
+    """Return whether a packed argument joins those of the rows in some dimension, or equals them."""
     if isinstance(packed, Tensor):
         if not all(isinstance(row, Tensor) and row.dim() == packed.dim() for row in rows):
             return False
@@ -251,7 +251,7 @@ def _can_join(rows: list[Tensor], packed: Tensor, dim: int) -> bool:
 
 
 def _compare(runner: RaggedRunner, heard: list[tuple[Tensor, Tensor]]) -> None:
-    """One layer of each kind, with rows of different lengths in three steps, against what it gave for rows alone."""
+    """Compare one layer of each kind, for rows of different lengths in three steps, with its results for rows alone."""
     first = runner.layout.span.start
     memory = KvMemory(runner.layout, 2 * PAGE_TOKENS)
     for layer in _one_of_each_kind(runner):
@@ -276,17 +276,17 @@ def _compare(runner: RaggedRunner, heard: list[tuple[Tensor, Tensor]]) -> None:
 
 
 def _check_equal(result: Tensor, expected: Tensor) -> None:
-    """Raises NotRaggedError. Shapes: [tokens, hidden_size]."""
+    """Raise NotRaggedError if results differ too much. Shapes: [tokens, hidden_size]."""
     tolerance = _TOLERANCE.get(expected.dtype, _HALF_TOLERANCE)
     least_share = 1.0 if expected.dtype in _TOLERANCE else _LEAST_SHARE
     error = (result.double() - expected.double()).abs().amax(-1) / expected.double().abs().amax(-1).clamp_min(1e-9)
     share = (error <= tolerance).double().mean().item()
     if not share >= least_share:
-        raise NotRaggedError(f"several rows in one step differ from each alone by {error.max().item():.1e}")
+        raise NotRaggedError(f"rows in one step differ from each row alone by {error.max().item():.1e}")
 
 
 def _one_of_each_kind(runner: RaggedRunner) -> list[int]:
-    """Layers that differ in modules, sizes, settings, window or how they are called; the first of each."""
+    """Return the first of all layers with equal modules, sizes, settings and windows."""
     found: dict[str, int] = {}
     for index, layer in enumerate(runner.layers):
         modules = [(name, type(module).__qualname__, _settings(module)) for name, module in layer.named_modules()]

@@ -1,8 +1,8 @@
-"""The weights of one span: brought to their homes while it is loaded, given back, taken again.
+"""The weights of one span: brought to their homes at load, given back, and taken again.
 
-`residency` decides the homes, `streaming` moves what has none on the device. What can be restored is what has an
-origin: pages of a mapped file, or a copy in RAM. Weights that were converted and kept on the device only have none;
-then the span has to be loaded anew.
+`residency` decides on the homes; `streaming` moves blocks that are not on the device. Weights can be restored if they
+have an origin: pages of a mapped file, or a copy in RAM. Weights that were converted and kept on the device alone have
+none, so the span must be loaded again.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ from potluck.protocol.blocks import Span
 
 
 class SpanWeights:
-    """Owns where the parameters of `layers` are, `sizes` bytes each in the end; blocks are numbered as in the model.
+    """Decides where the parameters of `layers` are and keeps them there. Blocks are numbered as in the model.
+
+    Args:
+        sizes: bytes of each block in its final number format.
 
     Attributes:
-        placement: what was decided.
-        stream: what brings the blocks that are not resident; None if there are none.
-        before_moves: called before weights on the device go; who keeps addresses of them forgets these then.
+        placement: the home of each block.
+        stream: brings the blocks that are not resident; None if all are.
+        before_moves: called before weights leave the device, so that holders of addresses can forget them.
     """
 
     def __init__(
@@ -58,7 +61,7 @@ class SpanWeights:
         self._kept: list[KeptBlock] = []
 
     def take(self, index: int, digest: str) -> None:
-        """Bring the weights of `layers[index]`, which were filled on the CPU, to their home; in order of the blocks.
+        """Bring the weights of `layers[index]` from the CPU to their home. Call it in the order of the blocks.
 
         Raises:
             CheckpointError: the disk is full.
@@ -68,10 +71,10 @@ class SpanWeights:
         keep = self._take_paged if self._is_paged else self._take_to_device
         self._kept.append(keep(home, parameters, digest))
         if not home.is_resident:
-            trim_heap()  # what converting it took
+            trim_heap()  # return what conversion used
 
     def finish(self) -> None:
-        """All blocks are taken: set up the stream."""
+        """Set up the stream, after all blocks were taken."""
         streamed = {
             self._first + index: kept
             for index, (home, kept) in enumerate(zip(self.placement.homes, self._kept, strict=True))
@@ -88,7 +91,7 @@ class SpanWeights:
 
     @classmethod
     def gathered(cls, layers: nn.ModuleList, pieces: Sequence[tuple[SpanWeights, Span]]) -> SpanWeights:
-        """The weights of blocks that were loaded apart, which `layers` share; none of them may be streamed."""
+        """Return the weights of blocks that were loaded apart, which `layers` share. None of them may be streamed."""
         assert all(weights.stream is None for weights, _ in pieces)
         origin, first = pieces[0][0], pieces[0][1].start
         sizes = [weights.placement.sizes[block - weights._first] for weights, span in pieces for block in span]
@@ -99,7 +102,7 @@ class SpanWeights:
         return gathered
 
     def let_go(self, span: Span) -> None:
-        """Give the memory of some blocks back, which nobody computes with any more."""
+        """Return the memory of blocks that nobody uses any more."""
         kept = [self._kept[block - self._first] for block in span]
         drop_all(pages for each in kept for pages in each.pages or ())
         self._empty(kept)
@@ -109,7 +112,7 @@ class SpanWeights:
 
     @property
     def pass_fetch_s(self) -> float:
-        """What a pass through the span takes at least, because of what it has to fetch; 0 until that is known."""
+        """The least time that fetching takes in a pass through the span; 0 before the rate is known."""
         rate = self.stream.fetch_bps if self.stream is not None else 0.0
         return self.placement.streamed_bytes / rate if rate else 0.0
 
@@ -118,7 +121,7 @@ class SpanWeights:
         return all(kept.is_restorable for kept in self._kept)
 
     def free(self) -> None:
-        """Give the memory back, to the system and to the device; nothing can be computed before `restore`."""
+        """Return the memory to the system and the device. Nothing can compute before `restore`."""
         for prepare in self.before_moves:
             prepare()
         if self.stream is not None:
@@ -127,7 +130,7 @@ class SpanWeights:
         self._empty(self._kept)
 
     def restore(self) -> None:
-        """Take the weights again, which must be restorable. Raises torch.OutOfMemoryError."""
+        """Take the weights again; they must be restorable. Raises torch.OutOfMemoryError."""
         homes = zip(self.placement.homes, self._kept, strict=True)
         resident = [kept for home, kept in homes if home.is_resident]
         if self._is_paged:
@@ -172,12 +175,12 @@ class SpanWeights:
         _move_buffers(self._layers[len(self._kept)], self._device)
         for each in pages or ():
             each.drop(evict=not home.is_resident)
-        has_origin = pages is not None or not home.is_resident  # or else the sources are what was brought to the device
+        has_origin = pages is not None or not home.is_resident  # else nothing but the device needs them
         return kept if has_origin else replace(kept, sources=())
 
 
 def _computes_on_files(device: torch.device) -> bool:
-    """Whether weights need no copy in memory of the device's own."""
+    """Return whether weights need no copy in a device's own memory."""
     return device.type == "cpu"
 
 
@@ -186,7 +189,7 @@ def _all_resident(sizes: Sequence[int]) -> Placement:
 
 
 def _bring(kept: KeptBlock, device: torch.device) -> None:
-    """Resident weights to the device, as one piece of its memory: freed at once, and neighbours can be read as one."""
+    """Bring resident weights to the device as one piece of memory: freed at once, and neighbours can be read as one."""
     memory = torch.empty(slot_offsets(kept.sources)[1], dtype=torch.uint8, device=device)
     kept.fill(memory)
     for parameter, tensor in zip(kept.parameters, views_in(memory, kept.sources), strict=True):

@@ -1,4 +1,4 @@
-"""Hugging Face checkpoints: which file holds which tensor, downloading those, building models of a part of them.
+"""Hugging Face checkpoints: finds the file of each tensor, downloads files, and builds models from parts of them.
 
 Names are resolved on first use, so that importing this package costs nothing and the converter's child process never
 loads transformers.

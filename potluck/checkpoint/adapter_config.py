@@ -1,7 +1,7 @@
-"""`adapter_config.json` of peft: what plain LoRA says, and a refusal by name of everything else.
+"""Reads peft's `adapter_config.json`: accepts plain LoRA and refuses everything else by name.
 
-Which layers an adapter changes is read off its tensors; the configuration gives ranks and scales. Regular expressions
-of strangers are never run: patterns may be plain ends of names only.
+The names of tensors say which layers an adapter changes; the configuration gives ranks and scales. Regular expressions
+in it are never run, because they may come from strangers: patterns may only be endings of names.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _WITHOUT_EFFECT = frozenset(
     {
         "auto_mapping",
         "base_model_name_or_path",
-        "corda_config",  # these four are about how training began
+        "corda_config",  # this one and the next three say how training began
         "eva_config",
         "loftq_config",
         "lora_ga_config",
         "ensure_weight_tying",
         "exclude_modules",
-        "fan_in_fan_out",  # about how the base layer stores its matrix, not the additions
+        "fan_in_fan_out",  # says how the base layer stores its matrix, not the adapter
         "inference_mode",
         "layers_pattern",
         "lora_dropout",
         "megatron_core",
         "peft_version",
-        "qalora_group_size",  # means something with use_qalora only
+        "qalora_group_size",  # has an effect only with use_qalora
         "revision",
         "runtime_config",
         "task_type",
@@ -58,13 +58,15 @@ _READ = frozenset(
     }
 )
 _KEEPS_THE_BASE = (None, True, False, "gaussian", "orthogonal", "eva")
-"""Ways to begin training that leave the model's own weights as they are."""
+"""Ways to begin training that leave the model's own weights unchanged."""
 _PLAIN = re.compile(r"\^?[\w.]{1,200}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterConfig:
-    """What is needed of a configuration. `targets` None: a regular expression, which the tensors stand for."""
+    """The needed parts of a configuration. `targets` is None for a regular expression; the tensors then say which
+    layers.
+    """
 
     rank: int
     alpha: float
@@ -76,7 +78,7 @@ class AdapterConfig:
 
     @property
     def fingerprint(self) -> bytes:
-        """Changes with everything that changes what the adapter computes, besides its tensors."""
+        """Bytes that change with everything that changes the results of the adapter, apart from its tensors."""
         fields = (self.rank, self.alpha, self.is_rank_stabilised, *(dict(p) for p in self._patterns))
         return json.dumps(fields, sort_keys=True).encode()
 
@@ -85,22 +87,22 @@ class AdapterConfig:
         return self.rank_pattern, self.alpha_pattern
 
     def rank_of(self, module: str) -> int:
-        """Of a layer, by its name in the whole model."""
+        """Return the rank of a layer, given by its name in the whole model."""
         return _match(self.rank_pattern, module, self.rank)
 
     def scale_of(self, module: str) -> float:
-        """What the additions of a layer are multiplied with."""
+        """Return the factor for what the adapter adds to a layer."""
         rank, alpha = self.rank_of(module), _match(self.alpha_pattern, module, self.alpha)
         return alpha / math.sqrt(rank) if self.is_rank_stabilised else alpha / rank
 
     def changes(self, module: str, block: int) -> bool:
-        """Whether the configuration, as far as it is read, is about this layer."""
+        """Return whether the configuration, as far as it is read, allows this layer."""
         is_target = self.targets is None or any(_ends_with(module, target) for target in self.targets)
         return is_target and (self.layers is None or block in self.layers)
 
 
 def read_config(path: Path) -> AdapterConfig:
-    """Raises CheckpointError for damage and for anything but plain LoRA."""
+    """Read and check a configuration. Raises CheckpointError for damage and for anything but plain LoRA."""
     try:
         if path.stat().st_size > _MAX_CONFIG_BYTES:
             raise ValueError("it is too large")
@@ -153,7 +155,7 @@ def _pattern(content: Mapping[str, Any], name: str) -> dict[str, Any]:
         raise ValueError(f"{name} is not an object")
     for key in pattern:
         if not _PLAIN.fullmatch(key):
-            raise CheckpointError(f"the adapter's {name} has a regular expression, and such are not run", hint=_HINT)
+            raise CheckpointError(f"the adapter's {name} has a regular expression, which is never run", hint=_HINT)
     return pattern
 
 
@@ -170,7 +172,7 @@ def _alpha(value: object) -> float:
 
 
 def _match(pattern: Mapping[str, T], module: str, default: T) -> T:
-    """As peft: the first entry that fits."""
+    """Return the value of the first pattern that fits, as peft does, or the default."""
     return next((value for key, value in pattern.items() if _ends_with(module, key)), default)
 
 

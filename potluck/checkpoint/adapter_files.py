@@ -1,7 +1,7 @@
-"""Adapters on disk: found, looked at, and known by the hash of what is in them; no tensor is read here.
+"""Adapters on disk: finds them, checks their headers, and identifies them by a hash. It reads no tensors.
 
-An adapter is a folder, or a name on the hub, with `adapter_config.json` and `adapter_model.safetensors`, as peft saves
-it. A file of an older peft is a pickle, and is never opened.
+An adapter is a folder, or a name on the hub, with `adapter_config.json` and `adapter_model.safetensors` as peft saves
+them. A file of an older peft is a pickle and is never opened.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _NAME = re.compile(
 
 
 class Place(NamedTuple):
-    """A linear layer: the block it is in, and its name there."""
+    """A linear layer: the number of its block and its name in the block."""
 
     block: int
     name: str
 
 
 class Pair(NamedTuple):
-    """What is added to one layer, x -> scale * up(down(x)): names of the two tensors, and their shapes.
+    """What is added to one layer, x -> scale * up(down(x)): the names of the two tensors, and their shapes.
 
     down [rank, in_features], up [out_features, rank].
     """
@@ -51,26 +51,26 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AdapterFile:
-    """An adapter whose configuration and headers are good."""
+    """An adapter whose configuration and headers were checked."""
 
     id: str
     path: Path
     pairs: Mapping[Place, Pair]
 
     def nbytes(self, places: Iterable[Place], itemsize: int) -> int:
-        """What its tensors for these layers take."""
+        """Return the bytes of its tensors for these layers."""
         found = [self.pairs[place] for place in places if place in self.pairs]
         return itemsize * sum(pair.rank * (pair.in_features + pair.out_features) for pair in found)
 
 
 def open_adapter(name: str, *, num_blocks: int) -> AdapterFile:
-    """Look at the adapter in a folder or on the hub.
+    """Check the adapter in a folder or on the hub.
 
     Args:
         num_blocks: of the whole model.
 
     Raises:
-        CheckpointError: it is missing, damaged, no plain LoRA, or for other layers than a model's blocks have.
+        CheckpointError: it is missing or damaged, is not plain LoRA, or changes layers that the blocks do not have.
     """
     folder = Path(name).expanduser()
     is_local = folder.is_dir()
@@ -79,7 +79,7 @@ def open_adapter(name: str, *, num_blocks: int) -> AdapterFile:
         if not path.is_file():
             raise CheckpointError(
                 f"{name} is not an adapter that can be served: it has no {path.name}",
-                hint="adapters in .bin files are pickles, which are never opened: save it again with a newer peft",
+                hint="adapters in .bin files are pickles and are never opened; save it again with a newer peft",
             )
     config, weights = read_config(files[0]), files[1]
     pairs = _pairs(name, config, shapes_in(weights), num_blocks)
@@ -98,18 +98,18 @@ def _pairs(
         match = _NAME.fullmatch(tensor)
         if match is None or len(shape) != 2:
             raise CheckpointError(
-                f"{name} holds {tensor[:200]}, which is no addition to a layer of a block",
+                f"{name} contains {tensor[:200]}, which does not belong to a layer of a block",
                 hint="only plain LoRA of linear layers inside blocks can be served",
             )
         place, module = Place(int(match["block"]), match["name"]), match["module"]
         if place.block >= num_blocks or not config.changes(module, place.block):
             raise CheckpointError(
-                f"{name} holds {tensor[:200]}, which its configuration or the model does not have",
-                hint="the adapter is of another model, or its files do not belong together",
+                f"{name} contains {tensor[:200]}, which its configuration or the model does not have",
+                hint="it was trained for another model, or its files do not belong together",
             )
         modules.setdefault((place, module), {})[match["side"]] = tensor
     if not modules or len({place for place, _ in modules}) != len(modules):
-        raise CheckpointError(f"{name} changes no layer, or one twice", hint="copy the adapter again")
+        raise CheckpointError(f"{name} changes no layer, or changes one twice", hint="copy the adapter again")
     return {place: _pair(name, config, module, sides, shapes) for (place, module), sides in modules.items()}
 
 
@@ -119,7 +119,7 @@ def _pair(
     rank = config.rank_of(module)
     if set(sides) != {"A", "B"} or shapes[sides["A"]][0] != rank or shapes[sides["B"]][1] != rank:
         raise CheckpointError(
-            f"{name} does not hold two matrices of rank {rank} for {module}",
+            f"{name} does not contain two matrices of rank {rank} for {module}",
             hint="its configuration and its tensors do not belong together",
         )
     in_features, out_features = shapes[sides["A"]][1], shapes[sides["B"]][0]

@@ -1,4 +1,4 @@
-"""Which files of a checkpoint hold which block: what is on the disk, and fetching of the rest block by block."""
+"""Which files of a checkpoint hold which block: lists the blocks on disk and fetches others one by one."""
 
 from __future__ import annotations
 
@@ -14,34 +14,38 @@ _TOWER = re.compile(r"vision|visual|audio|image|speech|encoder")
 
 @dataclass(frozen=True, slots=True)
 class BlockFiles:
-    """The files of each block; several blocks may share one."""
+    """The files of each block; several blocks may share a file."""
 
     checkpoint: Checkpoint
     files: tuple[frozenset[str], ...]
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, stack_name: str) -> BlockFiles:
-        """Args: stack_name: what the decoder calls its layers. Raises CheckpointError."""
+        """Find the files of all blocks. Raises CheckpointError.
+
+        Args:
+            stack_name: what the decoder calls its layers.
+        """
         blocks = names_by_block(checkpoint, stack_name, Span(0, checkpoint.num_blocks))
         return cls(checkpoint, tuple(frozenset(checkpoint.weight_map[name] for name in names) for names in blocks))
 
     def stored(self) -> frozenset[int]:
-        """Blocks that are on the disk."""
+        """Return the blocks that are on disk."""
         here = {file for file in frozenset().union(*self.files) if self.checkpoint.path_of(file).is_file()}
         return frozenset(block for block, files in enumerate(self.files) if files <= here)
 
     @property
     def block_bytes(self) -> float:
-        """Of one block's files, about; 0: not known."""
+        """The approximate size of one block's files; 0 if it is unknown."""
         return self.checkpoint.total_bytes / len(self.files)
 
     def fetch(self, block: int) -> None:
-        """Have the block on the disk. Blocks for as long as it takes; raises CheckpointError."""
+        """Download the files of a block that are missing, and return when they are there. Raises CheckpointError."""
         self.checkpoint.fetch(self.files[block])
 
 
 def names_by_block(checkpoint: Checkpoint, stack_name: str, span: Span) -> list[dict[str, str]]:
-    """For each block of the span: checkpoint name -> name within the block. Raises CheckpointError."""
+    """Return a map for each block of the span: checkpoint name -> name within the block. Raises CheckpointError."""
     pattern = re.compile(rf"^(?P<prefix>(?:.*\.)?){re.escape(stack_name)}\.(?P<block>\d+)\.(?P<rest>.+)$")
     stacks: dict[str, dict[int, dict[str, str]]] = {}
     for name in checkpoint.weight_map:
@@ -50,11 +54,11 @@ def names_by_block(checkpoint: Checkpoint, stack_name: str, span: Span) -> list[
             stack = stacks.setdefault(match["prefix"], {})
             stack.setdefault(int(match["block"]), {})[name] = match["rest"]
     whole = {prefix: stack for prefix, stack in stacks.items() if all(block in stack for block in span)}
-    if len(whole) > 1:  # a model that also sees or hears has towers with layers of their own
+    if len(whole) > 1:  # models for images or sound have towers with layers of their own
         whole = {prefix: stack for prefix, stack in whole.items() if not _TOWER.search(prefix)}
     if len(whole) != 1:
         raise CheckpointError(
-            f"the checkpoint lacks tensors of the blocks {span}", hint="download it again, or ask whoever made it"
+            f"the checkpoint lacks tensors of the blocks {span}", hint="download it again, or ask its author"
         )
     (stack,) = whole.values()
     return [stack[block] for block in span]

@@ -1,8 +1,9 @@
-"""Models built on the meta device and filled from a checkpoint: only the modules kept, only their tensors.
+"""Builds models on the meta device and fills the kept modules from a checkpoint.
 
-The full configuration is used to build, so per-layer types, dense or expert layers and skipped position encodings come
-out right; what is not kept is thrown away before a byte is read. The conversions of transformers (experts fused into
-one tensor, renamed keys) are applied one group of tensors at a time, so that peak memory stays near the result's size.
+The full configuration is used to build, so that types of layers, dense or expert layers and skipped position encodings
+are right. Modules that are not kept are removed before anything is read. The conversions of transformers (experts fused
+into one tensor, renamed keys) run on one group of tensors at a time, so that peak memory stays near the size of the
+result.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _POISON_INT = -(2**31)
 class Passthrough(nn.Module):
     """Stands for an embedding or a norm that a span does not have.
 
-    Hidden states pass; for ids or positions it returns zeros that broadcast, since the real input replaces them later.
+    Hidden states pass through. For ids or positions it returns zeros that broadcast, because the real input replaces
+    them later.
     """
 
     def __init__(self, hidden_size: int, dtype: torch.dtype) -> None:
@@ -42,7 +44,7 @@ class Passthrough(nn.Module):
 
 
 class Filler:
-    """Fills a model that was built on meta, one group of tensors after another, and checks that nothing is left out.
+    """Fills a model that was built on meta, one group of tensors after another, and checks that nothing is missing.
 
     Args:
         stored: undoes the quantization of the checkpoint, see `potluck.checkpoint.stored`.
@@ -60,7 +62,7 @@ class Filler:
         self.missing = set(model.state_dict().keys())
 
     def fill(self, tensors: Mapping[str, Tensor]) -> None:
-        """Give `tensors`, by the checkpoint's names, to the model. Raises CheckpointError for wrong shapes or names."""
+        """Load `tensors`, by their names in the checkpoint. Raises CheckpointError for wrong shapes or names."""
         mapping = get_model_conversion_mapping(self._model, hf_quantizer=self._settings["hf_quantizer"])
         config = LoadStateDictConfig(**self._settings, weight_mapping=mapping)
         with _no_progress_bar():
@@ -69,8 +71,8 @@ class Filler:
         if info.mismatched_keys:
             name, found, wanted = sorted(info.mismatched_keys)[0]
             raise CheckpointError(
-                f"{name} has the shape {list(found)} in the checkpoint, the configuration says {list(wanted)}",
-                hint="config.json and the tensors are not of the same model",
+                f"{name} has the shape {list(found)} in the checkpoint, but the configuration says {list(wanted)}",
+                hint="config.json and the tensors belong to different models",
             )
         if info.conversion_errors or info.error_msgs:
             problem = next(iter(info.conversion_errors.values()), None) or info.error_msgs[0]
@@ -78,16 +80,16 @@ class Filler:
         if info.unexpected_keys:
             raise CheckpointError(
                 f"the checkpoint has {sorted(info.unexpected_keys)[0]}, which the model does not know",
-                hint="config.json and the tensors are not of the same model",
+                hint="config.json and the tensors belong to different models",
             )
 
     def finish(self) -> None:
-        """Raises CheckpointError if a tensor was never filled; freezes the model and sets it to evaluation."""
+        """Freeze the model and set it to evaluation. Raises CheckpointError if a tensor was never filled."""
         missing = sorted(self.missing)
         if missing:
             raise CheckpointError(
                 f"the checkpoint lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else ""),
-                hint="download it again, or ask whoever made it",
+                hint="download it again, or ask its author",
             )
         for parameter in self._model.parameters():
             parameter.requires_grad_(False)
@@ -95,11 +97,11 @@ class Filler:
 
 
 def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
-    """Give every buffer on meta its value, for such as rotary frequencies are in no checkpoint.
+    """Compute every buffer that is on meta, because checkpoints lack some, such as rotary frequencies.
 
-    A buffer built on meta holds whatever the memory held. So each is poisoned, computed by the family's own
-    initialisation, and refused if the poison is still there. Call it before tensors are loaded: initialising a
-    parameter that is still on meta does nothing.
+    A buffer built on meta holds arbitrary memory. So each is poisoned, computed by the family's own initialisation, and
+    refused if the poison remains. Call it before tensors are loaded, while initialising a parameter on meta still has
+    no effect.
     """
     for path, module in model.named_modules():
         names = [name for name, buffer in module.named_buffers(recurse=False) if buffer.is_meta]
@@ -119,7 +121,7 @@ def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
 
 @contextmanager
 def _no_progress_bar() -> Iterator[None]:
-    """The library draws a bar for each group of tensors."""
+    """Hide the library's progress bar, which it draws for each group of tensors."""
     was_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
@@ -143,7 +145,7 @@ def _is_poisoned(buffer: Tensor) -> bool:
 
 
 def _take_from_fresh(module: nn.Module, names: list[str], config: Any, device: str) -> None:
-    """For modules that `_init_weights` passes over: build one more of them on a real device."""
+    """Take buffers from a second module, built on a real device, where `_init_weights` does not compute them."""
     kind: Any = type(module)
     for arguments in ({"config": config, "device": device}, {"config": config}):
         try:

@@ -1,8 +1,8 @@
-"""Turn a checkpoint of .bin shards, which are pickles, into safetensors, without this process ever opening a pickle.
+"""Converts a checkpoint of .bin shards, which are pickles, to safetensors. This process never opens a pickle.
 
 A child process (`python -m potluck.checkpoint.convert SOURCE OUT_DIR`) reads one shard at a time with torch's
-weights-only loader, which knows tensors and plain containers and refuses everything else. The parent only reads the
-child's verdict, one JSON line. The result appears under its name when it is complete, or not at all.
+weights-only loader, which accepts only tensors and plain containers. The parent reads only the child's verdict, one
+JSON line. The result appears under its name when it is complete, or not at all.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def convert_checkpoint(
 
     Raises:
         UsageError: `out_dir` exists and is not empty.
-        CheckpointError: nothing to convert, a shard holds more than tensors, is damaged, or the disk is full.
+        CheckpointError: there is nothing to convert, a shard is damaged or holds more than tensors, or the disk is
+            full.
     """
     out_dir = out_dir.expanduser().absolute()
     if out_dir.exists() and (not out_dir.is_dir() or any(out_dir.iterdir())):
@@ -57,7 +58,7 @@ def convert_checkpoint(
 
 
 def _bin_folder(source: str, revision: str | None, token: str | None, progress: bool) -> Path:
-    """The local folder that holds the shards, fetched from a hub if need be."""
+    """Return the local folder with the shards, downloading them if necessary."""
     from potluck.checkpoint.hub import HubFiles, local_folder
 
     folder = local_folder(source)
@@ -82,7 +83,7 @@ def _shards_of(folder: Path, files: set[str]) -> set[str]:
         return shards
     if BIN_SINGLE in files:
         return {BIN_SINGLE}
-    raise CheckpointError("there is nothing to convert: no pytorch_model.bin", hint="it may be usable as it is")
+    raise CheckpointError("there is nothing to convert: no pytorch_model.bin", hint="try to use it as it is")
 
 
 def _run_child(folder: Path, scratch: Path) -> None:
@@ -94,14 +95,14 @@ def _run_child(folder: Path, scratch: Path) -> None:
         error, hint = verdict["error"], verdict["hint"]
     except (IndexError, ValueError, KeyError, TypeError) as bad:
         raise CheckpointError(
-            f"the converter died (exit status {child.returncode})", hint="is there enough memory for one shard?"
+            f"the converter died (exit status {child.returncode})", hint="make sure that one shard fits in memory"
         ) from bad
     if error is not None:
         raise CheckpointError(str(error), hint=str(hint) if hint else None)
 
 
 def _convert_here(folder: Path, scratch: Path) -> None:
-    """The child's work. Shards keep their layout: one .safetensors for one .bin."""
+    """Convert all shards, in the child. Each .bin becomes one .safetensors."""
     shards = sorted(_shards_of(folder, {path.name for path in folder.iterdir()}))
     weight_map: dict[str, str] = {}
     total_bytes = 0
@@ -126,8 +127,8 @@ def _load_shard(path: Path) -> dict[str, Any]:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise CheckpointError(
-            f"{path.name} holds more than tensors; it may be malicious, so it is refused",
-            hint="do not use this checkpoint; look for one in safetensors format",
+            f"{path.name} contains more than tensors and may be malicious, so it is refused",
+            hint="do not use this checkpoint; look for one in the safetensors format",
         ) from error
     except FileNotFoundError as error:
         raise CheckpointError(f"{path.name} is missing", hint="download the checkpoint again") from error
@@ -141,7 +142,7 @@ def _load_shard(path: Path) -> dict[str, Any]:
 
 
 def _save_shard(tensors: dict[str, Any], path: Path) -> None:
-    """Tied tensors share memory in a .bin file; safetensors wants each of its own."""
+    """Save a shard. Tied tensors share memory in a .bin file; safetensors needs a copy of each."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
@@ -161,7 +162,7 @@ def _save_shard(tensors: dict[str, Any], path: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the verdict as one JSON line: {"error": null or text, "hint": null or text}."""
+    """Convert and print the verdict as one JSON line: {"error": null or text, "hint": null or text}."""
     folder, scratch = map(Path, arguments)
     error: str | None = None
     hint: str | None = None
@@ -172,7 +173,7 @@ def main(arguments: list[str]) -> int:
     except OSError as problem:
         full = problem.errno == errno.ENOSPC
         error = "the disk is full" if full else f"cannot write: {problem}"
-        hint = f"free some space below {scratch.parent}" if full else None
+        hint = f"free some space in {scratch.parent}" if full else None
     print(json.dumps({"error": error, "hint": hint}))
     return 0 if error is None else 1
 

@@ -1,7 +1,7 @@
-"""The two ends of a model: embeddings before the blocks, final norm and head after them, by the family's own code.
+"""The two ends of a model, by the family's own code: embeddings before the blocks, final norm and head after them.
 
-The decoder stack of the family's causal model is replaced by one module that calls `blocks`, so `generate()` and
-everything else of transformers works on it unchanged. What only layers would use (rotary tables, masks) is left out.
+One module that calls `blocks` replaces the layers of the family's causal model, so `generate()` and everything else in
+transformers works unchanged. Parts that only layers use (rotary tables, masks) are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from potluck.checkpoint.tensors import map_tensors
 from potluck.errors import CheckpointError
 
 NO_MASKS = "potluck_blocks"
-"""Name of no attention implementation: transformers makes no masks for implementations it does not know."""
+"""An unknown attention implementation, for which transformers makes no masks."""
 
 
 class RemoteStack(nn.Module):
@@ -36,7 +36,7 @@ class RemoteStack(nn.Module):
     def __init__(self, replaced: nn.Module) -> None:
         super().__init__()
         self.returns_tuple = False
-        for key, value in vars(replaced).items():  # loops look at such as `layer.attention_type`
+        for key, value in vars(replaced).items():  # loops read attributes such as `layer.attention_type`
             if isinstance(value, str | int | float) and not key.startswith("_") and key != "training":
                 setattr(self, key, value)
 
@@ -46,7 +46,7 @@ class RemoteStack(nn.Module):
 
 
 class NoRotary(nn.Module):
-    """In place of rotary tables, which only layers use."""
+    """Stands for rotary tables, which only layers use."""
 
     def forward(self, x: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
         return x, x
@@ -55,7 +55,7 @@ class NoRotary(nn.Module):
 def load_ends(
     checkpoint: Checkpoint, blocks: nn.Module, *, dtype: torch.dtype | None = None, device: str = "cpu"
 ) -> Any:
-    """The family's own causal model with `blocks` in place of its layers; fetches only the shards that hold the ends.
+    """Return the family's own causal model with `blocks` in place of its layers; fetch only the shards of the ends.
 
     Args:
         blocks: called as `blocks(hidden_states, past_key_values=cache_or_None)` with hidden_states [batch, tokens,
@@ -86,7 +86,7 @@ def load_ends(
 
 
 def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, nn.Module, str]:
-    """The causal model on meta with an empty `RemoteStack`; also the module that holds the stack, and its name."""
+    """Return the causal model on meta with an empty `RemoteStack`, the module that holds the stack, and its name."""
     config = checkpoint.text_config
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise CheckpointError(f"models of the family {config.model_type} have no causal language model")
@@ -106,7 +106,7 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, nn.Mo
 
 
 def _insert_blocks(inner: Any, stack: RemoteStack, blocks: nn.Module, like: Tensor) -> None:
-    """Find out by trying whether the family's loop expects a tuple from its layers, then put `blocks` in place.
+    """Put `blocks` in place after trying whether the family's loop expects its layers to return a tuple.
 
     Args:
         like: an embedding [hidden_size], for size, dtype and device.
@@ -124,7 +124,7 @@ def _insert_blocks(inner: Any, stack: RemoteStack, blocks: nn.Module, like: Tens
             stack.blocks = blocks
             return
     raise CheckpointError(
-        f"models of the family {inner.config.model_type} cannot be split: their loop is not understood"
+        f"models of the family {inner.config.model_type} cannot be split: their loop over layers is unknown"
     )
 
 
@@ -134,7 +134,7 @@ class _Unchanged(nn.Module):
 
 
 def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
-    """For each tensor of the ends: checkpoint name -> name without the wrapper of a model that also sees or hears."""
+    """Map checkpoint names of the ends to names without the wrapper that models for images or sound have."""
     wanted = model.state_dict()
     mapping = get_model_conversion_mapping(model)
     renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
@@ -154,7 +154,7 @@ _WRAPPER = re.compile(r"(^|\.)(?:language_model|text_model)\.")
 
 
 def _cache_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The cache that the family's loop passes to its layers, by whatever name or position."""
+    """Return the cache that the family's loop passes to its layers, under any name or position."""
     for key in ("past_key_values", "layer_past", "past_key_value"):
         if kwargs.get(key) is not None:
             return kwargs[key]
@@ -166,5 +166,5 @@ def _generation_config(checkpoint: Checkpoint, model: Any) -> GenerationConfig:
         config = GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
     else:
         config = GenerationConfig.from_model_config(model.config)
-    config.use_cache = True  # whatever a checkpoint prefers, blocks elsewhere keep what they have seen
+    config.use_cache = True  # servers of blocks always keep a cache, whatever the checkpoint prefers
     return config

@@ -1,6 +1,6 @@
-"""What differs between model families: which cannot be split and why, which class is the decoder, where its layers are.
+"""How model families differ: which cannot be split and why, which class is the decoder, and where its layers are.
 
-There is no forward code here: a span runs the family's own (see `potluck.blocks.span`).
+It has no forward code, because a span runs the family's own (see `potluck.blocks.span`).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ NOT_SPLITTABLE = {
 """model_type -> why its blocks cannot run on different machines."""
 
 NEEDS_A_MASK = frozenset({"mpt"})
-"""Families whose loop computes with the mask itself, even when no layer is there to use it."""
+"""Families whose loop computes with the mask itself, even if no layer uses it."""
 
 _STACK_NAMES = ("layers", "h", "blocks", "decoder_layers")
 
 
 def refuse_unsplittable(config: Any) -> None:
-    """Raises CheckpointError, by name and reason, if the family of `config` cannot be cut into spans."""
+    """Raise CheckpointError with the reason if the family of `config` cannot be split into spans."""
     text = config.get_text_config(decoder=True)
     for model_type in (config.model_type, text.model_type):
         if model_type in NOT_SPLITTABLE:
@@ -56,12 +56,12 @@ def refuse_unsplittable(config: Any) -> None:
 
 
 def decoder_class(text_config: Any) -> Any:
-    """The class of the bare decoder, without a head, for a text configuration."""
+    """Return the class of the bare decoder, without a head, for a text configuration."""
     config_class = type(text_config)
     if config_class in MODEL_MAPPING:
         found = MODEL_MAPPING[config_class]
         return found[0] if isinstance(found, list | tuple) else found
-    if config_class in MODEL_FOR_CAUSAL_LM_MAPPING:  # e.g. Llama 4's text part is registered with its head only
+    if config_class in MODEL_FOR_CAUSAL_LM_MAPPING:  # such as Llama 4, registered only with its head
         with_head = MODEL_FOR_CAUSAL_LM_MAPPING[config_class]
         module = import_module(with_head.__module__)
         stem = with_head.__name__.replace("ForCausalLM", "")
@@ -72,9 +72,10 @@ def decoder_class(text_config: Any) -> Any:
 
 
 def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:
-    """The module that holds the decoder's layers, and the name they have there.
+    """Return the module that holds the decoder's layers, and their name in it.
 
-    Looks through wrappers such as `model.model` or OPT's `model.decoder`; breadth first, so the outermost stack wins.
+    It looks through wrappers such as `model.model` or OPT's `model.decoder`, breadth first, so the outermost stack
+    wins.
     """
     queue = [model]
     while queue:
@@ -88,11 +89,11 @@ def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:
         if isinstance(module, PreTrainedModel) and len(named or stacks) == 1:
             return module, (named or stacks)[0]
         queue.extend(child for child in module.children() if not isinstance(child, nn.ModuleList))
-    raise CheckpointError(f"cannot tell which part of {type(model).__name__} is its stack of {num_blocks} layers")
+    raise CheckpointError(f"no part of {type(model).__name__} is a stack of {num_blocks} layers that is known")
 
 
 def slice_config(config: Any, start: int, end: int) -> Any:
-    """A copy of a text configuration for layers [start, end): the depth, and each list that has one entry a layer."""
+    """Return a copy of a text configuration for layers [start, end), including its lists with one entry per layer."""
     depth = config.num_hidden_layers
     sliced = copy.deepcopy(config)
     for key, value in vars(config).items():
@@ -103,5 +104,5 @@ def slice_config(config: Any, start: int, end: int) -> Any:
 
 
 def attention_of(model_class: Any) -> str:
-    """`sdpa` unless the family refuses it."""
+    """Return `sdpa` unless the family refuses it."""
     return "sdpa" if getattr(model_class, "_supports_sdpa", False) else "eager"

@@ -1,6 +1,6 @@
-"""How far the downloads of this process are, how fast they are, and how fast they may be.
+"""Measures and limits this process's downloads: how much is done, how fast, and the highest speed allowed.
 
-Counted where bytes arrive, read by whoever shows progress.
+Downloads count bytes as they arrive; pages that show progress read the counts.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_MEASURED_BYTES = 1 << 20  # a smaller file says more of the way than of its width
+_MEASURED_BYTES = 1 << 20  # a smaller file measures latency rather than bandwidth
 _NEWEST_WEIGHT = 0.5
 
 
 class Fetching:
-    """Of the files that are being fetched now, and of those before them as long as it goes on without a pause.
+    """The progress of files that are being downloaded, including finished ones until all have ended.
 
     Attributes:
-        cap_bytes_s: what all downloads together may take; 0: no cap.
-        bytes_s: what recent files came with; 0: not known.
+        cap_bytes_s: limit for all downloads together; 0: no limit.
+        bytes_s: speed of recent files; 0: unknown.
     """
 
     def __init__(self) -> None:
         self.cap_bytes_s = 0.0
         self.bytes_s = 0.0
-        self._free_at = 0.0  # when as much may come again, at the cap
+        self._free_at = 0.0  # when the next bytes may come without exceeding the limit
         self._lock = threading.Lock()
         self._num_open = 0
         self._done_bytes = 0
@@ -33,7 +33,7 @@ class Fetching:
 
     @contextmanager
     def file(self, done_bytes: int, total_bytes: int) -> Iterator[None]:
-        """While one file is fetched, of which `done_bytes` were here before."""
+        """Count one file as open within the context; `done_bytes` of it were here before."""
         with self._lock:
             if self._num_open == 0:
                 self._done_bytes = self._total_bytes = 0
@@ -49,7 +49,7 @@ class Fetching:
                 self._num_open -= 1
 
     def add(self, num_bytes: int) -> None:
-        """Count bytes that came. Waits as long as the cap wants; whoever calls then does not read on."""
+        """Count bytes that arrived. Blocks the caller as long as the limit requires, so it reads no more meanwhile."""
         with self._lock:
             self._done_bytes += num_bytes
             if self.cap_bytes_s <= 0:
@@ -64,10 +64,10 @@ class Fetching:
             self.bytes_s = now if not self.bytes_s else self.bytes_s + _NEWEST_WEIGHT * (now - self.bytes_s)
 
     def progress(self) -> tuple[int, int] | None:
-        """Bytes done and in total; None while nothing is fetched."""
+        """Return bytes done and in total, or None while nothing is downloaded."""
         with self._lock:
             return (self._done_bytes, self._total_bytes) if self._num_open else None
 
 
 FETCHING = Fetching()
-"""Of this process: what fetches lies deep below what shows it."""
+"""The one of this process, because downloads happen far below the code that shows them."""

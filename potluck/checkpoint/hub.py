@@ -1,4 +1,4 @@
-"""Files of a model on a hub, fetched one by one into the usual cache; every way this can fail has its own sentence."""
+"""Downloads files of a model from a hub, one by one, into the usual cache; each kind of failure has its own message."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SEARCH_TIMEOUT_S = 15.0
 
 
 class _CountingBar(tqdm):
-    """Also tells how far it is to whoever asks `FETCHING`."""
+    """A progress bar that also reports to `FETCHING`."""
 
     def update(self, n: float | None = 1) -> bool | None:
         FETCHING.add(int(n or 0))
@@ -50,7 +50,7 @@ class _SilentBar(_CountingBar):
 
 @dataclass(frozen=True, slots=True)
 class HubFiles:
-    """A model at one commit: `folder` is its snapshot in the cache, `files` what its top folder holds on the hub."""
+    """A model at one commit: `folder` is its snapshot in the cache, `files` lists its top folder on the hub."""
 
     name: str
     revision: str
@@ -61,7 +61,7 @@ class HubFiles:
 
     @classmethod
     def find(cls, name: str, *, revision: str | None, token: str | None, progress: bool) -> HubFiles:
-        """Ask the hub for the list of files; if the hub cannot be reached, use what the cache holds."""
+        """Get the list of files from the hub, or from the cache if the hub cannot be reached."""
         try:
             with hub_errors(name, "config.json"):
                 info = HfApi(endpoint=_endpoint(), token=token).model_info(
@@ -72,7 +72,7 @@ class HubFiles:
         files = {sibling.rfilename for sibling in info.siblings or () if "/" not in sibling.rfilename}
         if "config.json" not in files:
             raise CheckpointError(f"{name} is not a checkpoint: it has no config.json", hint="look for another name")
-        # Asked for by branch, so that the cache remembers which commit the branch was when the hub is away.
+        # Ask by branch, so that the cache remembers its commit for times when the hub cannot be reached.
         path = download_file(name, "config.json", revision=revision, token=token, progress=progress)
         return cls(name, path.parent.name, path.parent, files, token, progress)
 
@@ -86,11 +86,11 @@ class HubFiles:
         return cls(name, path.parent.name, path.parent, files, None, progress=False)
 
     def small_files(self) -> set[str]:
-        """Configuration, tokenizer and index."""
+        """Return the names of configuration, tokenizer and index files."""
         return {file for file in self.files if file.endswith(_SMALL)}
 
     def download(self, file: str) -> Path:
-        """Fetch one file into the cache, or find it there. A shard goes on where an earlier attempt broke off."""
+        """Return a file in the cache, downloading it if necessary; shards continue where an attempt stopped."""
         if file.endswith(_SMALL):
             return download_file(self.name, file, revision=self.revision, token=self.token, progress=self.progress)
         pointer = self.folder / file
@@ -100,19 +100,21 @@ class HubFiles:
         return pointer
 
     def _resume(self, file: str, pointer: Path) -> None:
-        """The library forgets a partial file when its process ends; a shard of several gigabytes is worth keeping."""
+        """Download a shard into a partial file of our own, because the library deletes its partial file with the
+        process.
+        """
         endpoint, headers = _endpoint(), build_hf_headers(token=self.token)
         url = hf_hub_url(self.name, file, revision=self.revision, endpoint=endpoint)
         found = get_hf_file_metadata(url, token=self.token, endpoint=endpoint)
         if found.etag is None or Path(found.etag).name != found.etag:
-            raise CheckpointError(f"the hub sends no usable etag for {file}", hint="try again later")
+            raise CheckpointError(f"the hub sends no valid etag for {file}", hint="try again later")
         blob = self.folder.parent.parent / "blobs" / found.etag
         blob.parent.mkdir(parents=True, exist_ok=True)
         partial = blob.with_name(f"{blob.name}.partial")
         with WeakFileLock(blob.with_name(f"{blob.name}.lock")):
             if not blob.exists():
                 if urlsplit(found.location).netloc != urlsplit(url).netloc:
-                    headers.pop("authorization", None)  # storage elsewhere must not see the token
+                    headers.pop("authorization", None)  # other hosts must not see the token
                 with partial.open("ab") as stream:
                     if found.size is not None and stream.tell() > found.size:
                         stream.truncate(0)
@@ -130,13 +132,13 @@ class HubFiles:
 
 
 class HubUnreachableError(CheckpointError):
-    """The hub did not answer; the cache may still hold the model."""
+    """The hub did not answer; the cache may still have the model."""
 
 
 def download_file(
     name: str, file: str, *, revision: str | None = None, token: str | None = None, progress: bool = False
 ) -> Path:
-    """One file of what `name` is on the hub, from there or from the cache. Raises CheckpointError.
+    """Return one file of a repository on the hub, from the cache if it is there. Raises CheckpointError.
 
     Args:
         revision: None takes the main branch.
@@ -154,7 +156,9 @@ def download_file(
 
 
 def link_or_copy(blob: Path, pointer: Path) -> None:
-    """Show a blob under its file name, by a relative link, or a move where links are not to be had (Windows)."""
+    """Make a blob available under its file name: by a relative link, or by moving it where links are impossible
+    (Windows).
+    """
     try:
         pointer.symlink_to(os.path.relpath(blob, pointer.parent))
     except FileExistsError:
@@ -165,7 +169,7 @@ def link_or_copy(blob: Path, pointer: Path) -> None:
 
 @contextmanager
 def hub_errors(name: str, file: str) -> Iterator[None]:
-    """Turns what huggingface_hub raises into a CheckpointError."""
+    """Turn exceptions of huggingface_hub into a CheckpointError."""
     try:
         yield
     except Exception as error:
@@ -182,7 +186,7 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
             message = f"{name} is gated: its owner must grant you access"
             hint = f"accept its terms on its page, then {log_in}"
         case RevisionNotFoundError():
-            message, hint = f"{name} has no such revision", "leave the revision out to take main"
+            message, hint = f"{name} has no such revision", "leave out the revision to use main"
         case RepositoryNotFoundError():
             message = f"there is no model {name} on the hub, or you may not see it"
             hint = f"check the spelling; for a private model {log_in}"
@@ -206,7 +210,7 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
 
 
 def local_folder(model: str) -> Path | None:
-    """The folder that a user named, if it is one; None for a name on the hub. Raises CheckpointError."""
+    """Return the folder that a user named, or None for a name on the hub. Raises CheckpointError for other paths."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder
@@ -218,10 +222,10 @@ def local_folder(model: str) -> Path | None:
 def _offline(name: str) -> HubUnreachableError:
     return HubUnreachableError(
         f"cannot reach the hub to fetch {name}, and it is not in the cache",
-        hint="check the network, or give a local folder",
+        hint="check the network connection, or give a local folder",
     )
 
 
 def _endpoint() -> str:
-    """Read at each call: the library itself reads it once, at import."""
+    """Return the hub's address. It is read at each call, because the library reads it only at import."""
     return os.environ.get("HF_ENDPOINT") or constants.ENDPOINT

@@ -1,4 +1,4 @@
-"""How many parameters each block has: what a token through it is worth, so client and server have to agree."""
+"""Counts the parameters of each block, which decide what a token is worth, so client and server must agree."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from potluck.checkpoint.source import Checkpoint
 
 
 def block_parameters(checkpoint: Checkpoint) -> tuple[int, ...]:
-    """Of each block of the model, experts included, from the architecture alone: nothing is read or downloaded.
+    """Return the number of parameters of each block, experts included. Nothing is read or downloaded.
 
-    Not while another thread makes a model: the default dtype of torch is everybody's.
+    Don't call it while another thread builds a model, because torch's default dtype is global.
     """
     config = checkpoint.text_config
     with torch.device("meta"):

@@ -1,8 +1,8 @@
-"""Files of blocks whose weights a checkpoint does not have as they are computed: another number format, fused experts.
+"""Files of blocks whose weights differ from the checkpoint's: another number format, or fused experts.
 
-One safetensors file a block, made once, in a folder with a limit, found again by the block's digest and by everything
-that decides the bytes. A file that is cut short, or that says it is of something else, is made anew. The least recently
-used ones go first when the limit is reached.
+Each block has one safetensors file, in a folder with a size limit. Its name has the block's digest and a hash of
+everything that decides its bytes. A file that is cut short or has other content is written again. The least recently
+used files are removed when the limit is reached.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from potluck.checkpoint.tensors import bytes_of, disk_full, file_errors, map_ten
 from potluck.errors import CheckpointError
 from potluck.files import replacing
 
-_ALIGNMENT = 4096  # the data begins on a page of its own
-_KEPT_FREE_BYTES = 1 << 30  # of the disk: it is somebody's own computer
+_ALIGNMENT = 4096  # so that the data begins on a new page
+_KEPT_FREE_BYTES = 1 << 30  # of the disk, for the owner of the computer
 _DTYPE_NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
 
@@ -37,20 +37,20 @@ class PreparedBlocks:
         self._in_use: set[Path] = set()
 
     def keep(self, digest: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The same tensors, mapped from the block's file, which is written if there is none that fits.
+        """Return the same tensors, mapped from the file of the block, which is written if no valid one exists.
 
         Args:
             digest: of the block's weights in the checkpoint.
 
         Raises:
-            CheckpointError: the disk is full, or the limit too small.
+            CheckpointError: the disk is full, or the limit is too small.
         """
         layout = _layout_of(digest, tensors)
         path = self._folder / f"{digest}-{layout[:16]}.safetensors"
         self._in_use.add(path)
         if not _holds(path, layout):
             self._write(path, layout, tensors)
-        os.utime(path)  # the time of the last use, for `_make_room`
+        os.utime(path)  # marks the last use, for `_make_room`
         return map_tensors(path, tensors)
 
     def _write(self, path: Path, layout: str, tensors: Mapping[str, Tensor]) -> None:
@@ -64,7 +64,7 @@ class PreparedBlocks:
                 file.writelines(map(bytes_of, tensors.values()))
 
     def _make_room(self, path: Path, needed: int) -> None:
-        """Raises CheckpointError; removes the files that were not used for the longest time."""
+        """Remove the least recently used files until `needed` bytes fit. Raises CheckpointError if they cannot."""
         others = sorted(self._folder.glob("*.safetensors"), key=lambda other: other.stat().st_mtime)
         used = sum(other.stat().st_size for other in others)
         for other in others:
@@ -78,7 +78,7 @@ class PreparedBlocks:
         if used + needed > self._limit_bytes:
             raise CheckpointError(
                 f"converted blocks would take more than the {self._limit_bytes >> 20} MiB they may have on disk",
-                hint="serve the number format of the checkpoint, which needs no converted files, or fewer blocks",
+                hint="serve fewer blocks, or the number format of the checkpoint, which needs no converted files",
             )
 
 
@@ -87,13 +87,13 @@ def _free_bytes(folder: Path) -> int:
 
 
 def _layout_of(digest: str, tensors: Mapping[str, Tensor]) -> str:
-    """Hash of all that decides the bytes: the block, what its tensors look like, and whose conversions made them."""
+    """Return a hash of what decides the bytes: block, form of its tensors, and version of transformers."""
     described = {name: [str(tensor.dtype), list(tensor.shape)] for name, tensor in tensors.items()}
     return hashlib.sha256(json.dumps([digest, version("transformers"), described]).encode()).hexdigest()
 
 
 def _holds(path: Path, layout: str) -> bool:
-    """Whether the file is whole (safetensors checks its length) and of this layout."""
+    """Return whether the file is complete (safetensors checks its length) and has this layout."""
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
             metadata = file.metadata() or {}
@@ -103,7 +103,7 @@ def _holds(path: Path, layout: str) -> bool:
 
 
 def _header_of(layout: str, tensors: Mapping[str, Tensor]) -> bytes:
-    """The safetensors header: its length, and JSON padded with blanks."""
+    """Return the safetensors header: its length, and JSON padded with blanks."""
     entries: dict[str, object] = {"__metadata__": {"format": "pt", "layout": layout}}
     position = 0
     for name, tensor in tensors.items():

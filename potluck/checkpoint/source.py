@@ -1,7 +1,7 @@
-"""A checkpoint, local or on a hub: its configuration, which file holds which tensor, and fetching of just those files.
+"""A checkpoint, local or on a hub: its configuration, the file of each tensor, and downloads of just those files.
 
-Only small files are fetched to open a checkpoint; shards come when somebody asks for them. Nothing is unpickled and no
-code from a checkpoint is ever run.
+Opening a checkpoint downloads small files alone; shards come when they are needed. Nothing is unpickled, and no code
+from a checkpoint is ever run.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Checkpoint:
     Attributes:
         name: as the user gave it.
         revision: the commit on the hub, or `local` for a folder.
-        folder: where its files lie (for a hub: the snapshot in the cache).
-        config: the transformers configuration.
+        folder: where its files are (for a hub, the snapshot in the cache).
+        config: the configuration of transformers.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Checkpoint:
 
     @property
     def text_config(self) -> Any:
-        """The decoder's part of the configuration (all of it, unless the model also sees or hears)."""
+        """The decoder's part of the configuration, which is all of it unless the model also handles images or sound."""
         return self.config.get_text_config(decoder=True)
 
     @property
@@ -56,7 +56,7 @@ class Checkpoint:
 
     @property
     def dtype(self) -> torch.dtype:
-        """What the configuration says the weights are; float32 where it is silent."""
+        """The dtype of the weights according to the configuration; float32 if it does not say."""
         dtype = self.text_config.dtype or self.config.dtype
         return dtype if isinstance(dtype, torch.dtype) else torch.float32
 
@@ -66,14 +66,14 @@ class Checkpoint:
 
     @property
     def default_prefix(self) -> str:
-        """Under which name the blocks are announced unless the user gives one (stock rules for hub names)."""
+        """The name under which blocks are announced unless the user gives one (stock rules for hub names)."""
         if self.is_local:
             return self.folder.resolve().name.replace(".", "-").replace(" ", "")
         return default_prefix(self.name, self.config.model_type)
 
     @cached_property
     def weight_map(self) -> Mapping[str, str]:
-        """Tensor name -> file name. A checkpoint of one file has no index: the file is fetched to read its header."""
+        """Tensor name -> file name. A checkpoint in one file has no index, so the file is downloaded for its header."""
         index = self.folder / INDEX_FILE
         if index.is_file():
             return _read_index(index)
@@ -82,7 +82,7 @@ class Checkpoint:
 
     @property
     def total_bytes(self) -> int:
-        """Of all tensors, as far as the index or the only file tells; 0: not known."""
+        """The size of all tensors according to the index or the only file; 0: unknown."""
         index = self.folder / INDEX_FILE
         if not index.is_file():
             single = self.path_of(SINGLE_FILE)
@@ -95,7 +95,7 @@ class Checkpoint:
         return self.folder / file
 
     def fetch(self, files: Iterable[str]) -> None:
-        """Make sure that these files are here. Raises CheckpointError if one is missing or cannot be fetched."""
+        """Download those of these files that are missing. Raises CheckpointError if that fails."""
         for file in sorted(set(files)):
             if self.path_of(file).is_file():
                 continue
@@ -117,8 +117,8 @@ def open_checkpoint(
 
     Args:
         revision: branch, tag or commit on the hub; None takes `main`. Ignored for a folder.
-        token: for gated and private models; None takes what `hf auth login` or HF_TOKEN left.
-        progress: show a bar on standard error for each file that is fetched.
+        token: for gated and private models; None takes the token of `hf auth login` or HF_TOKEN.
+        progress: show a bar on standard error for each download.
 
     Raises:
         CheckpointError: with a hint of what to do.
@@ -137,7 +137,7 @@ def open_checkpoint(
 
 
 def default_prefix(name: str, model_type: str) -> str:
-    """The stock prefix of a hub name; families that stock peers do not know use the last part of the name."""
+    """Return the stock prefix of a hub name. Families unknown to stock peers use the last part of the name."""
     if model_type == "bloom":
         return name.removesuffix("-petals").replace(".", "-") + "-petals"
     if model_type == "mixtral":
@@ -155,7 +155,7 @@ def _check_layout(name: str, files: set[str]) -> None:
         return
     if any(file.endswith(".bin") for file in files):
         raise CheckpointError(
-            f"{name} has only .bin files, which are pickles and are never opened by a server or client",
+            f"{name} has only .bin files, which are pickles; servers and clients never open them",
             hint=f"convert it first: potluck convert {name} OUT_DIR",
         )
     raise CheckpointError(
@@ -171,11 +171,11 @@ def _read_config(folder: Path) -> Any:
     raw = _read_json(path)
     model_type = raw.get("model_type")
     if not isinstance(model_type, str):
-        raise CheckpointError(f"{path} does not say its model_type", hint="it is not a transformers configuration")
+        raise CheckpointError(f"{path} has no model_type", hint="give a checkpoint with a transformers configuration")
     if model_type not in CONFIG_MAPPING:
         if "auto_map" in raw:
             raise CheckpointError(
-                f"the family {model_type} needs code from the checkpoint, and such code is never run",
+                f"the family {model_type} needs code from the checkpoint, which is never run",
                 hint="choose a model whose family is part of transformers",
             )
         raise CheckpointError(
@@ -183,7 +183,7 @@ def _read_config(folder: Path) -> Any:
         )
     try:
         return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except Exception as error:  # configuration classes validate with exceptions of many kinds
+    except Exception as error:  # configuration classes raise exceptions of many kinds
         raise CheckpointError(f"{path} is not a valid configuration: {str(error).splitlines()[0]}") from error
 
 

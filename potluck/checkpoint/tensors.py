@@ -1,4 +1,4 @@
-"""Tensors of safetensors shards: mapped, never copied or unpickled; each failure of a file gets its own sentence."""
+"""Tensors of safetensors shards, mapped without copying or unpickling; each kind of failure has its own message."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DIGEST_HEX_DIGITS = 16
 
 @contextmanager
 def file_errors(path: Path) -> Iterator[None]:
-    """Turns what safetensors and the operating system say about one file into a CheckpointError."""
+    """Turn errors of safetensors and the operating system about one file into a CheckpointError."""
     try:
         yield
     except SafetensorError as error:
         text = str(error)
         if "does not contain tensor" in text:
             raise CheckpointError(
-                f"{path.name} lacks a tensor that the index promises: {text}", hint="download the checkpoint again"
+                f"{path.name} lacks a tensor that the index lists: {text}", hint="download the checkpoint again"
             ) from error
         if "incomplete metadata" in text or "header too" in text or "invalid header length" in text:
             raise CheckpointError(
@@ -38,7 +38,7 @@ def file_errors(path: Path) -> Iterator[None]:
         ) from error
     except FileNotFoundError as error:
         raise CheckpointError(
-            f"{path.name} is missing from the checkpoint", hint=f"looked for {path}; download it again"
+            f"{path.name} is missing from the checkpoint", hint=f"download it again to {path}"
         ) from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -47,23 +47,23 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def disk_full(path: Path) -> CheckpointError:
-    return CheckpointError(f"the disk is full: no room for {path.name}", hint=f"free some space below {path.parent}")
+    return CheckpointError(f"the disk is full: no room for {path.name}", hint=f"free some space in {path.parent}")
 
 
 def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
-    """Shapes of the tensors in one shard, by name, without reading them."""
+    """Return the shapes of all tensors in one shard, by name, without reading them."""
     with file_errors(path), safe_open(path, framework="pt", device="cpu") as shard:
         return {name: tuple(shard.get_slice(name).get_shape()) for name in shard.keys()}  # noqa: SIM118 (no mapping)
 
 
 def map_tensors(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
-    """The named tensors of one shard as views of the mapped file: no anonymous memory until they are converted."""
+    """Return tensors of one shard as views of the mapped file, which take no anonymous memory until converted."""
     with file_errors(path), safe_open(path, framework="pt", device="cpu") as shard:
         return {name: shard.get_tensor(name) for name in names}
 
 
 def digest_tensors(tensors: dict[str, Tensor]) -> str:
-    """16 hex digits over name, dtype, shape and bytes of each tensor, in the order of the names."""
+    """Return 16 hex digits over name, dtype, shape and bytes of each tensor, in the order of the names."""
     whole = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name]
@@ -75,5 +75,5 @@ def digest_tensors(tensors: dict[str, Tensor]) -> str:
 
 
 def bytes_of(tensor: Tensor) -> memoryview:
-    """The bytes of a tensor on the CPU, without a copy if it is contiguous."""
+    """Return the bytes of a tensor on the CPU, without a copy if it is contiguous."""
     return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data

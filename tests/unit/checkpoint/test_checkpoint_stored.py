@@ -141,7 +141,9 @@ def test_a_quantised_head_is_refused(tmp_path: Path) -> None:
         return {name: tensor.to(torch.float8_e4m3fn)} if name.startswith("lm_head") else to_fp8(name, tensor)
 
     folder = rewrite(save_random("llama", tmp_path), FP8, change)
-    with pytest.raises(CheckpointError, match=r"lm_head.weight is stored quantised, which is read for blocks only"):
+    with pytest.raises(
+        CheckpointError, match=r"lm_head.weight is stored quantised, which is supported for blocks alone"
+    ):
         load_ends(open_checkpoint(str(folder)), nn.Identity())
 
 
