@@ -87,7 +87,7 @@ class Adapters:
                     self._attach(file, place, layers[place.block - first_block])
             if file.nbytes(self._places, like.itemsize) > self._memory_bytes:
                 raise CheckpointError(
-                    f"the adapter {file.id} needs more than the {self._memory_bytes >> 20} MiB allowed for adapters",
+                    f"the adapter {file.id} needs more than the {self._memory_bytes / 1e6:.0f} MB allowed for adapters",
                     hint="serve fewer blocks, or an adapter with a smaller rank",
                 )
 

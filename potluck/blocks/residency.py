@@ -90,12 +90,12 @@ class Placement:
 
     def __str__(self) -> str:
         if not self.is_streamed:
-            return f"all {len(self.homes)} blocks stay on the device, {self.resident_bytes / 2**20:.0f} MiB"
+            return f"all {len(self.homes)} blocks stay on the device, {self.resident_bytes / 1e6:.0f} MB"
         kind = "full" if self.num_streamed == len(self.homes) else "partial"
         from_ram = sum(not home.is_resident and home.origin is Tier.RAM for home in self.homes)
         return (
             f"{kind} offload: {self.num_streamed} of {len(self.homes)} blocks are streamed, {from_ram} of them from "
-            f"RAM, {self.streamed_bytes / 2**20:.0f} MiB a pass; {self.device_bytes / 2**20:.0f} MiB on the device"
+            f"RAM, {self.streamed_bytes / 1e6:.0f} MB a pass; {self.device_bytes / 1e6:.0f} MB on the device"
         )
 
 
@@ -124,8 +124,8 @@ def _residents(sizes: Sequence[int], room: Room) -> frozenset[int]:
     left = room.device_bytes - NUM_SLOTS * max(sizes)
     if left < 0 and not room.is_guess:
         raise UsageError(
-            f"streaming needs room for {NUM_SLOTS} blocks, {NUM_SLOTS * max(sizes) >> 20} MiB; "
-            f"weights may take {room.device_bytes >> 20} MiB of the device",
+            f"streaming needs room for {NUM_SLOTS} blocks, {NUM_SLOTS * max(sizes) / 1e6:.0f} MB; "
+            f"weights may take {room.device_bytes / 1e6:.0f} MB of the device",
             hint="allow more memory, or reserve less of it for sessions",
         )
     for count in range(len(sizes) - 1, 0, -1):

@@ -94,11 +94,11 @@ class SpanWeights:
         """Return the weights of blocks that were loaded apart, which `layers` share. None of them may be streamed."""
         assert all(weights.stream is None for weights, _ in pieces)
         origin, first = pieces[0][0], pieces[0][1].start
-        sizes = [weights.placement.sizes[block - weights._first] for weights, span in pieces for block in span]
-        homes = [weights.placement.homes[block - weights._first] for weights, span in pieces for block in span]
+        chosen = [(weights, block - weights._first) for weights, span in pieces for block in span]
+        sizes = tuple(weights.placement.sizes[index] for weights, index in chosen)
         gathered = cls(layers, sizes, first_block=first, device=origin._device, room=None)
-        gathered.placement = Placement(tuple(homes), tuple(sizes))
-        gathered._kept = [weights._kept[block - weights._first] for weights, span in pieces for block in span]
+        gathered.placement = Placement(tuple(weights.placement.homes[index] for weights, index in chosen), sizes)
+        gathered._kept = [weights._kept[index] for weights, index in chosen]
         return gathered
 
     def let_go(self, span: Span) -> None:

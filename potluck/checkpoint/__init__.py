@@ -14,19 +14,9 @@ if TYPE_CHECKING:
     from potluck.checkpoint.ends import load_ends
     from potluck.checkpoint.source import Checkpoint, open_checkpoint
 
-_HOMES = {
-    "Checkpoint": "source",
-    "convert_checkpoint": "convert",
-    "load_ends": "ends",
-    "open_checkpoint": "source",
-}
+_HOMES = {"Checkpoint": "source", "convert_checkpoint": "convert", "load_ends": "ends", "open_checkpoint": "source"}
 
-__all__ = [
-    "Checkpoint",
-    "convert_checkpoint",
-    "load_ends",
-    "open_checkpoint",
-]
+__all__ = ["Checkpoint", "convert_checkpoint", "load_ends", "open_checkpoint"]
 
 
 def __getattr__(name: str) -> Any:

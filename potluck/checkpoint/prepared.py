@@ -77,7 +77,7 @@ class PreparedBlocks:
             raise disk_full(path)
         if used + needed > self._limit_bytes:
             raise CheckpointError(
-                f"converted blocks would take more than the {self._limit_bytes >> 20} MiB they may have on disk",
+                f"converted blocks would take more than the {self._limit_bytes / 1e6:.0f} MB they may have on disk",
                 hint="serve fewer blocks, or the number format of the checkpoint, which needs no converted files",
             )
 

@@ -172,7 +172,7 @@ def test_the_least_recently_used_adapter_goes_when_memory_is_short(
     for file in files:
         with blocks.adapters.using(file.id):
             assert torch.equal(blocks.forward(hidden), first[file.id])
-    with pytest.raises(CheckpointError, match="needs more than the 0 MiB"):
+    with pytest.raises(CheckpointError, match="needs more than the 0 MB"):
         load(base, files[0], span=span, memory_bytes=one - 1)
 
 

@@ -9,11 +9,11 @@ import pytest
 from potluck.blocks.residency import NUM_SLOTS, Placement, Room, Tier, place
 from potluck.errors import UsageError
 
-MIB = 1 << 20
+MB = 10**6
 
 
 def room(device: int, ram: int = 0) -> Room:
-    return Room(device_bytes=device * MIB, ram_bytes=ram * MIB, disk_bytes=0, folder=Path("unused"))
+    return Room(device_bytes=device * MB, ram_bytes=ram * MB, disk_bytes=0, folder=Path("unused"))
 
 
 def residents(placement: Placement) -> list[int]:
@@ -25,48 +25,48 @@ def from_ram(placement: Placement) -> list[int]:
 
 
 def test_what_fits_stays_and_needs_no_slots() -> None:
-    placement = place([10 * MIB] * 4, room(40))
+    placement = place([10 * MB] * 4, room(40))
     assert residents(placement) == [0, 1, 2, 3]
-    assert placement.device_bytes == 40 * MIB
+    assert placement.device_bytes == 40 * MB
     assert not placement.is_streamed
-    assert str(placement) == "all 4 blocks stay on the device, 40 MiB"
+    assert str(placement) == "all 4 blocks stay on the device, 40 MB"
 
 
 def test_one_byte_too_little_streams_what_the_slots_displace() -> None:
-    placement = place([10 * MIB] * 4, Room(40 * MIB - 1, 0, 0, Path("unused")))
+    placement = place([10 * MB] * 4, Room(40 * MB - 1, 0, 0, Path("unused")))
     assert len(residents(placement)) == 1
     assert placement.num_streamed == 3
-    assert placement.streamed_bytes == 30 * MIB
+    assert placement.streamed_bytes == 30 * MB
 
 
 def test_full_offload_where_only_the_slots_fit() -> None:
-    placement = place([10 * MIB] * 8, room(10 * NUM_SLOTS))
+    placement = place([10 * MB] * 8, room(10 * NUM_SLOTS))
     assert residents(placement) == []
-    assert str(placement).startswith("full offload: 8 of 8 blocks are streamed, 0 of them from RAM, 80 MiB a pass")
+    assert str(placement).startswith("full offload: 8 of 8 blocks are streamed, 0 of them from RAM, 80 MB a pass")
 
 
 def test_less_than_the_slots_is_refused_with_the_numbers() -> None:
     with pytest.raises(UsageError) as refused:
-        place([10 * MIB] * 8, room(10 * NUM_SLOTS - 1))
-    assert "room for 2 blocks, 20 MiB" in refused.value.message
-    assert "19 MiB" in refused.value.message
+        place([10 * MB] * 8, room(10 * NUM_SLOTS - 1))
+    assert "room for 2 blocks, 20 MB" in refused.value.message
+    assert "19 MB" in refused.value.message
 
 
 @pytest.mark.parametrize("device", range(20, 161, 5))
 def test_the_device_is_never_given_more_than_it_has(device: int) -> None:
-    sizes = [(5 + index % 3 * 5) * MIB for index in range(16)]  # dense layers among experts
+    sizes = [(5 + index % 3 * 5) * MB for index in range(16)]  # dense layers among experts
     placement = place(sizes, room(device + 10))
-    assert placement.device_bytes <= (device + 10) * MIB
+    assert placement.device_bytes <= (device + 10) * MB
     assert placement.resident_bytes + placement.streamed_bytes == sum(sizes)
 
 
 def test_resident_blocks_are_spread_so_that_each_hides_a_fetch() -> None:
-    placement = place([10 * MIB] * 12, room(20 + 40))
+    placement = place([10 * MB] * 12, room(20 + 40))
     assert residents(placement) == [1, 4, 7, 10]
 
 
 def test_ram_goes_to_streamed_blocks_first() -> None:
-    sizes = [10 * MIB] * 6
+    sizes = [10 * MB] * 6
     placement = place(sizes, room(20 + 20, ram=30))
     streamed = [index for index in range(6) if index not in residents(placement)]
     assert from_ram(placement) == streamed[:3]
