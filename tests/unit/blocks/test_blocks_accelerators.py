@@ -65,16 +65,11 @@ def test_a_cpus_memory_is_the_machines_and_what_is_used_the_processes() -> None:
     assert not memory.is_own
 
 
-def test_waiting_and_giving_back_reach_the_apple_gpu(metal: FakeMetal) -> None:
-    accelerators.synchronize(MPS)
-    accelerators.empty_cache(MPS)
+def test_waiting_and_giving_back_reach_the_apple_gpu_and_no_cpu(metal: FakeMetal) -> None:
+    for device in (CPU, MPS):
+        accelerators.synchronize(device)
+        accelerators.empty_cache(device)
     assert metal.calls == ["synchronize", "empty_cache"]
-
-
-def test_a_cpu_is_neither_waited_for_nor_emptied(metal: FakeMetal) -> None:
-    accelerators.synchronize(CPU)
-    accelerators.empty_cache(CPU)
-    assert metal.calls == []
 
 
 def test_only_cuda_copies_in_the_background() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,11 @@ DIRECT = RAGGED - {"gpt2"}
 FolderOf = Callable[[str], Path]
 
 
-def load(folder: Path, span: Span = SPAN, dtype: torch.dtype | None = None) -> BlockSpan:
+def load_fresh(folder: Path, span: Span = SPAN, dtype: torch.dtype | None = None) -> BlockSpan:
     return load_span(open_checkpoint(str(folder)), span, dtype=dtype)
+
+
+load = cache(load_fresh)  # spans keep nothing between tests
 
 
 def hidden_of(tokens: int, seed: int) -> Tensor:
@@ -73,9 +77,11 @@ def assert_close(found: Tensor, wanted: Tensor, tolerance: float = 1e-5) -> None
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_families_that_share_steps_are_known(family: str, family_folder: FolderOf) -> None:
+def test_families_that_share_steps_and_make_arguments_directly_are_known(family: str, family_folder: FolderOf) -> None:
     """The others have ALiBi, chunks, states, latents, attention of their own, or rope that looks at the whole batch."""
-    assert load(family_folder(family)).is_ragged == (family in RAGGED)
+    blocks = load(family_folder(family))
+    assert blocks.is_ragged == (family in RAGGED)
+    assert blocks._runner is None or blocks._runner.calls.is_direct == (family in DIRECT)
 
 
 @pytest.mark.parametrize("family", sorted(RAGGED))
@@ -196,16 +202,8 @@ def test_a_cropped_and_a_loaded_row_continue_like_one_that_never_went_on(family:
     assert_close(other, alone(blocks, wrong))
 
 
-@pytest.mark.parametrize("family", sorted(DIRECT))
-def test_arguments_made_directly_are_those_the_familys_loop_hands_out(family: str, family_folder: FolderOf) -> None:
-    blocks = load(family_folder(family))
-    runner = blocks._runner
-    assert runner is not None
-    assert runner.calls.is_direct
-
-
 def test_a_step_leaves_the_familys_own_way_as_it_was(family_folder: FolderOf) -> None:
-    blocks, untouched = load(family_folder("gemma3")), load(family_folder("gemma3"))
+    blocks, untouched = load(family_folder("gemma3")), load_fresh(family_folder("gemma3"))
     memory = blocks.new_memory(100)
     step(blocks, memory, [(memory.new_sequence(), hidden_of(12, 0))])
     with pytest.raises(RuntimeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from potluck.blocks.arenas import KvShape
@@ -76,12 +75,8 @@ def test_prefill_is_cut_into_tiles_and_decode_takes_one_a_row() -> None:
     assert memory.tensors.paged[0].tiles.tolist() == [[0, 0], [1, 0], [2, 0]]
 
 
-@pytest.mark.parametrize(("rows", "bucket"), [(1, 1), (2, 2), (3, 4), (17, 32), (MAX_BUCKET, MAX_BUCKET)])
-def test_rows_go_into_the_smallest_bucket_that_holds_them(rows: int, bucket: int) -> None:
-    assert bucket_of(rows) == bucket
-
-
-def test_more_rows_than_the_largest_bucket_have_none() -> None:
+def test_rows_go_into_the_smallest_bucket_that_holds_them() -> None:
+    assert [bucket_of(rows) for rows in (1, 2, 3, 17, MAX_BUCKET)] == [1, 2, 4, 32, MAX_BUCKET]
     assert bucket_of(MAX_BUCKET + 1) is None
 
 

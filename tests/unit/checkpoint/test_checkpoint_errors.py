@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from potluck.blocks import load_span, span
-from potluck.checkpoint import building, convert_checkpoint, load_ends, open_checkpoint, source
+from potluck.checkpoint import building, convert, convert_checkpoint, load_ends, open_checkpoint, source
 from potluck.checkpoint.families import NOT_SPLITTABLE
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
@@ -45,6 +45,13 @@ def edit_config(folder: Path, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
+def drop_from_index(folder: Path, name: str) -> None:
+    path = folder / "model.safetensors.index.json"
+    index = json.loads(path.read_text())
+    del index["weight_map"][name]
+    path.write_text(json.dumps(index))
+
+
 def load(folder: Path) -> None:
     load_span(open_checkpoint(str(folder)), Span(0, 3))
 
@@ -53,24 +60,19 @@ def test_a_folders_default_prefix_has_neither_dots_nor_spaces(folder: Path) -> N
     assert open_checkpoint(str(folder)).default_prefix == "mymodel-v1"
 
 
-def test_a_truncated_shard_is_named(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda shard: os.truncate(shard, shard.stat().st_size - 100), "is cut short or damaged"),
+        (lambda shard: shard.write_bytes(b"<html>not found</html>" * 20), "is "),
+        (lambda shard: shard.unlink(), "is missing"),
+    ],
+    ids=["truncated", "something else", "missing"],
+)
+def test_a_shard_that_cannot_be_read_is_named(folder: Path, damage: Callable[[Path], object], message: str) -> None:
     shard = shard_of(folder)
-    os.truncate(shard, shard.stat().st_size - 100)
-    with pytest.raises(CheckpointError, match=f"{shard.name} is cut short or damaged"):
-        load(folder)
-
-
-def test_a_shard_that_is_something_else_is_named(folder: Path) -> None:
-    shard = shard_of(folder)
-    shard.write_bytes(b"<html>not found</html>" * 20)
-    with pytest.raises(CheckpointError, match=shard.name):
-        load(folder)
-
-
-def test_a_missing_shard_is_named(folder: Path) -> None:
-    shard = shard_of(folder)
-    shard.unlink()
-    with pytest.raises(CheckpointError, match=f"{shard.name} is missing"):
+    damage(shard)
+    with pytest.raises(CheckpointError, match=f"{shard.name} {message}"):
         load(folder)
 
 
@@ -81,10 +83,7 @@ def test_a_tensor_missing_from_its_shard_is_named(folder: Path) -> None:
 
 
 def test_a_tensor_missing_from_the_index_is_named(folder: Path) -> None:
-    path = folder / "model.safetensors.index.json"
-    index = json.loads(path.read_text())
-    del index["weight_map"][SHARD]
-    path.write_text(json.dumps(index))
+    drop_from_index(folder, SHARD)
     with pytest.raises(CheckpointError, match=r"lacks layers\.1\.mlp\.up_proj\.weight"):
         load(folder)
 
@@ -108,10 +107,7 @@ def test_a_wrong_shape_is_told_with_both_shapes(folder: Path) -> None:
 
 
 def test_a_missing_embedding_is_named(folder: Path) -> None:
-    path = folder / "model.safetensors.index.json"
-    index = json.loads(path.read_text())
-    del index["weight_map"]["model.embed_tokens.weight"]
-    path.write_text(json.dumps(index))
+    drop_from_index(folder, "model.embed_tokens.weight")
     with pytest.raises(CheckpointError, match=r"lacks .*embed_tokens"):
         load_ends(open_checkpoint(str(folder)), nn.Identity())
 
@@ -246,47 +242,59 @@ def test_converted_blocks_are_the_same_blocks(folder: Path, tmp_path: Path) -> N
     assert not list(out.glob("*.bin*"))
 
 
-def test_one_bin_file_becomes_one_safetensors_file_and_tied_tensors_are_separated(folder: Path, tmp_path: Path) -> None:
+def verdict(folder: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str | None]:
+    """What the child process says, asked in this process: starting one that imports torch takes seconds."""
+    out.mkdir(exist_ok=True)
+    convert.main([str(folder), str(out)])
+    said: dict[str, str | None] = json.loads(capsys.readouterr().out)
+    return said
+
+
+def test_one_bin_file_becomes_one_safetensors_file_and_tied_tensors_are_separated(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     everything = to_bin(folder)
     for path in folder.glob("*.bin*"):
         path.unlink()
     everything["lm_head.weight"] = everything["model.embed_tokens.weight"]
     torch.save(everything, folder / "pytorch_model.bin")
-    out = convert_checkpoint(str(folder), tmp_path / "out")
-    assert {path.name for path in out.glob("model*")} == {"model.safetensors"}
-    converted = load_file(out / "model.safetensors")
+    assert verdict(folder, tmp_path / "out", capsys) == {"error": None, "hint": None}
+    assert {path.name for path in (tmp_path / "out").glob("model*")} == {"model.safetensors"}
+    converted = load_file(tmp_path / "out" / "model.safetensors")
     assert torch.equal(converted["lm_head.weight"], everything["model.embed_tokens.weight"])
 
 
-def test_a_malicious_pickle_is_refused_and_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+def test_a_malicious_pickle_is_refused_and_leaves_nothing(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     to_bin(folder)
-    for name in ("a.bin", "b.bin"):
-        (folder / name).write_bytes(pickle.dumps({"weight": Marker(tmp_path / "ran")}))
+    index = folder / "pytorch_model.bin.index.json"
+    (folder / "a.bin").write_bytes(pickle.dumps({"weight": Marker(tmp_path / "ran")}))
+    index.write_text(json.dumps({"weight_map": {"weight": "a.bin"}}))
+    assert "more than tensors" in (verdict(folder, tmp_path / "scratch", capsys)["error"] or "")
     torch.save({"weight": Marker(tmp_path / "ran")}, folder / "b.bin")
-    for name in ("a.bin", "b.bin"):
-        (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": {"weight": name}}))
-        with pytest.raises(CheckpointError, match="more than tensors") as refusal:
-            convert_checkpoint(str(folder), tmp_path / "out")
-        assert "do not use" in (refusal.value.hint or "")
-    assert not (tmp_path / "ran").exists()
-    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
-
-
-def test_bin_files_that_cannot_be_converted_are_told_apart(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="nothing to convert"):
+    index.write_text(json.dumps({"weight_map": {"weight": "b.bin"}}))
+    with pytest.raises(CheckpointError, match="more than tensors") as refusal:
         convert_checkpoint(str(folder), tmp_path / "out")
+    assert "do not use" in (refusal.value.hint or "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, "scratch"]
+
+
+def test_bin_files_that_cannot_be_converted_are_told_apart(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def error() -> str | None:
+        return verdict(folder, tmp_path / "out", capsys)["error"]
+
+    assert error() == "there is nothing to convert: no pytorch_model.bin"
     to_bin(folder)
     shard = sorted(folder.glob("*.bin"))[0]
     os.truncate(shard, 1000)
-    with pytest.raises(CheckpointError, match=f"{shard.name} is damaged"):
-        convert_checkpoint(str(folder), tmp_path / "out")
+    assert error() == f"{shard.name} is damaged"
     shard.unlink()
-    with pytest.raises(CheckpointError, match=f"{shard.name} is missing"):
-        convert_checkpoint(str(folder), tmp_path / "out")
+    assert error() == f"{shard.name} is missing"
     (folder / "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "../x.bin"}}')
-    with pytest.raises(CheckpointError, match="outside of the checkpoint"):
-        convert_checkpoint(str(folder), tmp_path / "out")
-    (tmp_path / "out").mkdir()
+    assert error() == "pytorch_model.bin.index.json names files outside of the checkpoint"
     (tmp_path / "out" / "precious").touch()
     with pytest.raises(UsageError, match="exists already"):
         convert_checkpoint(str(folder), tmp_path / "out")
