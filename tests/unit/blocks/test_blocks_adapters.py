@@ -214,7 +214,7 @@ def test_a_scale_is_part_of_what_an_adapter_is(tmp_path: Path, family_folder: Ca
         ({"r": 100_000}, "a rank must be"),
         ({"r": 4.0}, "a rank must be"),
         ({"r": True}, "a rank must be"),
-        ({"r": 5}, "does not hold two matrices of rank 5"),
+        ({"r": 5}, "does not contain two matrices of rank 5"),
         ({"lora_alpha": float("nan")}, "lora_alpha must be a number"),
         ({"lora_alpha": "8"}, "lora_alpha must be a number"),
         ({"rank_pattern": [1]}, "rank_pattern is not an object"),

@@ -132,6 +132,6 @@ def test_what_cannot_be_held_so_is_refused() -> None:
         quantize_block(nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8)), "int8")
     with pytest.raises(UsageError, match="unknown quantization 'int3'") as refusal:
         formats.check_quantization("int3")
-    assert refusal.value.hint == "one of none, int8, int4"
+    assert refusal.value.hint == "choose one of none, int8, int4"
     with pytest.raises(UsageError, match="several devices"):
         formats.check_quantization("int8", num_ranks=2)
