@@ -70,7 +70,7 @@ class AcceptedSettings:
 
     def _keep(self, data: bytes) -> None:
         try:
-            if not self._copy.exists() or self._kept() != data:
+            if self._kept() != data:
                 write_atomically(self._copy, data)
         except OSError as error:
             log.warning("cannot keep a copy of the settings in %s: %s", self._copy, error.strerror)

@@ -91,6 +91,20 @@ def test_a_file_that_is_mended_or_emptied_on_purpose_is_obeyed(path: Path) -> No
     assert accepted(path).read().settings == Settings()
 
 
+def test_what_cannot_be_kept_or_taken_back_is_logged_and_stops_nothing(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (path.parent / "state").touch()
+    path.write_text("[serve]\nthreads = 2\n")
+    assert accepted(path).read().settings.serve.threads == 2
+    path.unlink()
+    path.mkdir()
+    accepted(path).take_back()
+    kept, taken_back = [record.getMessage() for record in caplog.records]
+    assert kept.startswith(f"cannot keep a copy of the settings in {path.parent}")
+    assert taken_back.startswith(f"{path} of a newer version cannot be taken back")
+
+
 def test_a_quantization_that_does_not_exist_is_refused_where_it_is_set() -> None:
     entry = next(item for item in entries() if item.key == "serve.quantization")
     assert convert(entry, "int8") == "int8"

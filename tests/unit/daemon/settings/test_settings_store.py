@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from potluck_daemon.settings.schema import SETTINGS_VERSION, Settings, entries
 from potluck_daemon.settings.store import change, load, take_back
+from potluck_daemon.settings.values import convert, entry_of, shown
 
 from potluck.errors import UsageError
 
@@ -165,10 +166,16 @@ def test_settings_are_as_readable_as_their_folder(tmp_path: Path, folder: int, f
 
 
 def test_a_setting_that_is_taken_out_has_its_default_again(path: Path) -> None:
-    change(path, {"serve.num_blocks": "7"})
-    change(path, {"serve.num_blocks": None})
+    assert change(path, {"serve.num_blocks": "7"}) == {"serve.num_blocks": None}
+    assert path.read_text().startswith("version = 2\n")
+    assert change(path, {"serve.num_blocks": None}) == {"serve.num_blocks": 7}
     change(path, {"yield.always": None})
     assert load(path, {}).settings == Settings()
+
+
+def test_only_the_owner_may_enter_a_folder_that_a_change_makes(tmp_path: Path) -> None:
+    change(tmp_path / "new" / "potluck" / "settings.toml", {"serve.threads": 2})
+    assert (tmp_path / "new" / "potluck").stat().st_mode & 0o777 == 0o700
 
 
 def test_change_refuses_what_load_would_refuse(path: Path) -> None:
@@ -191,6 +198,24 @@ def test_a_file_with_a_mistake_is_not_changed_by_a_command(path: Path) -> None:
         change(path, {"serve.num_blocks": "1"})
     assert "config edit" in (raised.value.hint or "")
     assert path.read_text() == "serve = ["
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(("a", "b"), "a,b"), ((), "(none)"), (True, "true"), (0.5, "0.5"), (3, "3"), ("", "(empty)"), ("auto", "auto")],
+    ids=["list", "empty list", "flag", "number", "whole", "empty", "text"],
+)
+def test_a_value_is_shown_as_it_is_typed(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_a_number_at_its_bound_is_taken_and_one_beyond_is_refused_with_the_range() -> None:
+    share, memory = entry_of("when.active_percent"), entry_of("serve.memory_limit_mb")
+    assert (convert(share, "10"), convert(share, 100)) == (10.0, 100.0)
+    with pytest.raises(ValueError, match=r"expected 10 to 100 %, not 100\.1"):
+        convert(share, 100.1)
+    with pytest.raises(ValueError, match="expected 0 to 16777216 MiB, not '-1'"):
+        convert(memory, "-1")
 
 
 def test_every_default_passes_its_own_check(path: Path) -> None:
@@ -262,11 +287,11 @@ def test_a_full_disk_leaves_the_old_file(path: Path) -> None:
     assert os.listdir(path.parent) == [path.name]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_said(path: Path) -> None:
-    path.write_text("[serve]\n")
-    path.chmod(0)
-    assert "cannot be read" in load(path, {}).problems[0]
+def test_a_file_that_cannot_be_read_is_a_problem_and_the_environment_still_counts(path: Path) -> None:
+    path.mkdir()
+    loaded = load(path, {"POTLUCK_SERVE_THREADS": "3"})
+    assert "cannot be read" in loaded.problems[0]
+    assert loaded.settings.serve.threads == 3
 
 
 NEWER = """\
