@@ -342,20 +342,11 @@ RELOAD = Method("reload", Empty, Status)  # reads settings and swarms again
 DRAIN = Method("drain", DrainParams, Status)  # take no new work, finish open sessions, then shut down
 SHUTDOWN = Method("shutdown", Empty, Empty)
 
-_ALL: tuple[Method[Any, Any], ...] = (
-    *(HELLO, STATUS, PAUSE, RESUME, JOIN, CREATE, INVITE),
-    *(NEVER_YIELD, PRESENCE),
-    *(HISTORY, LOGS, METRICS, RELOAD, DRAIN, SHUTDOWN),
-    *(OFFLOAD, settings.GET, settings.SET, programs.RUNNING, programs.PLACE, swarms.LIST, swarms.LEAVE),
-    *(health.EXAMINE, health.FINDINGS, health.EXPORT),
-    *(machine.GET, machine.MEASURE, machine.LOGIN, machine.SET_LOGIN),
-    *(contribution.NOW, contribution.SERIES, models.LIST, models.DELETE, models.MOVE),
-    *(gateway.START, gateway.STOP, gateway.STATUS),
-    *(setup.STATE, setup.BEGIN, setup.CANCEL, setup.ROLL_BACK),
-    *(updates.STATE, updates.CHECK, updates.INSTALL),
-    *earnings.ALL,
-)
-METHODS: dict[str, Method[Any, Any]] = {method.name: method for method in _ALL}
+_TOPICS = (settings, programs, swarms, health, machine, contribution, models, gateway, setup, updates, earnings)
+_NAMES = (globals(), *map(vars, _TOPICS))
+METHODS: dict[str, Method[Any, Any]] = {
+    item.name: item for names in _NAMES for item in names.values() if isinstance(item, Method)
+}
 
 # --- events ----------------------------------------------------------------------------------------------------------
 

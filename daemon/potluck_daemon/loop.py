@@ -24,7 +24,7 @@ from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.metering.load import available_memory_bytes
-from potluck_daemon.policy.decide import Decision, Inputs, PolicyLimits, decide, is_finished
+from potluck_daemon.policy.decide import Decision, Inputs, PolicyLimits, Rung, decide, is_finished
 from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.watch import Level
 from potluck_daemon.settings.schema import Settings
@@ -62,7 +62,7 @@ class ServingLoop:
         self._finish_by: float | None = None  # monotonic; when to end although sessions are open
         self.shown = Transition(time.time(), State.IDLE, State.IDLE, Reason.START_UP, "Starting up")
         self.until: float | None = None  # Unix; when the shown state ends by itself
-        self.decision: Decision | None = None
+        self.decision = Decision(State.IDLE, Reason.START_UP, "Starting up", Rung.ENDED)
 
     @property
     def is_serving(self) -> bool:

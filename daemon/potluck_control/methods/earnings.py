@@ -160,5 +160,3 @@ EXPORT = Method("earnings.export", ExportParams, Entries)
 CHECK = Method("earnings.check", Empty, LedgerCheck)
 DELEGATE = Method("earnings.delegate", DelegateParams, Delegated)
 BOOK = Method("earnings.book", BookParams, Empty)
-
-ALL = (SUMMARY, SERIES, BY_MODEL, BY_PEER, EXPORT, CHECK, DELEGATE, BOOK)

@@ -159,31 +159,20 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
+    """A state to show, and the order that leads the engine towards its rung."""
+
     state: State
     reason: Reason
     text: str  # for people, without the time it lasts
-    order: EngineOrder
+    rung: Rung
     ends: str = ""  # when this state ends, for people; empty: it is the normal state
     app: str = ""  # the program it is about, for "never yield for it"
     app_title: str = ""  # that program, by the name that people know
     duty: float = 1.0
     left_s: float | None = None  # until the state ends by itself
     wake_in_s: float | None = None  # until the next decision if nothing happens before
-
-
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    state: State
-    reason: Reason
-    text: str
-    rung: Rung
-    ends: str = ""
-    app: str = ""
-    app_title: str = ""
-    duty: float = 1.0
-    left_s: float | None = None
-    wake_in_s: float | None = None
     prepares: bool = False  # start the process now, because it will be needed soon
+    order: EngineOrder = EngineOrder.NOTHING
 
 
 _NEEDS_DEVICE = {
@@ -222,16 +211,10 @@ def decide(inputs: Inputs, now: float) -> Decision:
     wish = _wish(inputs, now)
     phase = inputs.engine.phase
     is_draining = wish.rung is not Rung.ONLINE and phase not in (Phase.OFFLOADED, Phase.ENDED, Phase.PREPARING)
-    return Decision(
+    return replace(
+        wish,
         state=State.DRAINING if is_draining else wish.state,
-        reason=wish.reason,
-        text=wish.text,
         order=_order(wish, inputs.engine),
-        ends=wish.ends,
-        app=wish.app,
-        app_title=wish.app_title,
-        duty=wish.duty,
-        left_s=wish.left_s,
         wake_in_s=wish.wake_in_s if wish.wake_in_s is not None else wish.left_s,
     )
 
@@ -248,7 +231,7 @@ def has_game(presence: Presence) -> bool:
     return any(item.reason in _NEEDS_DEVICE for item in presence.evidence)
 
 
-def _wish(inputs: Inputs, now: float) -> _Wish:
+def _wish(inputs: Inputs, now: float) -> Decision:
     return (
         _switched_off(inputs)
         or _without_engine(inputs)
@@ -263,48 +246,50 @@ def _wish(inputs: Inputs, now: float) -> _Wish:
     )
 
 
-def _switched_off(inputs: Inputs) -> _Wish | None:
+def _switched_off(inputs: Inputs) -> Decision | None:
     """Follow what the user asked for."""
     if inputs.is_ending:
-        return _Wish(State.DRAINING, Reason.SHUTDOWN, "Shutting down", Rung.ENDED, "when Potluck is started again")
+        return Decision(State.DRAINING, Reason.SHUTDOWN, "Shutting down", Rung.ENDED, "when Potluck is started again")
     if inputs.finish_left_s is not None:
         text = "Finishing the open sessions, then shutting down"
         ends = "when Potluck is started again"
-        return _Wish(State.DRAINING, Reason.SHUTDOWN, text, Rung.FINISHING, ends, left_s=inputs.finish_left_s)
+        return Decision(State.DRAINING, Reason.SHUTDOWN, text, Rung.FINISHING, ends, left_s=inputs.finish_left_s)
     if inputs.is_paused and inputs.is_pause_of_game:
         text = "Paused by you until the game ends"
-        return _Wish(State.PAUSED, Reason.USER, text, Rung.ENDED, "when the game ends, or when you resume")
+        return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, "when the game ends, or when you resume")
     if inputs.is_paused and inputs.pause_left_s is None:
-        return _Wish(State.PAUSED, Reason.USER, "Paused by you", Rung.ENDED, "when you resume")
+        return Decision(State.PAUSED, Reason.USER, "Paused by you", Rung.ENDED, "when you resume")
     if inputs.is_paused:
         ends = "when the time is over, or when you resume"
         has_weights = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING, Phase.OFFLOADING)
         rung = Rung.OFFLOADED if inputs.is_pause_at_once and has_weights else Rung.ENDED
         text = "Memory freed by you" if inputs.is_pause_at_once else "Paused by you"
-        return _Wish(State.PAUSED, Reason.TIMER, text, rung, ends, left_s=inputs.pause_left_s)
+        return Decision(State.PAUSED, Reason.TIMER, text, rung, ends, left_s=inputs.pause_left_s)
     if not inputs.has_swarm:
-        return _Wish(State.IDLE, Reason.NO_SWARM, "No swarm joined yet", Rung.ENDED, "when you join or create a swarm")
+        return Decision(
+            State.IDLE, Reason.NO_SWARM, "No swarm joined yet", Rung.ENDED, "when you join or create a swarm"
+        )
     if not inputs.is_enabled:
         text = "Serving is switched off in the settings"
-        return _Wish(State.IDLE, Reason.SWITCHED_OFF, text, Rung.ENDED, "when you switch serve.enabled on")
+        return Decision(State.IDLE, Reason.SWITCHED_OFF, text, Rung.ENDED, "when you switch serve.enabled on")
     return None
 
 
-def _without_engine(inputs: Inputs) -> _Wish | None:
+def _without_engine(inputs: Inputs) -> Decision | None:
     if inputs.has_engine:
         return None
     text, ends = "The engine is not set up yet", "when you set it up: in the app, or with `potluck setup`"
-    return _Wish(State.IDLE, Reason.NO_ENGINE, text, Rung.ENDED, ends)
+    return Decision(State.IDLE, Reason.NO_ENGINE, text, Rung.ENDED, ends)
 
 
-def _asleep(evidence: Iterable[Evidence]) -> _Wish | None:
+def _asleep(evidence: Iterable[Evidence]) -> Decision | None:
     if not any(item.reason is Reason.SLEEP for item in evidence):
         return None
     text = "The computer is going to sleep"
-    return _Wish(State.YIELDED, Reason.SLEEP, text, Rung.ENDED, "when the computer wakes up")
+    return Decision(State.YIELDED, Reason.SLEEP, text, Rung.ENDED, "when the computer wakes up")
 
 
-def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> _Wish | None:
+def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> Decision | None:
     """Offload while the evidence lasts. End the engine when it lasts long or memory is short."""
     evidence = next(
         (item for item in inputs.presence.evidence if item.reason in reasons and _counts(item, inputs)), None
@@ -315,8 +300,8 @@ def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> _Wi
     state = State.YIELDED if evidence.reason in _NEEDS_DEVICE else State.IDLE
     end_in_s = evidence.since + inputs.limits.end_engine_after_s - now
     if end_in_s <= 0 or inputs.is_memory_short:
-        return _Wish(state, evidence.reason, text, Rung.ENDED, ends, *_program(evidence))
-    return _Wish(state, evidence.reason, text, Rung.OFFLOADED, ends, *_program(evidence), wake_in_s=end_in_s)
+        return Decision(state, evidence.reason, text, Rung.ENDED, ends, *_program(evidence))
+    return Decision(state, evidence.reason, text, Rung.OFFLOADED, ends, *_program(evidence), wake_in_s=end_in_s)
 
 
 def _counts(evidence: Evidence, inputs: Inputs) -> bool:
@@ -351,13 +336,13 @@ def _words(evidence: Evidence, limits: PolicyLimits) -> tuple[str, str]:
     return _NEEDS_DEVICE[evidence.reason].format(who=evidence.who), ends
 
 
-def _blocked(inputs: Inputs) -> _Wish | None:
+def _blocked(inputs: Inputs) -> Decision | None:
     is_before_start = inputs.engine.phase in _BEFORE_START
     obstacle = next((item for item in inputs.obstacles if is_before_start or not item.only_before_start), None)
     if obstacle is None:
         return None
     wake_in_s = CHECK_INTERVAL_S if obstacle.left_s is None else obstacle.left_s
-    return _Wish(
+    return Decision(
         State.IDLE,
         obstacle.reason,
         obstacle.text,
@@ -368,17 +353,17 @@ def _blocked(inputs: Inputs) -> _Wish | None:
     )
 
 
-def _unsettled(inputs: Inputs) -> _Wish | None:
+def _unsettled(inputs: Inputs) -> Decision | None:
     """Begin nothing before the probes have looked once, because a game may be running."""
     rung = {Phase.ENDED: Rung.ENDED, Phase.STOPPING: Rung.ENDED, Phase.OFFLOADED: Rung.OFFLOADED}.get(
         inputs.engine.phase
     )
     if inputs.is_settled or rung is None:
         return None
-    return _Wish(State.STARTING, Reason.NONE, "Checking whether you need the computer", rung, wake_in_s=SETTLE_S)
+    return Decision(State.STARTING, Reason.NONE, "Checking whether you need the computer", rung, wake_in_s=SETTLE_S)
 
 
-def _in_use(inputs: Inputs, now: float) -> _Wish | None:
+def _in_use(inputs: Inputs, now: float) -> Decision | None:
     """Obey "only when idle". Where nothing can tell, the computer counts as in use."""
     if not inputs.limits.only_when_idle or inputs.presence.is_away:
         return None
@@ -390,7 +375,7 @@ def _in_use(inputs: Inputs, now: float) -> _Wish | None:
         text, ends = "Can't tell whether you're away, so not serving", "when you switch when.only_when_idle off"
     else:
         text, ends = "Not serving while you use the computer", _RESTED
-    return _Wish(State.YIELDED, Reason.USER_ACTIVE, text, rung, ends, wake_in_s=wake_in_s)
+    return Decision(State.YIELDED, Reason.USER_ACTIVE, text, rung, ends, wake_in_s=wake_in_s)
 
 
 def _quiet_s(evidence: Evidence, limits: PolicyLimits) -> float:
@@ -399,7 +384,7 @@ def _quiet_s(evidence: Evidence, limits: PolicyLimits) -> float:
     return limits.quiet_certain_s if evidence.certainty is Certainty.CERTAIN else limits.quiet_likely_s
 
 
-def _quiet(inputs: Inputs, now: float) -> _Wish | None:
+def _quiet(inputs: Inputs, now: float) -> Decision | None:
     waits = [
         (item.ended_at + _quiet_s(item.evidence, inputs.limits) - now, item.evidence)
         for item in inputs.presence.over
@@ -410,7 +395,7 @@ def _quiet(inputs: Inputs, now: float) -> _Wish | None:
         return None
     text = f"{_OVER.get(evidence.reason, '{who} has ended').format(who=evidence.who)}; waiting a moment"
     ends = "in a moment, or when you resume"
-    wish = _Wish(State.YIELDED, Reason.QUIET_TIME, text, Rung.OFFLOADED, ends, *_program(evidence), left_s=left_s)
+    wish = Decision(State.YIELDED, Reason.QUIET_TIME, text, Rung.OFFLOADED, ends, *_program(evidence), left_s=left_s)
     if inputs.engine.phase not in (Phase.ENDED, Phase.PREPARING, Phase.STOPPING):
         return wish
     may_prepare = not inputs.is_memory_short and (inputs.engine.retry_at or now) <= now
@@ -419,23 +404,23 @@ def _quiet(inputs: Inputs, now: float) -> _Wish | None:
     return replace(wish, rung=Rung.ENDED, wake_in_s=wake_in_s, prepares=prepares)
 
 
-def _working(inputs: Inputs, now: float) -> _Wish:
+def _working(inputs: Inputs, now: float) -> Decision:
     engine = inputs.engine
     match engine.phase:
         case Phase.ENDED if engine.retry_at is not None and engine.retry_at > now:
             text = engine.failure or "The engine failed"
             ends = "with the next try, or when you resume"
             left_s = engine.retry_at - now
-            return _Wish(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
+            return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
         case Phase.ONLINE:
             return _serving(inputs)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
-            return _Wish(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
+            return Decision(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
         case _:
-            return _Wish(State.JOINING, Reason.NONE, "Loading blocks", Rung.ONLINE)
+            return Decision(State.JOINING, Reason.NONE, "Loading blocks", Rung.ONLINE)
 
 
-def _serving(inputs: Inputs) -> _Wish:
+def _serving(inputs: Inputs) -> Decision:
     """Serve at full speed, or as slowly as the strictest reason to go slow demands."""
     text = f"Serving {inputs.engine.serving}"
     asked = [
@@ -445,8 +430,8 @@ def _serving(inputs: Inputs) -> _Wish:
         asked.append((inputs.limits.active_duty, Reason.USER_ACTIVE, "slowly, while you use the computer", _RESTED))
     duty, reason, how_text, ends = min(asked, key=lambda item: item[0], default=(1.0, Reason.NONE, "", ""))
     if duty >= 1.0:
-        return _Wish(State.SERVING, Reason.NONE, text, Rung.ONLINE)
-    return _Wish(State.SERVING, reason, f"{text} {how_text}", Rung.ONLINE, ends, duty=max(duty, MIN_DUTY))
+        return Decision(State.SERVING, Reason.NONE, text, Rung.ONLINE)
+    return Decision(State.SERVING, reason, f"{text} {how_text}", Rung.ONLINE, ends, duty=max(duty, MIN_DUTY))
 
 
 def _spared(evidence: Evidence) -> tuple[str, str]:
@@ -454,7 +439,7 @@ def _spared(evidence: Evidence) -> tuple[str, str]:
     return how.format(who=evidence.who), ends
 
 
-def _order(wish: _Wish, engine: EngineView) -> EngineOrder:
+def _order(wish: Decision, engine: EngineView) -> EngineOrder:
     match wish.rung, engine.phase:
         case _, Phase.STOPPING:
             return EngineOrder.NOTHING  # everything else begins with the end of this process

@@ -19,30 +19,9 @@ SETTINGS_VERSION: Final = 2
 DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
 
 
-def _setting(
-    default: Any,
-    help: str,
-    *,
-    unit: str = "",
-    low: float | None = None,
-    high: float | None = None,
-    choices: tuple[str, ...] = (),
-    restarts_engine: bool = False,
-    check: Callable[[Any], object] | None = None,
-) -> Any:
-    """Declare a setting. `check` raises ValueError for a wrong value of the right type."""
-    return field(
-        default=default,
-        metadata={
-            "help": help,
-            "unit": unit,
-            "low": low,
-            "high": high,
-            "choices": choices,
-            "restarts_engine": restarts_engine,
-            "check": check,
-        },
-    )
+def _setting(default: Any, help: str, **more: Any) -> Any:
+    """Declare a setting. `more`: the optional fields of `SettingEntry`."""
+    return field(default=default, metadata={"help": help, **more})
 
 
 def _check_absolute(folder: str) -> None:
@@ -256,12 +235,12 @@ class SettingEntry:
     name: str
     default: Any
     help: str
-    unit: str
-    low: float | None
-    high: float | None
-    choices: tuple[str, ...]
-    restarts_engine: bool
-    check: Callable[[Any], object] | None
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    restarts_engine: bool = False
+    check: Callable[[Any], object] | None = None  # raises ValueError for a wrong value of the right type
 
     @property
     def key(self) -> str:

@@ -16,6 +16,7 @@ from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.swarm import LOCAL_REVISION
+from potluck_daemon.child import started
 
 ASK_TIMEOUT_S = 28.0  # below the control server's own limit
 _ASK = """
@@ -56,25 +57,13 @@ def _in_folder(wanted: str) -> NewModel:
 
 
 async def _ask_hub(name: str, environment: Mapping[str, str]) -> NewModel:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _ASK, name),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=dict(environment),
-    )
     try:
-        async with asyncio.timeout(ASK_TIMEOUT_S):
-            said, _ = await process.communicate()
-        told = json.loads(said.splitlines()[-1])
+        async with started((sys.executable, "-c", _ASK, name), environment) as child, asyncio.timeout(ASK_TIMEOUT_S):
+            found = json.loads(await child.line())
     except TimeoutError:
         raise PotluckError(f"the hub did not answer in time about {name}", hint="try again") from None
-    except (ValueError, IndexError):
+    except ValueError:
         raise PotluckError(f"cannot ask the hub about {name}", hint="potluck doctor") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if "message" in told:
-        raise PotluckError(str(told["message"]), hint=told.get("hint"))
-    return NewModel(str(told["name"]), int(told["num_blocks"]), str(told["revision"]))
+    if "message" in found:
+        raise PotluckError(str(found["message"]), hint=found.get("hint"))
+    return NewModel(str(found["name"]), int(found["num_blocks"]), str(found["revision"]))
