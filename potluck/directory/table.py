@@ -22,8 +22,9 @@ SUSPECTING = 2  # servers whose word is enough; one liar is not
 class Table:
     """Announcements by kind and peer. `version` changes with what is served by whom, not with each heartbeat."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_servers: int = MAX_SERVERS) -> None:
         self.version = 0
+        self._max_servers = max_servers
         self._of: dict[Kind, dict[PeerId, Announcement]] = {kind: {} for kind in Kind}
         self._early: dict[PeerId, Announcement] = {}  # heartbeats that came before their records
 
@@ -32,7 +33,7 @@ class Table:
         known = self._of[new.sealed.kind]
         old = known.get(new.peer_id)
         if old is None:
-            if len(known) >= MAX_SERVERS:
+            if len(known) >= self._max_servers:
                 return False
         elif (new.sequence, new.expiration) <= (old.sequence, old.expiration):
             return False

@@ -30,11 +30,6 @@ def test_greedy_tokens_equal_the_local_model(local: PreTrainedModel) -> None:
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
 
 
-def test_overlapping_spans_are_used_in_part(local: PreTrainedModel) -> None:
-    with world("0:3", "1:4") as there:
-        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
-
-
 def test_sampling_draws_the_same_with_the_same_seed(local: PreTrainedModel) -> None:
     options = {"max_new_tokens": 8, "do_sample": True, "top_k": 20, "temperature": 1.5}
     with world("0:4") as there:
@@ -154,10 +149,3 @@ def test_a_cache_of_another_kind_is_refused() -> None:
 
     with world("0:4") as there, pytest.raises(UsageError, match="DynamicCache"):
         there.model.generate(prompt(), **GREEDY, past_key_values=DynamicCache())
-
-
-def test_sessions_end_at_the_servers_when_generation_ends() -> None:
-    with world("0:2", "2:4") as there:
-        there.model.generate(prompt(), **GREEDY)
-        for server in there.servers:
-            there.client.run(server.wait_idle())

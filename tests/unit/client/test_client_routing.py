@@ -12,11 +12,11 @@ from transformers import PreTrainedModel
 
 from potluck.client.beginnings import fingerprints
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Quote, StepRequest
+from potluck.protocol.messages import Quote
 from potluck.routing import pace
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
-SLOW_S = 0.4  # a step; 4 blocks at 100 steps a second are promised
+SLOW_S = 0.2  # a step; 4 blocks at 100 steps a second are promised: 41 ms
 
 
 def greedy(tokens: int) -> dict[str, object]:
@@ -190,19 +190,3 @@ def test_a_session_without_replicas_stays_where_it_is_however_slow() -> None:
         there.servers[0].delay_s = lambda server: SLOW_S
         there.model.generate(prompt(), session=session, **greedy(9))
         assert there.model.last_route()[0].replaced == []
-
-
-def test_a_block_that_is_not_served_any_more_moves_alone(local: PreTrainedModel) -> None:
-    def not_served(server: BlockServer, request: StepRequest) -> None:
-        raise RemoteError(Code.NOT_SERVED, "these blocks are served no more")
-
-    with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=80) as session:
-        text = there.model.generate(prompt(), session=session, **greedy(4))
-        first, mover = there.serving()
-        steps = len(first.steps)
-        mover.on_step = not_served
-        text = there.model.generate(text, session=session, **greedy(4))
-        stayed, _ = there.serving()
-        assert stayed is first
-        assert len(first.steps) == steps + 4
-    assert torch.equal(text, local.generate(prompt(), **greedy(8)))

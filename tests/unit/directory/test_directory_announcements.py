@@ -190,7 +190,9 @@ def test_a_subkey_that_is_no_text_is_dropped(clock: Clock, subkey: object) -> No
     assert verdict(sealed(now=clock.now), now=clock.now, subkey=subkey)
 
 
-@pytest.mark.parametrize("subkey", [OTHER.peer_id, "", "x", ME.peer_id + " "])
+@pytest.mark.parametrize(
+    "subkey", [OTHER.peer_id, "", "x", ME.peer_id + " "], ids=["another peer", "empty", "no peer", "a space more"]
+)
 def test_somebody_elses_record_is_dropped(clock: Clock, subkey: str) -> None:
     assert "signed" in verdict(sealed(now=clock.now), now=clock.now, subkey=subkey)
 
@@ -360,11 +362,6 @@ async def test_an_open_swarm_gets_the_block_keys_of_stock_peers(network: FakeNet
     await directory.leave()
     found = await network.start().get(["m-hf.0"])
     assert found["m-hf.0"][ME.peer_id].value[0] == 0  # type: ignore[index]
-
-
-async def test_a_private_swarm_writes_no_block_keys(network: FakeNetwork) -> None:
-    await announced(network)
-    assert set(network.records) == {Kind.RECORD.key(PRIVATE), Kind.HEARTBEAT.key(PRIVATE)}
 
 
 async def store_stock(

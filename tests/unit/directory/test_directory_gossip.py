@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 from helpers.directory_swarm import SWARM, Member, start_members, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from helpers.server_records import beat_of, record_of
+from helpers.server_records import record_of
 
 from potluck.directory import Directory, coding, exchange, gossip
 from potluck.directory.coding import (
@@ -24,13 +24,13 @@ from potluck.directory.coding import (
     encode_report,
 )
 from potluck.directory.exchange import Compare, Fetch, Push, Report
-from potluck.directory.fields import heartbeat_to_fields, record_to_fields
+from potluck.directory.fields import record_to_fields
 from potluck.directory.seal import Kind, Sealed, seal
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import call_proof
-from potluck.protocol.records import Heartbeat, ServerState
+from potluck.protocol.records import Heartbeat
 
 
 @pytest.fixture(autouse=True)
@@ -218,17 +218,6 @@ async def test_complaints_of_a_server_that_answers_pings_change_nothing() -> Non
         assert all(not server.directory._gossip.suspicion.suspects for server in others)  # type: ignore[union-attr]
 
 
-async def test_one_server_that_suspects_everybody_removes_nobody() -> None:
-    async with members(4) as (_, (liar, *others)):
-        assert liar.directory._gossip is not None
-        for other in others:
-            liar.directory._gossip.suspicion.suspect(other.peer_id)
-        before = others[0].directory.table.get(Kind.HEARTBEAT, liar.peer_id)
-        liar.directory._beat_anew()
-        await until(lambda: others[0].directory.table.get(Kind.HEARTBEAT, liar.peer_id) is not before)
-        assert len(others[0].sees()) == 4
-
-
 async def test_clients_report_to_servers_that_all_clients_agree_on() -> None:
     async with members(5) as (network, (victim, *others)):
         for _ in range(2):
@@ -263,18 +252,6 @@ async def test_what_is_passed_on_must_be_signed_by_whom_it_is_about_and_newer() 
         replayed = sealed_record(victim.host.identity, age_s=60.0, start=4)
         await push(network.start(mallory), server, stolen, replayed)
         assert server.directory.table.get(Kind.RECORD, victim.peer_id) is known
-
-
-async def test_a_record_of_yesterday_does_not_go_with_todays_heartbeat() -> None:
-    async with members(2) as (network, (server, _)):
-        identity = Identity.generate()
-        old = sealed_record(identity, age_s=60.0)
-        now, fields = time.time(), heartbeat_to_fields(beat_of(identity.peer_id))
-        record = {"record": round((now - 5) * 1000)}  # a later one, which nobody here has seen
-        beat = seal(SWARM, identity, Kind.HEARTBEAT, fields | record, sequence=now, expiration=now + 30)
-        await push(network.start(), server, old, beat)
-        assert server.directory.table.get(Kind.HEARTBEAT, identity.peer_id) is not None
-        assert identity.peer_id not in server.sees()
 
 
 @pytest.mark.parametrize("protocol", [exchange.COMPARE, exchange.FETCH, exchange.PUSH, exchange.REPORT])
@@ -341,15 +318,3 @@ async def test_whoever_passes_on_records_that_are_none_is_asked_no_further() -> 
             await reader.reader.ask(server.peer_id)
         assert refusal.value.code is Code.BAD_REPLY
         assert len(asked) == 1
-
-
-async def test_a_server_that_is_offline_is_not_brought_back_by_an_older_heartbeat() -> None:
-    async with members(2) as (network, (server, victim)):
-        old = server.directory.table.get(Kind.HEARTBEAT, victim.peer_id)
-        assert old is not None
-        await victim.directory.leave()
-        await until(lambda: victim.peer_id not in server.sees())
-        await push(network.start(), server, old.sealed)
-        assert victim.peer_id not in server.sees()
-        assert victim.directory._heartbeat is not None
-        assert victim.directory._heartbeat.state is ServerState.OFFLINE

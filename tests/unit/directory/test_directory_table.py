@@ -4,29 +4,44 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import pytest
 from helpers.directory_swarm import SWARM
 from helpers.server_records import beat_of, record_of
 
-from potluck.directory.fields import heartbeat_to_fields, record_to_fields
+from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields
 from potluck.directory.seal import Announcement, Kind, seal, unseal
 from potluck.directory.table import Table
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import ServerState
 
-ME = Identity.generate()
+ME, ANA, OMAR = (Identity.generate() for _ in range(3))
 NOW = 1_000_000.0
 
 
-def record(start: int, at: float) -> Announcement:
-    value = record_of(ME.peer_id, start, start + 4)
-    sealed = seal(SWARM, ME, Kind.RECORD, record_to_fields(value), sequence=at, expiration=at + 300)
-    return unseal(SWARM, sealed, now=at)
+def record(start: int, at: float, who: Identity = ME) -> Announcement:
+    fields = record_to_fields(record_of(who.peer_id, start, start + 4))
+    return unseal(SWARM, seal(SWARM, who, Kind.RECORD, fields, sequence=at, expiration=at + 300), now=at)
 
 
-def beat(at: float, goes_with: float, state: ServerState = ServerState.ONLINE) -> Announcement:
-    fields = heartbeat_to_fields(beat_of(ME.peer_id, state)) | {"record": round(goes_with * 1000)}
-    return unseal(SWARM, seal(SWARM, ME, Kind.HEARTBEAT, fields, sequence=at, expiration=at + 30), now=at)
+def beat(
+    at: float,
+    goes_with: float,
+    state: ServerState = ServerState.ONLINE,
+    *,
+    who: Identity = ME,
+    suspects: tuple[Identity, ...] = (),
+) -> Announcement:
+    value = beat_of(who.peer_id, state, suspects=tuple(each.peer_id for each in suspects))
+    fields = heartbeat_to_fields(value) | {"record": round(goes_with * 1000)}
+    return unseal(SWARM, seal(SWARM, who, Kind.HEARTBEAT, fields, sequence=at, expiration=at + 30), now=at)
+
+
+def table_of(*announcements: Announcement) -> Table:
+    table = Table()
+    for announcement in announcements:
+        table.take(announcement)
+    return table
 
 
 OLD = (record(0, NOW), beat(NOW, NOW))
@@ -35,10 +50,7 @@ NEW = (record(4, NOW + 1), beat(NOW + 1, NOW + 1))
 
 def test_the_newest_counts_in_whatever_order_they_come() -> None:
     for order in permutations((*OLD, *NEW)):
-        table = Table()
-        for announcement in order:
-            table.take(announcement)
-        (server,) = table.live(NOW + 2)
+        (server,) = table_of(*order).live(NOW + 2)
         assert server.span == Span(4, 8)
 
 
@@ -46,23 +58,85 @@ def test_a_server_whose_heartbeat_overtakes_its_record_stays_what_it_was() -> No
     table = Table()
     assert all(table.take(announcement) for announcement in (*OLD, NEW[1]))
     assert not table.take(NEW[1]), "no news twice"
+    assert not table.take(beat(NOW + 0.5, NOW + 1)), "nor an older heartbeat after a newer one"
     (server,) = table.live(NOW + 2)
     assert server.span == Span(0, 4)
-    assert not table.live(NOW + 30.5), "but not for longer than its last heartbeat lasts"
+    assert not table.live(NOW + 30), "but not for longer than its last heartbeat lasts"
+
+
+def test_only_a_new_sequence_number_is_news_and_a_later_end_is_kept() -> None:
+    table = table_of(OLD[0])
+    assert not table.take(OLD[0])
+    fields = record_to_fields(record_of(ME.peer_id, 0, 4))
+    later = unseal(SWARM, seal(SWARM, ME, Kind.RECORD, fields, sequence=NOW, expiration=NOW + 400), now=NOW)
+    assert not table.take(later)
+    assert table.get(Kind.RECORD, ME.peer_id) is later
+    assert table.take(NEW[0])
 
 
 def test_a_goodbye_counts_at_once() -> None:
-    table = Table()
-    for announcement in (*OLD, beat(NOW + 1, NOW + 1, ServerState.OFFLINE)):
+    assert not table_of(*OLD, beat(NOW + 1, NOW + 1, ServerState.OFFLINE)).live(NOW + 2)
+
+
+def test_the_version_changes_with_what_is_served_by_whom_and_not_with_each_heartbeat() -> None:
+    table, versions = Table(), []
+    goodbye = beat(NOW + 3, NOW + 1, ServerState.OFFLINE)
+    for announcement in (*OLD, beat(NOW + 0.5, NOW), *NEW, beat(NOW + 2, NOW + 1), goodbye):
         table.take(announcement)
-    assert not table.live(NOW + 2)
+        versions.append(table.version)
+    assert versions == [1, 2, 2, 3, 3, 3, 4]
+
+
+def test_a_full_table_takes_no_further_server_and_still_follows_those_it_has() -> None:
+    table = Table(max_servers=1)
+    assert [table.take(record(0, NOW, who)) for who in (ME, ANA)] == [True, False]
+    assert table.take(NEW[0])
 
 
 def test_what_is_over_is_forgotten() -> None:
-    table = Table()
-    for announcement in OLD:
-        table.take(announcement)
+    table = table_of(*OLD, record(0, NOW + 1, ANA))
     table.expire(NOW + 299)
-    assert table.get(Kind.RECORD, ME.peer_id) is not None
+    assert len(table.all(Kind.RECORD)) == 2
+    table.expire(NOW + 301, beatless=False)
+    assert list(table.all(Kind.RECORD)) == [ANA.peer_id], "a client does not ask for each server's heartbeat"
     table.expire(NOW + 301)
-    assert table.get(Kind.RECORD, ME.peer_id) is None
+    assert not table.all(Kind.RECORD)
+    assert not table.all(Kind.HEARTBEAT)
+
+
+@pytest.mark.parametrize(
+    ("accusers", "accused_at_s", "is_suspected"),
+    [
+        ((ANA,), 1.0, False),
+        ((ANA, OMAR), 1.0, True),
+        ((ANA, ME), 1.0, False),
+        ((ANA, OMAR), 0.0, False),
+    ],
+    ids=["one", "two", "one and itself", "before its heartbeat"],
+)
+def test_two_others_must_suspect_a_server_after_it_was_heard_of(
+    accusers: tuple[Identity, ...], accused_at_s: float, is_suspected: bool
+) -> None:
+    at = NOW + accused_at_s
+    table = table_of(*(beat(at, NOW, who=who, suspects=(ME,)) for who in accusers), record(0, NOW))
+    assert not table.suspected(at), "nobody knows this server's heartbeat"
+    table.take(beat(NOW, NOW))
+    assert (ME.peer_id in table.suspected(at + 1)) is is_suspected
+    assert (ME.peer_id not in table.live_peers(at + 1)) is is_suspected
+
+
+def test_suspicions_end_with_their_heartbeats_and_with_a_later_one_of_the_suspect() -> None:
+    table = table_of(*OLD, *(beat(NOW + at, NOW, who=who, suspects=(ME,)) for who, at in ((ANA, 1), (OMAR, 2))))
+    assert table.suspected(NOW + 30.9) == {ME.peer_id}
+    assert not table.suspected(NOW + 31)
+    table.take(beat(NOW + 1.5, NOW))
+    assert not table.suspected(NOW + 3), "one word is left"
+
+
+def test_links_are_told_of_servers_that_are_live_and_by_their_names() -> None:
+    measured = beat_of(ME.peer_id, pings_s={ANA.peer_id: 0.5, OMAR.peer_id: 0.25}, links_mbps={ANA.peer_id: 8.0})
+    sealed = seal(SWARM, ME, Kind.LINKS, links_to_fields(measured), sequence=NOW, expiration=NOW + 300)
+    table = table_of(*OLD, record(0, NOW, ANA), beat(NOW, NOW, who=ANA), unseal(SWARM, sealed, now=NOW))
+    told = {server.peer_id: server.heartbeat for server in table.live(NOW + 1)}
+    assert (told[ME.peer_id].pings_s, told[ME.peer_id].links_mbps) == ({ANA.peer_id: 0.5}, {ANA.peer_id: 8.0})
+    assert told[ANA.peer_id].pings_s == {}

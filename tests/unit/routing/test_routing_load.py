@@ -42,7 +42,7 @@ def distances(servers: list[LiveServer], seed: int) -> dict[PeerId, float]:
     return {server.peer_id: rng.uniform(0.005, 0.2) for server in servers}
 
 
-@pytest.mark.parametrize("load", [{"batch": 500}, {"queue_ms": 80.0}, {"step_ms": 200.0}])
+@pytest.mark.parametrize("load", [{"batch": 500}, {"queue_ms": 80.0}, {"step_ms": 200.0}, {"queued_tokens": 100_000}])
 def test_of_two_equal_servers_the_loaded_one_is_left_alone(load: dict[str, Any]) -> None:
     roster = Roster.of([server_of("a", 0, 8, beat=load), server_of("b", 0, 8)])
     assert find_route(roster, ALL).parts == (("b", ALL),)
@@ -64,7 +64,9 @@ def test_half_a_cache_costs_half_of_what_an_empty_one_does() -> None:
 def test_who_was_slower_than_promised_counts_as_slower() -> None:
     roster = Roster.of([server_of("a", 0, 8), server_of("b", 0, 8)])
     assert find_route(roster, ALL, vantage=Vantage(slowness={PeerId("a"): 1.5})).parts == (("b", ALL),)
-    assert find_route(roster, ALL, vantage=Vantage(slowness={PeerId("b"): 1.5})).parts == (("a", ALL),)
+    slow = find_route(roster, ALL, vantage=Vantage(slowness={PeerId("b"): 1.5, PeerId("a"): 2.0}))
+    assert slow.parts == (("b", ALL),)
+    assert slow.cost_s == pytest.approx(1.5 * find_route(roster, ALL).cost_s)
 
 
 def test_the_cost_of_a_route_is_the_sum_of_its_hops() -> None:
@@ -147,6 +149,11 @@ def test_a_shortlist_has_the_cheapest_routes_whole() -> None:
     assert {hop.peer_id for hop in routes[0].hops} <= few
     assert len(few) <= max(5, len(routes[0].hops))
     assert len(shortlist(routes, 1)) == len(routes[0].hops), "the first route in any case"
+    one, two = (
+        find_route(Roster.of(servers[:1]), Span(0, 20)),
+        find_route(Roster.of([server_of("b", 0, 20)]), Span(0, 20)),
+    )
+    assert len(shortlist([one, two], 2)) == 2, "as many as there may be"
 
 
 def test_a_later_reading_costs_what_a_first_one_would() -> None:

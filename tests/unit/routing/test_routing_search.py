@@ -58,11 +58,6 @@ def test_the_faster_of_two_overlapping_servers_takes_the_common_blocks() -> None
     assert told(find_route(servers, ALL)) == [("slow", "0:2"), ("swift", "2:8")]
 
 
-@pytest.mark.parametrize("beat", [{"queued_tokens": 100_000}, {"step_ms": 9000.0}])
-def test_a_loaded_server_is_avoided(beat: dict[str, float]) -> None:
-    assert told(find_route([server_of("a", 0, 8, beat=beat), server_of("b", 0, 8)], ALL)) == [("b", "0:8")]
-
-
 def test_a_full_cache_is_taken_only_without_alternative() -> None:
     full, free = server_of("a", 0, 8, beat={"cache_tokens_left": 5}), server_of("b", 0, 8)
     needs = Needs(cache_tokens=100)
@@ -91,6 +86,13 @@ def test_a_missing_route_names_the_blocks_and_the_reasons() -> None:
     assert set(error.excluded) == {"b", "c", "d"}
     assert "3:8" in error.message
     assert "--blocks 3:8" in str(error.hint)
+
+
+def test_a_server_must_take_sessions_of_the_wanted_length() -> None:
+    short, long = server_of("a", 0, 8, max_length=99), server_of("b", 0, 8, max_length=100)
+    assert told(find_route([short, long], ALL, Needs(max_length=100))) == [("b", "0:8")]
+    with pytest.raises(NoRouteError, match="at most 99 tokens"):
+        find_route([short], ALL, Needs(max_length=100))
 
 
 def test_gaps_are_named_one_by_one() -> None:

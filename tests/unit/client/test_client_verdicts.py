@@ -1,0 +1,80 @@
+"""What an error means for a session and its server, and how long a server is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from potluck.client.config import ClientConfig
+from potluck.client.recovery import Action, Bans, judge
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+
+A, B = PeerId("a"), PeerId("b")
+FAULT = judge(RemoteError(Code.INTERNAL, "broken"))
+
+
+def bans() -> Bans:
+    return Bans(ClientConfig(ban_s=10.0, max_ban_s=60.0))
+
+
+@pytest.mark.parametrize(("told_s", "away_s"), [(None, 5.0), (60.0, 60.0), (0.1, 0.5), (0.0, 0.5)])
+def test_a_full_server_is_left_alone_for_as_long_as_it_says(told_s: float | None, away_s: float) -> None:
+    assert judge(RemoteError(Code.BUSY, "full", retry_after_s=told_s)).away_s == away_s
+
+
+def test_a_faulty_server_cannot_choose_its_own_ban() -> None:
+    assert judge(RemoteError(Code.INTERNAL, "broken", retry_after_s=1.0)).away_s == 0.0
+
+
+def test_each_kind_of_error_has_its_consequence() -> None:
+    verdicts = {code: judge(RemoteError(code, "")) for code in Code}
+    assert {code for code, verdict in verdicts.items() if verdict.is_fault} == {
+        Code.UNREACHABLE,
+        Code.BAD_REPLY,
+        Code.INTERNAL,
+    }
+    given_up = {code for code, verdict in verdicts.items() if verdict.action is Action.GIVE_UP}
+    assert given_up == {Code.BAD_REQUEST, Code.NOT_A_MEMBER}
+    assert [code for code, verdict in verdicts.items() if verdict.action is Action.REOPEN] == [Code.ROLLBACK]
+    assert [code for code, verdict in verdicts.items() if verdict.for_this_session] == [Code.TOO_LONG]
+    assert [code for code, verdict in verdicts.items() if verdict.has_left] == [Code.DRAINING]
+
+
+def test_a_ban_doubles_with_each_failure_in_a_row_up_to_the_longest() -> None:
+    known, now = bans(), 100.0
+    for ban_s in (10.0, 20.0, 40.0, 60.0, 60.0):
+        known.record(A, FAULT, now)
+        assert known.current(now + ban_s - 0.1) == {A}
+        now += ban_s
+        assert known.current(now) == frozenset()
+
+
+def test_work_that_was_done_ends_the_row_and_forgiving_does_not() -> None:
+    known = bans()
+    known.record(A, FAULT, 0.0)
+    known.forgive([A])
+    assert known.current(1.0) == frozenset()
+    known.record(A, FAULT, 1.0)
+    assert known.current(20.9) == {A}
+    known.clear(A)
+    known.record(A, FAULT, 30.0)
+    assert known.current(40.0) == frozenset()
+
+
+def test_a_shorter_time_never_shortens_a_longer_one() -> None:
+    known = bans()
+    for away_s in (50.0, 5.0):
+        known.record(A, judge(RemoteError(Code.BUSY, "full", retry_after_s=away_s)), 0.0)
+    assert known.current(49.0) == {A}
+    known.record(B, judge(RemoteError(Code.BAD_REQUEST, "wrong")), 0.0)
+    assert B not in known.current(0.0)
+
+
+def test_who_left_and_who_failed_are_told_apart() -> None:
+    known = bans()
+    known.record(A, judge(RemoteError(Code.DRAINING, "bye")), 0.0)
+    known.record(B, FAULT, 0.0)
+    assert (known.left(), known.faulty(1.0), known.faulty(10.0)) == ({A}, {B}, frozenset())
+    assert known.current(29.0) == {A}
+    known.forgive([A])
+    assert (known.left(), known.current(1.0)) == (frozenset(), {B})
