@@ -28,10 +28,10 @@ from pytestqt.qtbot import QtBot
 
 __all__ = ["english", "qapp_args", "wait"]
 WORDS = {  # that a page shows once the daemon has answered
-    "home": "Credit today",
+    "home": "Credits today",
     "earnings": "Energy and time",
-    "when": "At any time. Click hours or drag over them to leave them out.",
-    "limits": "Computes on",
+    "when": "At any time. Click or drag to leave hours out.",
+    "limits": "Devices",
     "models": "Your swarms",
     "activity": "Today",
     "chat": "Talk to demo-model",
@@ -94,7 +94,7 @@ def test_an_hour_that_is_painted_out_is_obeyed_by_the_daemon_and_comes_back_with
     everything = page._grid.hours
     page._grid.setFocus()
     qtbot.keyClick(page._grid, Qt.Key.Key_Space)
-    wait(lambda: "Only in the filled hours." in shown(page))
+    wait(lambda: "Only during the filled hours." in shown(page))
     assert "mon 01:00-24:00" in daemon.command("config", "get", "when.hours").stdout
     press(page, "Undo")
     wait(lambda: WORDS["when"] in shown(page))
@@ -125,7 +125,7 @@ def test_a_check_up_is_made_and_shown(window: MainWindow, wait: Wait) -> None:
     page = window.page
     assert page is not None
     press(page, "Check now")
-    wait(lambda: any(said.startswith("Checked at ") for said in shown(page)))
+    wait(lambda: any(said.startswith("Checked ") for said in shown(page)))
     assert any("found nothing wrong" in said for said in shown(page)), shown(page)
 
 

@@ -62,13 +62,13 @@ async def test_a_newcomer_starts_the_daemon_and_a_swarm_from_the_window(screen: 
         daemon.stop()
         async with app(screen, daemon) as item:
             await item.wait_tooltip("Potluck is not running")
-            await asyncio.to_thread(press, screen, "space")  # "Start it"
+            await asyncio.to_thread(press, screen, "space")  # "Start Potluck"
             await item.wait_tooltip("No swarm joined yet")
             menu = {entry.label: entry.enabled for entry in await item.menu()}
             assert menu["Pause for an hour"] is False
             await asyncio.to_thread(press, screen, "space")  # "Continue", to the swarm
             await asyncio.to_thread(press, screen, "Tab", "space")  # past the field, to "Start a swarm"
-            await item.wait_tooltip("Serving blocks 0:12 of demo-model")
+            await item.wait_tooltip("Serving layers 1–12 of demo-model")
         assert daemon.status().state is State.SERVING  # it does not need the app
         assert daemon.command("stop").returncode == 0
 
@@ -164,7 +164,7 @@ async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(
     with somebody_asking(daemon.client.call(schema.INVITE).invite, num_tokens=400):
         await asyncio.to_thread(daemon.wait_for, lambda status: status.sessions == 1)
         daemon.client.call(schema.DRAIN, schema.DrainParams(600))
-        await tray.wait_tooltip("finishing\nFinishing the open sessions, then shutting down\n1 session left; shuts")
+        await tray.wait_tooltip("finishing\nFinishing the open sessions, then shutting down\n1 session left. Shuts")
         menu = {entry.label: entry.enabled for entry in await tray.menu()}
         assert menu["Pause for an hour"] is False
         await tray.click("Resume")

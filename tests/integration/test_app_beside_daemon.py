@@ -107,16 +107,16 @@ def test_a_set_up_that_failed_says_why_is_tried_again_and_ends_well(
     """The folder of wheels is missing at first."""
     wait(lambda: "1 of 6" in shown(window))
     press(wait, window, "Continue")
-    press(wait, window, "Fetch and install")
+    press(wait, window, "Download and install")
     wait(lambda: "Try again" in buttons(window))
     problem = next(said for said in shown(window) if "wheels" in said or "package" in said)
     assert problem.endswith(".")
     wheels.with_name("aside").rename(wheels)
     press(wait, window, "Try again")
-    wait(lambda: any(said.startswith("Ready. It computes on:") for said in shown(window)))
+    wait(lambda: any(said.startswith("Ready: ") for said in shown(window)))
     assert problem not in shown(window)
     press(wait, window, "Continue")
-    assert "Which swarm?" in shown(window)
+    assert "Choose a swarm" in shown(window)
 
 
 def test_a_newer_version_is_looked_up_when_wanted_and_told_with_its_changes(
@@ -132,8 +132,8 @@ def test_a_newer_version_is_looked_up_when_wanted_and_told_with_its_changes(
         client.call(settings.SET, SetParams(tuple(Change(key, value) for key, value in wanted.items())))
         wait(lambda: isinstance(window.page, HomePage))
         window.open("installation")
-        press(wait, window, "Look now")
+        press(wait, window, "Check now")
         wait(lambda: "• faster" in shown(window))
     assert any("apt, or pip" in said for said in shown(window))  # nothing of ours installed this
     window.open("home")
-    wait(lambda: "Version 99.0 of Potluck is offered." in shown(window))
+    wait(lambda: "Potluck 99.0 is available." in shown(window))

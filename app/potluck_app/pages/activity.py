@@ -1,4 +1,4 @@
-"""The Activity page: what happened and why, the newest first; programs never to step aside for, and the way back."""
+"""The page Activity: what happened and why, the newest first; and programs that Potluck never steps aside for."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from potluck_control.methods import programs
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
 from potluck_control.schema import HistoryPage, HistoryParams, Status, Transition
 from potluck_control.states import Reason, State
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Pot, card, line, text
+from potluck_app.widgets.card import Card, Pot, divided, text
+from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.row import Row
@@ -39,15 +39,15 @@ class Filter(Enum):
     PROBLEMS = (State.ERROR,)
 
 
-def told(transitions: Sequence[Transition]) -> list[Transition]:
-    """What is worth a line, oldest first: on the way to a state the same thing is not said twice."""
+def worth_showing(transitions: Sequence[Transition]) -> list[Transition]:
+    """Return what deserves a line, oldest first: nothing is said twice on the way to a state."""
     return [first for first, second in pairwise(transitions) if not _is_on_the_way(first, second)] + list(
         transitions[-1:]
     )
 
 
 def _is_on_the_way(first: Transition, second: Transition) -> bool:
-    """Stepping aside to what follows, or serving one block after the other as they are loaded."""
+    """Tell whether `first` only leads to `second`: it stepped aside, or loaded one layer after the other."""
     if first.state is State.DRAINING:
         return first.text == second.text
     is_growing = first.state is second.state is State.SERVING and first.reason is second.reason is Reason.NONE
@@ -55,7 +55,7 @@ def _is_on_the_way(first: Transition, second: Transition) -> bool:
 
 
 class ActivityPage(Page):
-    """Asked for anew when the state changes."""
+    """Asks again when the state changes."""
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Activity"))
@@ -64,13 +64,13 @@ class ActivityPage(Page):
             (Filter.ASIDE, self.tr("Stepped aside")),
             (Filter.PROBLEMS, self.tr("Problems")),
         )
-        self._filter: Segments[Filter] = Segments(self.tr("What to show"), choices)
+        self._filter: Segments[Filter] = Segments(self.tr("Show"), choices)
         self._undo, self._placed = Notice("good", "serving"), PlacedProgram("", ProgramPlace.NONE, ProgramPlace.NONE)
         self._shown: tuple[Transition, ...] | None = None
         self._ignored: tuple[str, ...] = ()
         self._since, self._limit = 0.0, _FEW
-        self._days, self._never = QWidget(), QWidget()
-        self._empty = Placeholder("activity", self.tr("Looking…"))
+        self._days, self._never = Slot(), Slot()
+        self._empty = Placeholder("activity", self.tr("Loading…"))
         self._more = Button(self.tr("Show more"), "down", "link", is_trailing=True)
         self._build()
 
@@ -92,54 +92,36 @@ class ActivityPage(Page):
         if history.transitions == self._shown:
             return
         self._shown = history.transitions
-        days = QWidget()
-        column = QVBoxLayout(days)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_L)
-        newest_first = reversed(told(history.transitions))
+        newest_first = reversed(worth_showing(history.transitions))
         offered = set(self._ignored)
-        for day, transitions in groupby(newest_first, lambda transition: dates.day(transition.at)):
-            column.addWidget(self._day(day, list(transitions), offered))
-        self._days = _replace(self.column, self._days, days)
-        nothing = self.tr("Nothing of this kind has happened yet.")
-        self._empty.say("activity", self.tr("Nothing here"), nothing)
+        days = groupby(newest_first, lambda transition: dates.day(transition.at))
+        cards = [self._day(day, list(transitions), offered) for day, transitions in days]
+        self._days.show_content(holder(column(*cards, spacing=theme.SPACE_L)))
+        self._empty.say(self.tr("Nothing here yet"))
         self._empty.setVisible(not history.transitions)
         self._more.setVisible(len(history.transitions) == _FEW)
 
-    def _day(self, day: str, transitions: list[Transition], offered: set[str]) -> QWidget:
-        """`offered`: programs that need no button any more; grows."""
-        frame, column = card(day)
-        for number, transition in enumerate(transitions):
-            if number:
-                column.addWidget(line())
-            column.addLayout(self._line(transition, can_ignore=bool({transition.app} - offered - {""})))
+    def _day(self, day: str, transitions: list[Transition], offered: set[str]) -> Card:
+        """Return the card of a day. `offered`: programs that need no button any more; grows."""
+        lines = []
+        for transition in transitions:
+            lines.append(self._line(transition, can_ignore=bool({transition.app} - offered - {""})))
             offered.add(transition.app)
-        return frame
+        return Card(day, *divided(lines))
 
-    def _line(self, transition: Transition, *, can_ignore: bool) -> QHBoxLayout:
-        pot, at = Pot(_POT, transition.state), text("muted", said=dates.time_of_day(transition.at))
+    def _line(self, transition: Transition, *, can_ignore: bool) -> QWidget:
+        at = text("muted", said=dates.time_of_day(transition.at))
         at.setFixedWidth(_TIME_WIDTH)
-        texts = QVBoxLayout()
-        texts.setSpacing(2)
-        state = states.state(transition.state, transition.reason)
-        texts.addWidget(text(kind=Type.STRONG, said=state))
-        said = translated(transition.text)
-        if said != state:
-            texts.addWidget(text("muted", said=said))
-        texts.addStretch(1)
-        row = QHBoxLayout()
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(at, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(pot, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(texts, 1)
-        if can_ignore:
-            row.addWidget(self._never_button(transition), 0, Qt.AlignmentFlag.AlignVCenter)
-        return row
+        state, said = states.state(transition.state, transition.reason), translated(transition.text)
+        details = (text("muted", said=said),) if said != state else ()
+        texts = column(text(kind=Type.STRONG, said=state), *details, None, spacing=2)
+        button = (column(None, self._never_button(transition), None),) if can_ignore else ()
+        return holder(row(column(at, None), column(Pot(_POT, transition.state), None), (texts, 1), *button))
 
     def _never_button(self, transition: Transition) -> Button:
         name = sentences.short(transition.app_title or transition.app)
         button = Button(self.tr("Never for this app"), "off")
-        button.setToolTip(self.tr("Go on serving whenever {program} runs").format(program=name))
+        button.setToolTip(self.tr("Keep serving while {program} runs").format(program=name))
         button.setAccessibleName(self.tr("Never step aside for {program}").format(program=name))
         button.clicked.connect(lambda: self._place(transition.app, ProgramPlace.NEVER))
         return button
@@ -148,15 +130,14 @@ class ActivityPage(Page):
         if found.never == self._ignored:
             return
         self._ignored = found.never
-        frame, column = card(self.tr("Never stepped aside for"))
+        rows = []
         for app in found.never:
-            back = Button(self.tr("Take back"), "undo")
-            back.clicked.connect(lambda _=False, app=app: self._place(app, ProgramPlace.NONE))
-            row = Row(app, "", back)
+            back = Button(self.tr("Remove"), "undo")
             back.setAccessibleName(self.tr("Step aside for {program} again").format(program=app))
-            column.addWidget(row)
-        self._never = _replace(self.column, self._never, frame)
-        frame.setVisible(bool(found.never))
+            back.clicked.connect(lambda _=False, app=app: self._place(app, ProgramPlace.NONE))
+            rows.append(Row(app, "", back))
+        self._never.show_content(Card(self.tr("Never step aside for"), *divided(rows)))
+        self._never.setVisible(bool(found.never))
         self._shown = None  # its buttons may have to go
         self._ask_history()
 
@@ -166,7 +147,7 @@ class ActivityPage(Page):
     def _offer_undo(self, placed: PlacedProgram) -> None:
         self._placed = placed
         if placed.place is ProgramPlace.NEVER:
-            said = self.tr("Potluck goes on serving while {program} runs.")
+            said = self.tr("Potluck now keeps serving while {program} runs.")
         else:
             said = self.tr("Potluck steps aside for {program} again.")
         self._undo.say(said.format(program=placed.app), self.tr("Undo"))
@@ -194,12 +175,6 @@ class ActivityPage(Page):
         self._more.hide()
         for widget in (self._undo, self._empty, self._days):
             self.column.addWidget(widget)
-        self.column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.column.addLayout(row(None, self._more, None))
         self.column.addWidget(self._never)
         self._never.hide()
-
-
-def _replace(column: QVBoxLayout, old: QWidget, new: QWidget) -> QWidget:
-    column.replaceWidget(old, new)
-    old.setParent(None)
-    return new

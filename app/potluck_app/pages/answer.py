@@ -1,4 +1,4 @@
-"""One answer of the chat gateway, as it comes: Qt's own network access, so that nothing waits for it."""
+"""One answer of the chat gateway, received piece by piece through Qt's network access."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ class Said:
 
 
 class Answer(QObject):
-    """Begins at once. Signals: `grew(str)`, all of it so far; then one of `ended()` and `failed(str)`.
-
-    After `stop` there is no signal any more.
-    """
+    """Asks at once. Signals: `grew(str)` with the text so far, then `ended()` or `failed(str)`; none after `stop`."""
 
     grew = Signal(str)
     ended = Signal()
@@ -52,7 +49,7 @@ class Answer(QObject):
         self._reply.finished.connect(self._finish)
 
     def stop(self) -> None:
-        """The servers are told as well: the gateway sees that nobody reads."""
+        """Give up; the gateway notices, and so do the servers."""
         self.blockSignals(True)
         self._reply.abort()
 
@@ -94,22 +91,22 @@ class Answer(QObject):
             self.failed.emit(self._problem or self._why())
 
     def _status(self) -> int | None:
-        """None: nobody answered."""
+        """Return the HTTP status, or None if nobody answered."""
         status = self._reply.attribute(QNetworkRequest.Attribute.HttpStatusCodeAttribute)
         return status if isinstance(status, int) else None
 
     def _why(self) -> str:
         if self._reply.error() is QNetworkReply.NetworkError.OperationCanceledError:
             return tr("The answer took too long.")
-        return tr("The gateway went away before the answer was complete.")
+        return tr("The connection was lost before the answer was complete.")
 
 
 def _understand(data: bytes) -> tuple[str, str]:
-    """A part of the text, and what went wrong."""
+    """Return a part of the text, and what went wrong."""
     try:
         event = json.loads(data)
         if "error" in event:
             return "", str(event["error"]["message"])
         return "".join(choice["delta"].get("content") or "" for choice in event["choices"]), ""
     except (ValueError, KeyError, TypeError, AttributeError):
-        return "", tr("The gateway said something that is not understood.")
+        return "", tr("Potluck received an answer that it does not understand.")

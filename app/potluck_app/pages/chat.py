@@ -1,4 +1,4 @@
-"""The page Chat: try the swarm's model. The gateway is started with the first question and ends by itself."""
+"""The page Chat, to try the swarm's model. The first question starts the gateway, which ends by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from potluck_control.schema import Method, Status, SwarmStatus
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from potluck_app.pages.answer import Answer, Said
 from potluck_app.pages.page import DaemonCaller, Page
@@ -19,6 +19,7 @@ from potluck_app.widgets import theme
 from potluck_app.widgets.bubble import Bubble
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import text
+from potluck_app.widgets.layout import column, row
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.theme import Type
@@ -33,7 +34,7 @@ _WIDEST = 860  # as the page
 
 
 class ChatPage(Page):
-    """`conversation`: what was said, without answers that failed. It is written nowhere and ends with the window."""
+    """Holds one `conversation`, without answers that failed. It is written nowhere and ends with the window."""
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Chat"))
@@ -43,7 +44,7 @@ class ChatPage(Page):
         self.conversation: list[Said] = []
         self._bubbles: list[Bubble] = []
         self._answer: Answer | None = None
-        self._turn = 0  # grows with each question and each end: what belongs to an earlier one is not heard
+        self._turn = 0  # grows with each question and each end; answers to an earlier one are dropped
         self._is_busy = False
         self._new, self._problem = Button(self.tr("New conversation"), "plus"), Notice("problem", "error")
         self._empty = Placeholder("chat", "")
@@ -66,18 +67,18 @@ class ChatPage(Page):
         self.ask(earnings.SUMMARY, None, self._show_credit)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 (Qt's name)
-        """What one writes stays at the lower edge, while the conversation scrolls above it."""
+        """Keep the field at the lower edge, while the conversation scrolls above it."""
         super().resizeEvent(event)
         self._place_composer()
 
     def ask_model(self, question: str) -> None:
-        """Say it and wait for the answer, which comes by signals."""
+        """Ask `question`; the answer comes by signals."""
         self.conversation.append(Said("user", question))
         self._add(Bubble(self.tr("You"), question, is_question=True))
         self._begin()
 
     def _begin(self) -> None:
-        """An answer to what was said last."""
+        """Begin an answer to the last message."""
         self._problem.say("")
         self._turn += 1
         self._is_busy = True
@@ -108,7 +109,7 @@ class ChatPage(Page):
             answer.ended.connect(self._end)
             answer.failed.connect(self._fail)
         else:
-            self._fail(status.problem or self.tr("The gateway was stopped."))
+            self._fail(status.problem or self.tr("The chat service was stopped."))
 
     def _grow(self, said: str) -> None:
         bar = self.verticalScrollBar()
@@ -119,23 +120,21 @@ class ChatPage(Page):
             self._scroll_down()
 
     def _end(self, note: str = "") -> None:
-        """What came of the answer stays, also of one that was stopped."""
+        """Keep what has come of the answer, even if it was stopped."""
         said = self._answer.text.strip() if self._answer is not None else ""
         self._turn += 1
         self._answer, self._is_busy = None, False
         if said:
             self.conversation.append(Said("assistant", said))
-        self._bubbles[-1].show_note(
-            note
-            if said or note
-            else self.tr("The model added nothing. A small one only continues a text: begin a sentence.")
-        )
+        elif not note:
+            note = self.tr("No answer. A small model only continues a text: begin a sentence.")
+        self._bubbles[-1].show_note(note)
         self._show_state()
         self._field.setFocus()
         self.refresh()
 
     def _fail(self, problem: str) -> None:
-        """The question stays and can be asked again; half an answer does not."""
+        """Drop half an answer, and offer to ask the question again."""
         self._turn += 1
         self._answer, self._is_busy = None, False
         self._remove(self._bubbles.pop())
@@ -170,15 +169,12 @@ class ChatPage(Page):
     def _show_state(self) -> None:
         can_ask = self._swarm is not None
         if self._swarm is None:
-            said = self.tr("A chat needs a swarm: join one, or start one.")
-            self._empty.say("chat", self.tr("Nobody to talk to yet"), said)
+            said = self.tr("Join or start a swarm to chat.")
+            self._empty.say(self.tr("No model to talk to yet"), said)
         else:
-            said = self.tr(
-                "Each answer is computed by the members who serve its blocks. They can read what you write, so never "
-                "send what they must not know. Your questions spend the credit that this computer earned."
-            )
+            said = self.tr("People serving this model can read your messages. Questions spend your credits.")
             model = layers.model(self._swarm.model)
-            self._empty.say("chat", self.tr("Talk to {model}").format(model=model), said)
+            self._empty.say(self.tr("Talk to {model}").format(model=model), said)
         self._empty.setVisible(not self._bubbles)
         self._new.setEnabled(bool(self._bubbles))
         self._field.setEnabled(can_ask)
@@ -187,8 +183,8 @@ class ChatPage(Page):
         self._stop.setVisible(self._is_busy)
 
     def _show_credit(self, sums: Earnings) -> None:
-        said = self.tr("Servers can read along. Your credit: {credit}")
-        self._credit.setText(said.format(credit=numbers.credits(sums.balance)))
+        said = self.tr("People serving this model can read your messages. Your credits: {credits}")
+        self._credit.setText(said.format(credits=numbers.credits(sums.balance)))
 
     def _add(self, bubble: Bubble) -> None:
         self._bubbles.append(bubble)
@@ -196,11 +192,11 @@ class ChatPage(Page):
         self._scroll_down()
 
     def _remove(self, bubble: Bubble) -> None:
-        self._talk.removeWidget(bubble)
+        bubble.hide()
         bubble.deleteLater()
 
     def _scroll_down(self) -> None:
-        """Once the new text has its place."""
+        """Scroll once the new text has its place."""
         QTimer.singleShot(0, lambda: self.verticalScrollBar().setValue(self.verticalScrollBar().maximum()))
 
     def _build(self) -> None:
@@ -212,8 +208,7 @@ class ChatPage(Page):
         self._field.textChanged.connect(self._show_state)
         self._problem.pressed.connect(self._begin)
         self.setFocusProxy(self._field)
-        self._talk = QVBoxLayout()
-        self._talk.setSpacing(theme.SPACE_M)
+        self._talk = column()
         self.column.addWidget(self._empty)
         self.column.addLayout(self._talk)
         self.column.addWidget(self._problem)
@@ -221,15 +216,11 @@ class ChatPage(Page):
     def _build_composer(self) -> QFrame:
         frame = QFrame(self)
         frame.setObjectName("composer")
-        column, row = QVBoxLayout(frame), QHBoxLayout()
-        column.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, theme.SPACE_M)
-        column.setSpacing(theme.SPACE_XS)
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(self._field, 1)
-        for button in (self._send, self._stop):
-            row.addWidget(button, 0, Qt.AlignmentFlag.AlignBottom)
-        column.addLayout(row)
-        column.addWidget(self._credit)
+        parts = column(
+            row((self._field, 1), column(None, self._send, self._stop)), self._credit, spacing=theme.SPACE_XS
+        )
+        parts.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, theme.SPACE_M)
+        frame.setLayout(parts)
         return frame
 
     def _place_composer(self) -> None:
@@ -240,7 +231,7 @@ class ChatPage(Page):
 
 
 class QuestionField(QPlainTextEdit):
-    """Return sends, Shift with Return begins a line. Signal: `sent()`."""
+    """A field that Return sends; Shift with Return begins a line. Signal: `sent()`."""
 
     sent = Signal()
 

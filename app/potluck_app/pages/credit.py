@@ -1,4 +1,4 @@
-"""The card of today's credit on the Home page: a number, the course of the last day, and the way to more."""
+"""The card on Home of the credits earned today: a number, the last 24 hours as a line, and the way to Earnings."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Earnings, EarningsSeries
 from potluck_control.methods.periods import Period, SeriesParams
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages.page import DaemonCaller
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import card, headline, text
+from potluck_app.widgets.card import Card, headline, text
 from potluck_app.widgets.chart import Sparkline
+from potluck_app.widgets.layout import column, row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import numbers, sentences
 
 _HOURS = 24
 
 
-class CreditCard(QWidget):
-    """Asks the daemon when it is told to. Signal: `pressed()`, for the page with all of it."""
+class CreditCard(Card):
+    """Asks the daemon in `refresh`. Signal: `pressed()`, to open Earnings."""
 
     pressed = Signal()
 
@@ -29,10 +29,17 @@ class CreditCard(QWidget):
         super().__init__()
         self._link = link
         self._amount, self._note = text(kind=Type.FIGURE, said="–"), text("muted", kind=Type.CAPTION)
-        self._spark = Sparkline(self.tr("Credit earned in the last 24 hours"))
-        around = QVBoxLayout(self)
-        around.setContentsMargins(0, 0, 0, 0)
-        around.addWidget(self._build())
+        self._spark = Sparkline(self.tr("Credits earned in the last 24 hours"))
+        more = Button(self.tr("Earnings"), "next", "link", is_trailing=True)
+        more.setAccessibleName(self.tr("Show all earnings"))
+        more.clicked.connect(self.pressed)
+        figures = column(self._amount, self._note, None, spacing=0)
+        self.fill(
+            "",
+            row((headline(self.tr("Credits today")), 1), more),
+            row((figures, 2), (self._spark, 3), spacing=theme.SPACE_L),
+            None,
+        )
 
     def refresh(self) -> None:
         self._link.call(earnings.SUMMARY, None, done=self._show_summary, failed=self._fail)
@@ -41,7 +48,7 @@ class CreditCard(QWidget):
     def _show_summary(self, summary: Earnings) -> None:
         self._amount.setText(numbers.credits(summary.today.earned))
         people = self.tr("from %n people", "", summary.today.people)
-        self._note.setText(people if summary.today.people else self.tr("nothing signed for yet"))
+        self._note.setText(people if summary.today.people else self.tr("No credits yet today"))
 
     def _show_series(self, series: EarningsSeries) -> None:
         values = [period.earned for period in series.periods]
@@ -50,23 +57,3 @@ class CreditCard(QWidget):
 
     def _fail(self, error: PotluckError) -> None:
         self._note.setText(sentences.failure(error))
-
-    def _build(self) -> QFrame:
-        frame, column = card()
-        head, row, figures = QHBoxLayout(), QHBoxLayout(), QVBoxLayout()
-        more = Button(self.tr("Earnings"), "next", "link", is_trailing=True)
-        more.setAccessibleName(self.tr("Show all earnings"))
-        more.clicked.connect(self.pressed)
-        head.addWidget(headline(self.tr("Credit today")), 1)
-        head.addWidget(more)
-        figures.setSpacing(0)
-        figures.addWidget(self._amount)
-        figures.addWidget(self._note)
-        figures.addStretch(1)
-        row.setSpacing(theme.SPACE_L)
-        row.addLayout(figures, 2)
-        row.addWidget(self._spark, 3)
-        column.addLayout(head)
-        column.addLayout(row)
-        column.addStretch(1)
-        return frame

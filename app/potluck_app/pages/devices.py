@@ -1,4 +1,4 @@
-"""What there is to compute with: each device with its memory and measured speed, and how far measuring is."""
+"""The devices that can compute, each with its memory and measured speed; and measuring them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from potluck_control.methods import machine
 from potluck_control.methods.machine import Device, Machine
 from potluck_control.methods.settings import Change
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from potluck_app.pages.page import Page
-from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button, Switch
-from potluck_app.widgets.card import Sign, line, text
+from potluck_app.widgets.card import Sign, divided, text
+from potluck_app.widgets.layout import Poll, Slot, column, holder, row
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import numbers, sentences
@@ -21,30 +21,28 @@ from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import tr
 
 CPU = "cpu"
-_LOOK_MS, _STEPS, _SIGN = 700, 1000, 24
+_STEPS, _SIGN = 1000, 24
 _WAIT_MS = 5000  # for an engine that is being installed
 
 
 def choice(chosen: frozenset[str]) -> tuple[Change, ...]:
-    """The settings that make the engine compute on these; none: on what it thinks best."""
+    """Return the settings that make the engine compute on the chosen devices; without any, on the best one."""
     together = tuple(sorted(chosen)) if len(chosen) > 1 else ()
     alone = next(iter(chosen)) if len(chosen) == 1 else None
     return Change("serve.device", alone), Change("serve.devices", together or None)
 
 
 def toggled(chosen: frozenset[str], name: str, *, is_on: bool) -> frozenset[str]:
-    """The processor computes alone, graphics cards also together."""
+    """Return the choice after a switch: the processor computes alone, graphics cards also together."""
     if not is_on:
         return chosen - {name}
     return frozenset({name}) if name == CPU else (chosen - {CPU}) | {name}
 
 
 class Devices(QWidget):
-    """Asks by way of its page. Signals: `chosen(frozenset)`, names of devices, if it has switches; empty: the best;
-    `setup_wanted()`, where nothing is installed that could compute.
+    """Asks by way of its page; with `has_switches` the user may choose among several devices.
 
-    Args:
-        has_switches: the user may choose among the devices, if there are several.
+    Signals: `chosen(frozenset)` with names of devices, `setup_wanted()` while no engine is installed.
     """
 
     chosen = Signal(object)
@@ -55,18 +53,17 @@ class Devices(QWidget):
         self._page, self._has_switches = page, has_switches
         self._machine: Machine | None = None
         self._chosen, self._is_fixed = frozenset[str](), True
-        self._list = QWidget()
+        self._list = Slot()
         self._bar, self._step = QProgressBar(), text("muted", kind=Type.CAPTION)
         self._problem, self._measure = text("error", kind=Type.CAPTION), Button("", "refresh")
-        self._setup = self._build_setup()
-        self._again = QTimer(self)
+        self._poll = Poll(self, self.refresh)
         self._build()
 
     def refresh(self) -> None:
         self._page.ask(machine.GET, None, self.show_machine)
 
     def show_chosen(self, chosen: frozenset[str], *, is_fixed: bool) -> None:
-        """What the settings say. `is_fixed`: they cannot be changed here."""
+        """Show the choice of the settings; `is_fixed`: it cannot be changed here."""
         self._chosen, self._is_fixed = chosen, is_fixed
         self._draw()
 
@@ -76,7 +73,7 @@ class Devices(QWidget):
         self._bar.setValue(round(_STEPS * (found.progress or 0.0)))
         self._step.setVisible(is_running)
         self._step.setText(self.tr("Measuring: {step}").format(step=translated(found.step or "Starting")))
-        self._problem.setText(sentences.sentence(found.problem) if found.problem else "")
+        self._problem.setText(sentences.sentence(translated(found.problem)) if found.problem else "")
         self._problem.setVisible(bool(found.problem) and found.has_engine)
         self._setup.setVisible(not found.has_engine)
         self._measure.setVisible(found.has_engine and not is_running)
@@ -85,29 +82,20 @@ class Devices(QWidget):
         if before is None or before.devices != found.devices:
             self._draw()
         if is_running:
-            self._again.start(_LOOK_MS)
-        elif not found.has_engine and self.isVisible():
-            self._again.start(_WAIT_MS)
+            self._poll.run_while(True)
+        else:
+            self._poll.run_while(not found.has_engine, _WAIT_MS)
 
     def measure(self) -> None:
-        """Nothing happens where nothing can compute; what to do about that is shown."""
+        """Begin to measure, unless no engine is installed."""
         if self._machine is None or self._machine.has_engine:
             self._page.ask(machine.MEASURE, None, self.show_machine)
 
     def _draw(self) -> None:
         if self._machine is None:
             return
-        shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_M)
-        for number, device in enumerate(self._machine.devices):
-            if number:
-                column.addWidget(line())
-            column.addWidget(self._row(device, self._machine.best))
-        self._column.replaceWidget(self._list, shown)
-        self._list.setParent(None)
-        self._list = shown
+        rows = [self._row(device, self._machine.best) for device in self._machine.devices]
+        self._list.show_content(holder(column(*divided(rows))))
 
     def _row(self, device: Device, best: str) -> Row:
         is_on = device.name in self._chosen if self._chosen else device.name == best
@@ -121,7 +109,7 @@ class Devices(QWidget):
             control.setEnabled(not self._is_fixed and not device.problem)
             control.toggled.connect(self._toggler(device.name, best))
         row = Row(device.title, described(device, is_taken=not self._chosen and device.name == best), control)
-        row.show_problem(sentences.sentence(device.problem) if device.problem else "")
+        row.show_problem(sentences.sentence(translated(device.problem)) if device.problem else "")
         return row
 
     def _toggler(self, name: str, best: str) -> Callable[[bool], None]:
@@ -130,40 +118,23 @@ class Devices(QWidget):
 
         return toggle
 
-    def _build_setup(self) -> QWidget:
-        around, column, row = QWidget(), QVBoxLayout(), QHBoxLayout()
-        wanted = Button(self.tr("Set it up…"), "next", is_trailing=True)
-        wanted.clicked.connect(self.setup_wanted)
-        row.addWidget(wanted)
-        row.addStretch(1)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(text("warning", said=self.tr("The engine that computes is not installed yet.")))
-        column.addLayout(row)
-        around.setLayout(column)
-        return around
-
     def _build(self) -> None:
+        wanted = Button(self.tr("Set up…"), "next", is_trailing=True)
+        wanted.clicked.connect(self.setup_wanted)
+        warning = text("warning", said=self.tr("The compute engine is not installed yet."))
+        self._setup = holder(column(warning, row(wanted, None)))
         self._bar.setRange(0, _STEPS)
         self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Progress of measuring"))
+        self._bar.setAccessibleName(self.tr("Measuring progress"))
         self._measure.clicked.connect(self.measure)
-        self._again.setSingleShot(True)
-        self._again.timeout.connect(self.refresh)
-        self._column = column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_M)
-        for widget in (self._list, self._setup, self._bar, self._step, self._problem):
-            column.addWidget(widget)
-        row = QHBoxLayout()
-        row.addWidget(self._measure)
-        row.addStretch(1)
-        column.addLayout(row)
+        parts = (self._list, self._setup, self._bar, self._step, self._problem)
+        self.setLayout(column(*parts, row(self._measure, None)))
         for widget in (self._setup, self._bar, self._step, self._problem, self._measure):
             widget.hide()
 
 
 def described(device: Device, *, is_taken: bool) -> str:
-    """Memory, speed if it was measured, and whether the engine takes it by itself."""
+    """Return the device's memory, its speed if it was measured, and whether the engine takes it by itself."""
     said = tr("{free} of {all} free").format(
         free=numbers.size(device.free_bytes), all=numbers.size(device.memory_bytes)
     )
@@ -173,7 +144,7 @@ def described(device: Device, *, is_taken: bool) -> str:
     if device.compute_tflops:
         digits = 0 if device.compute_tflops >= 10 else 1 if device.compute_tflops >= 1 else 2
         number = numbers.number(device.compute_tflops, digits)
-        parts.append(tr("{number} TFLOPS in {dtype}").format(number=number, dtype=device.dtype))
+        parts.append(tr("{number} TFLOPS").format(number=number))
     if is_taken:
-        parts.append(tr("chosen by itself"))
+        parts.append(tr("selected automatically"))
     return " · ".join(parts)

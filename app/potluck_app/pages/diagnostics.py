@@ -1,4 +1,4 @@
-"""The Diagnostics page: what a check-up finds and what to do about it, a report for somebody who helps, and the log."""
+"""The page Diagnostics: findings of a check-up with advice, a report for people who help, and the log."""
 
 from __future__ import annotations
 
@@ -9,41 +9,40 @@ from potluck_control import schema
 from potluck_control.methods import health
 from potluck_control.methods.health import Bundle, BundleParams, Examination, Finding, Severity
 from potluck_control.schema import Logs, LogsParams, Status
-from PySide6.QtCore import QStandardPaths, QTimer
+from PySide6.QtCore import QStandardPaths
 from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QPlainTextEdit, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QProgressBar
 
 from potluck_app.pages.page import DaemonCaller, Page
-from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import card, line, text
+from potluck_app.widgets.card import Card, line, text
 from potluck_app.widgets.findings import finding_line
+from potluck_app.widgets.layout import Item, Poll, Slot, column, holder, row
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.theme import Type
 from potluck_app.words import dates, numbers, sentences, system_info
 from potluck_app.words.daemon_texts import translated
 
-_LOOK_MS = 700  # while a check-up runs
 _LINES, _LOG_HEIGHT = 200, 220
 
 
 class DiagnosticsPage(Page):
-    """Looks at the last check-up; a new one runs when the user wants it."""
+    """Shows the last check-up; the user starts a new one."""
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Diagnostics"))
         self._status: Status | None = None
         self._shown: tuple[Finding, ...] | None = None
         self._check = Button(self.tr("Check now"), "refresh", "primary")
-        self._progress, self._findings = QProgressBar(), QWidget()
+        self._progress, self._findings = QProgressBar(), Slot()
         self._when = text("muted", kind=Type.CAPTION)
         self._nothing = Placeholder(
             "diagnostics",
             self.tr("Not checked yet"),
-            self.tr("A check-up looks at the installation, the disk, the graphics card, the network and the swarm."),
+            self.tr("A check-up covers the installation, disk, graphics card, network and swarm."),
         )
         self._log, self._log_path = QPlainTextEdit(), text("muted", kind=Type.CAPTION)
-        self._again = QTimer(self)
+        self._poll = Poll(self, lambda: self.ask(health.FINDINGS, None, self._show))
         self._build()
 
     def show_status(self, status: Status) -> None:
@@ -62,39 +61,27 @@ class DiagnosticsPage(Page):
         if examination.is_running:
             said = self.tr("Checked {done} of {all}…").format(done=examination.num_done, all=examination.num_checks)
         else:
-            said = self.tr("Checked at {time}.").format(time=dates.clock(examination.at)) if examination.at else ""
+            said = self.tr("Checked {time}.").format(time=dates.clock(examination.at)) if examination.at else ""
         self._when.setText(said)
         self._when.setVisible(bool(said))
         self._show_findings(examination.findings)
-        if examination.is_running:
-            self._again.start(_LOOK_MS)
+        self._poll.run_while(examination.is_running)
 
     def _show_findings(self, findings: tuple[Finding, ...]) -> None:
         if findings == self._shown:
             return
         self._shown = findings
-        shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_M)
+        lines: list[Item] = []
         for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE):
             for finding in findings:
                 if finding.severity is severity:
-                    column.addLayout(
-                        finding_line(
-                            severity,
-                            sentences.capital(translated(finding.text)),
-                            sentences.advice(translated(finding.advice)),
-                        )
-                    )
-                    column.addWidget(line())
-        fine = [finding.check for finding in findings if finding.severity is Severity.OK]
+                    said = sentences.capital(translated(finding.text))
+                    lines.extend((finding_line(severity, said, sentences.advice(translated(finding.advice))), line()))
+        fine = [translated(finding.check) for finding in findings if finding.severity is Severity.OK]
         if fine:
             said = self.tr("%n check(s) found nothing wrong", "", len(fine))
-            column.addLayout(finding_line(Severity.OK, said, ", ".join(fine)))
-        self._check_card.replaceWidget(self._findings, shown)
-        self._findings.setParent(None)
-        self._findings = shown
+            lines.append(finding_line(Severity.OK, said, ", ".join(fine)))
+        self._findings.show_content(holder(column(*lines)))
 
     def _show_log(self, logs: Logs) -> None:
         self._log_path.setText(logs.path)
@@ -122,53 +109,27 @@ class DiagnosticsPage(Page):
     def _copy(self) -> None:
         if self._status is not None:
             QGuiApplication.clipboard().setText(system_info.describe(self._status))
-            self.tell(self.tr("Copied. It names versions, devices and what is watched, no keys and no addresses."))
+            self.tell(self.tr("Copied, without keys or addresses."))
 
     def _build(self) -> None:
         self.head.addWidget(self._check)
         self.setFocusProxy(self._check)
         self._check.clicked.connect(self._examine)
-        self._again.setSingleShot(True)
-        self._again.timeout.connect(lambda: self.ask(health.FINDINGS, None, self._show))
-        for widget in (self._build_check(), self._build_report(), self._build_log()):
-            self.column.addWidget(widget)
-
-    def _build_check(self) -> QFrame:
-        frame, self._check_card = card(self.tr("Check-up"))
         self._progress.setTextVisible(False)
-        self._progress.setAccessibleName(self.tr("Progress of the check-up"))
+        self._progress.setAccessibleName(self.tr("Check-up progress"))
         self._progress.hide()
         self._when.hide()
-        for widget in (self._nothing, self._progress, self._findings, self._when):
-            self._check_card.addWidget(widget)
-        return frame
-
-    def _build_report(self) -> QFrame:
-        frame, column = card(self.tr("For somebody who helps you"))
-        note = self.tr(
-            "A report holds the settings, the history and the log. Keys, invites, addresses and your user name are "
-            "taken out."
-        )
+        parts = (self._nothing, self._progress, self._findings, self._when)
+        self.column.addWidget(Card(self.tr("Check-up"), *parts))
+        note = self.tr("A report holds settings, history and log, without keys, invites, addresses or your user name.")
         save, copy = Button(self.tr("Save a report…"), "save"), Button(self.tr("Copy system info"), "copy")
         save.clicked.connect(self._choose_file)
         copy.clicked.connect(self._copy)
-        row = QHBoxLayout()
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(save)
-        row.addWidget(copy)
-        row.addStretch(1)
-        column.addWidget(text("muted", said=note))
-        column.addLayout(row)
-        return frame
-
-    def _build_log(self) -> QFrame:
-        frame, column = card(self.tr("Log"))
+        self.column.addWidget(Card(self.tr("Get help"), text("muted", said=note), row(save, copy, None)))
         self._log.setReadOnly(True)
         self._log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._log.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self._log.setFixedHeight(_LOG_HEIGHT)
         self._log.setTabChangesFocus(True)
         self._log.setAccessibleName(self.tr("Log of the daemon"))
-        column.addWidget(self._log)
-        column.addWidget(self._log_path)
-        return frame
+        self.column.addWidget(Card(self.tr("Log"), self._log, self._log_path))

@@ -1,4 +1,4 @@
-"""The Earnings page: what others signed for, by time and by model, and what it took in energy and money."""
+"""The page Earnings: credits by time and by model, and the energy and money that they took."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from potluck_control.methods import contribution, earnings
-from potluck_control.methods.earnings import (
-    MICROCREDITS,
-    Earned,
-    Earnings,
-    EarningsGroups,
-    EarningsSeries,
-    GroupParams,
-)
+from potluck_control.methods.earnings import MICROCREDITS, Earned, Earnings, EarningsGroups, EarningsSeries, GroupParams
 from potluck_control.schema import Method
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget
+from PySide6.QtWidgets import QStackedWidget
 
 from potluck_app.pages.energy import EnergyCard
 from potluck_app.pages.export import Export
 from potluck_app.pages.page import DaemonCaller, Page
-from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import card, headline, text
+from potluck_app.widgets.card import Card, headline, text
 from potluck_app.widgets.chart import BarChart, ChartBar
 from potluck_app.widgets.figure import Figure, in_a_row
+from potluck_app.widgets.layout import row
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.table import DataTable
@@ -39,14 +32,14 @@ _HOUR_S = 3600.0
 
 
 class EarningsPage(Page):
-    """Everything on it is about one `Stretch`, but for what says otherwise."""
+    """Shows one `Stretch` of time, except where a text says otherwise."""
 
     AGAIN_MS = 10_000
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Earnings"))
         choices = ((Stretch.DAY, self.tr("Day")), (Stretch.WEEK, self.tr("Week")), (Stretch.MONTH, self.tr("Month")))
-        self._stretches: Segments[Stretch] = Segments(self.tr("Stretch of time"), choices)
+        self._stretches: Segments[Stretch] = Segments(self.tr("Period"), choices)
         self._earned, self._spent = Figure(self.tr("credits earned")), Figure(self.tr("credits spent"))
         self._tokens, self._people = Figure(self.tr("tokens served")), Figure(self.tr("person(s) helped", "", 0))
         self._balance = text("muted")
@@ -55,11 +48,13 @@ class EarningsPage(Page):
         self._table = DataTable(self.tr("Credits by time"), (self.tr("When"), *columns))
         self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table")
         self._models = DataTable(self.tr("Credits by model"), (self.tr("Model"), *columns))
-        self._no_models = text("muted", said=self.tr("No model has earned anything in this time."))
+        self._no_models = text("muted", said=self.tr("No credits in this period."))
         self._energy = EnergyCard()
         self._export = Export(link, self)
-        self._loading = Placeholder("earnings", self.tr("Adding up…"))
-        self._cards = (self._build_sums(), self._build_chart(), self._build_models(), self._energy)
+        self._loading = Placeholder("earnings", self.tr("Loading…"))
+        sums = Card("", in_a_row(self._earned, self._spent, self._tokens, self._people), self._balance)
+        models = Card(self.tr("By model"), self._models, self._no_models)
+        self._cards = (sums, self._build_chart(), models, self._energy)
         self._build()
 
     def refresh(self) -> None:
@@ -74,7 +69,7 @@ class EarningsPage(Page):
     def _ask_about(
         self, stretch: Stretch, method: Method[P, R], params: P | None, show: Callable[[Stretch, R], None]
     ) -> None:
-        """An answer about a stretch that was left meanwhile is not shown."""
+        """Ask, and drop the answer if another stretch has been chosen meanwhile."""
 
         def show_if_chosen(result: R) -> None:
             if stretch is self._stretches.value:
@@ -91,7 +86,7 @@ class EarningsPage(Page):
         self._spent.say(numbers.credits(shown.spent))
         self._tokens.say(numbers.number(shown.tokens))
         self._people.say(numbers.number(shown.people), self.tr("person(s) helped", "", shown.people))
-        said = self.tr("Balance: {balance} credits. Since the beginning {earned} earned and {spent} spent.")
+        said = self.tr("Balance: {balance} credits. In total, {earned} earned and {spent} spent.")
         amounts = {"balance": sums.balance, "earned": total.earned, "spent": total.spent}
         self._balance.setText(said.format(**{name: numbers.credits(amount) for name, amount in amounts.items()}))
 
@@ -124,7 +119,6 @@ class EarningsPage(Page):
         self._export.failed.connect(self.notice.say)
         self._stretches.choose(Stretch.WEEK)
         self._stretches.chosen.connect(lambda _: self.refresh())
-        self.head.setSpacing(theme.SPACE_M)
         self.head.addWidget(self._stretches)
         self.head.addWidget(export)
         self.setFocusProxy(self._stretches)
@@ -133,34 +127,13 @@ class EarningsPage(Page):
             frame.hide()
             self.column.addWidget(frame)
 
-    def _build_sums(self) -> QFrame:
-        frame, column = card()
-        column.addLayout(in_a_row((self._earned, self._spent, self._tokens, self._people)))
-        column.addWidget(self._balance)
-        return frame
-
-    def _build_chart(self) -> QFrame:
-        frame, column = card()
-        head = QHBoxLayout()
-        head.addWidget(headline(self.tr("Credits earned")), 1)
-        head.addWidget(self._switch)
+    def _build_chart(self) -> Card:
         self._switch.clicked.connect(self._toggle)
         self._views.addWidget(self._chart)
         self._views.addWidget(self._table)
-        note = self.tr(
-            "A credit is 10¹² parameter-tokens of work that somebody signed for. It is no money: it buys an earlier "
-            "place in the queues of those who trust you."
-        )
-        column.addLayout(head)
-        column.addWidget(self._views)
-        column.addWidget(text("muted", kind=Type.CAPTION, said=note))
-        return frame
-
-    def _build_models(self) -> QFrame:
-        frame, column = card(self.tr("By model"))
-        column.addWidget(self._models)
-        column.addWidget(self._no_models)
-        return frame
+        note = self.tr("Credits move your requests up the queue. They are not money.")
+        head = row((headline(self.tr("Credits earned")), 1), self._switch)
+        return Card("", head, self._views, text("muted", kind=Type.CAPTION, said=note))
 
 
 def _bar(stretch: Stretch, start: float, microcredits: int, unit: str) -> ChartBar:
@@ -169,6 +142,6 @@ def _bar(stretch: Stretch, start: float, microcredits: int, unit: str) -> ChartB
 
 
 def _cells(sums: Earned) -> tuple[str, str, str, str]:
-    """Of a table, as its columns are called."""
+    """Return a table's cells in the order of its columns."""
     amounts = (numbers.credits(sums.spent), numbers.credits(sums.earned))
     return numbers.number(sums.people), numbers.number(sums.tokens), *amounts

@@ -1,31 +1,33 @@
-"""The card of what serving took: electricity and its cost, time, and where the watts are known from."""
+"""The card of the energy and time that serving took, with the source of each reading."""
 
 from __future__ import annotations
 
 from potluck_control.methods.contribution import ContributionNow, ContributionSeries, EnergySource
-from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from potluck_app.widgets.card import card, text
+from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.figure import Figure, in_a_row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import numbers, sentences
-from potluck_app.words.language import tr
+from potluck_app.words.daemon_texts import translated
+from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
+
+_SOURCES = {
+    "nvml": QT_TRANSLATE_NOOP("", "{name}: {watts} W (measured)."),
+    "given": QT_TRANSLATE_NOOP("", "While serving: {watts} W (from your settings)."),
+    "estimate": QT_TRANSLATE_NOOP("", "{name}: {watts} W (estimated)."),
+}
 
 
-class EnergyCard(QWidget):
-    """Sums of a series; days in a row are of now, whatever the series."""
+class EnergyCard(Card):
+    """Sums of a series; the days in a row are counted until today."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._energy, self._cost = Figure(self.tr("electricity used")), Figure(self.tr("cost, no price is set"))
+        self._energy, self._cost = Figure(self.tr("electricity used")), Figure(self.tr("cost (no price set)"))
         self._served, self._streak = Figure(self.tr("time served")), Figure(self.tr("day(s) in a row", "", 0))
         self._sources = text("muted", kind=Type.CAPTION)
-        frame, column = card(self.tr("Energy and time"))
-        column.addLayout(in_a_row((self._energy, self._cost, self._served, self._streak)))
-        column.addWidget(self._sources)
-        around = QVBoxLayout(self)
-        around.setContentsMargins(0, 0, 0, 0)
-        around.addWidget(frame)
+        figures = in_a_row(self._energy, self._cost, self._served, self._streak)
+        self.fill(self.tr("Energy and time"), figures, self._sources)
 
     def show_series(self, series: ContributionSeries) -> None:
         self._energy.say(numbers.energy(sum(period.energy_wh for period in series.periods)))
@@ -34,28 +36,16 @@ class EnergyCard(QWidget):
         if costs:
             self._cost.say(numbers.cost(sum(costs)), self.tr("cost at your price"))
         else:
-            self._cost.say("–", self.tr("cost, no price is set"))
+            self._cost.say("–", self.tr("cost (no price set)"))
 
     def show_now(self, now: ContributionNow) -> None:
         self._streak.say(numbers.number(now.streak_days), self.tr("day(s) in a row", "", now.streak_days))
-        self._sources.setText(" ".join(sources(now.sources)))
+        self._sources.setText(" ".join(filter(None, map(described, now.sources))))
 
 
-def sources(known: tuple[EnergySource, ...]) -> list[str]:
-    """A sentence for each meter that counts, and for each that could but does not."""
-    said = []
-    for source in known:
-        if source.is_used:
-            said.append(
-                _USED.get(source.kind, _USED["nvml"])().format(name=source.name, watts=numbers.number(source.watts))
-            )
-        elif source.problem:
-            said.append(sentences.sentence(f"{source.name}: {source.problem}"))
-    return said
-
-
-_USED = {
-    "nvml": lambda: tr("Measured by {name}: {watts} W lately."),
-    "given": lambda: tr("As you gave it in the settings: {watts} W while serving."),
-    "estimate": lambda: tr("Estimated, not measured ({name}): {watts} W lately."),
-}
+def described(source: EnergySource) -> str:
+    """Return a sentence about a meter that counts; empty for the others."""
+    if not source.is_used:
+        return ""
+    said = tr(_SOURCES.get(source.kind, _SOURCES["nvml"]))
+    return said.format(name=sentences.capital(translated(source.name)), watts=numbers.number(source.watts))

@@ -1,6 +1,6 @@
-"""The first run: what this is, what computes, a swarm, the device, how much to give, and starting at log-in.
+"""The first run: welcome, compute engine, swarm, device, how much to donate, and starting at log-in.
 
-The step of what computes is left out where that is installed already.
+The step about the compute engine is left out where one is installed.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from potluck_control.methods.setup import SetupState
 from potluck_control.schema import Status
 from potluck_control.states import State
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from potluck_app.pages.devices import Devices
 from potluck_app.pages.engine import EnginePanel
@@ -19,7 +19,8 @@ from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.pages.share import SharePanel
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Pot, Sign, card, text
+from potluck_app.widgets.card import Card, Pot, Sign, text
+from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import layers
 
@@ -28,9 +29,9 @@ _WELCOME, _COMPUTE, _SWARM, _DEVICE, _GIVE, _START = range(6)
 
 
 class FirstRunPage(Page):
-    """The window shows it while no swarm is joined, and as long as `is_open`. Signal: `finished()`, when it was.
+    """The page while no swarm is joined, and as long as `is_open`. Signal: `finished()`.
 
-    Every step has a default that works: whoever only presses Continue donates politely.
+    Every step has a default that works: people who only press Continue donate politely.
     """
 
     finished = Signal()
@@ -47,23 +48,24 @@ class FirstRunPage(Page):
         self._computing = EnginePanel(self)
         self._joining, self._devices = JoinForm(link), Devices(self, has_switches=False)
         self._giving, self._login = SharePanel(self), Login(self)
-        self._joined = self._build_joined()
+        self._member = text()
+        self._joined = Card("", row(Sign("good", "serving", _SIGN), (self._member, 1)))
         self._back = Button(self.tr("Back"), "back", "quiet")
         self._next, self._later = Button(self.tr("Continue"), "", "primary"), Button(self.tr("Later"), "", "quiet")
         self._steps = (
             self._build_welcome(),
-            self._in_card("", self._computing),
-            self._build_swarm(),
-            self._in_card(self.tr("This computer"), self._devices),
-            self._in_card(self.tr("How much, and when"), self._giving),
-            self._in_card(self.tr("When you log in"), self._login),
+            Card("", self._computing),
+            holder(column(self._joining, self._joined)),
+            Card(self.tr("This computer"), self._devices),
+            Card(self.tr("How much, and when"), self._giving),
+            Card(self.tr("When you log in"), self._login),
         )
         self._build()
         self._go(_WELCOME)
 
     @property
     def is_unsaved(self) -> bool:
-        """Half-way through it one would have to begin anew."""
+        """Whether somebody is half-way through and would have to begin anew."""
         return self.is_open or self._joining.is_begun
 
     def show_status(self, status: Status) -> None:
@@ -90,18 +92,18 @@ class FirstRunPage(Page):
         self._focus()
 
     def _focus(self) -> None:
-        """The keyboard to what one wants in this step."""
+        """Move the keyboard to the main control of this step."""
         if self._step == _COMPUTE and not self._next.isVisibleTo(self):
             self._computing.setFocus()
         else:
             (self._joining if self._step == _SWARM and not self._is_member else self._next).setFocus()
 
     def _path(self) -> tuple[int, ...]:
-        """The steps that there are for this computer."""
+        """Return the steps that this computer needs."""
         return tuple(step for step in range(len(self._steps)) if step != _COMPUTE or self._needs_engine)
 
     def _show_engine(self, state: SetupState) -> None:
-        """An environment that is made while somebody looks stays a step; measuring waits for it."""
+        """Keep the step of an environment that is being made; measuring waits for it."""
         was_ready = not self._needs_engine
         self._needs_engine = self._needs_engine or not state.ready
         self._is_computing_begun = state.ready or state.progress is not None
@@ -112,12 +114,12 @@ class FirstRunPage(Page):
 
     def _show_step(self) -> None:
         said = (
-            (self.tr("Bring a few blocks to the table"), self.tr("Lend a swarm what your computer does not need.")),
-            (self.tr("What computes"), self.tr("Potluck takes the build of torch that fits this computer.")),
-            (self.tr("Which swarm?"), self.tr("People who run one model together. An invite is the key to it.")),
-            (self.tr("What you bring"), self.tr("Measuring takes a moment; you need not wait for it.")),
-            (self.tr("You come first"), self.tr("Change it whenever you like, under When to donate and Limits.")),
-            (self.tr("From now on"), self.tr("Nothing starts by itself unless you switch it on.")),
+            (self.tr("Welcome to Potluck"), self.tr("Lend a swarm the power that you do not need.")),
+            (self.tr("Compute engine"), self.tr("Potluck chooses the PyTorch build that fits this computer.")),
+            (self.tr("Choose a swarm"), self.tr("A swarm is a group of people who run a model together.")),
+            (self.tr("Your computer"), self.tr("Potluck measures its speed. You can continue meanwhile.")),
+            (self.tr("You come first"), self.tr("You can change this later in When to donate and Limits.")),
+            (self.tr("Start at log-in"), self.tr("Nothing starts by itself unless you turn it on.")),
         )
         for number, widget in enumerate(self._steps):
             widget.setVisible(number == self._step)
@@ -159,114 +161,57 @@ class FirstRunPage(Page):
         self._computing.told.connect(self._show_engine)
         self._devices.setup_wanted.connect(lambda: self._go(_COMPUTE))
         self._joining.joined.connect(lambda: self._go(_DEVICE))
-        head, texts, foot = QHBoxLayout(), QVBoxLayout(), QHBoxLayout()
-        texts.setSpacing(2)
-        texts.addWidget(self._title)
-        texts.addWidget(self._lead)
-        head.setSpacing(theme.SPACE_L)
-        head.addWidget(Pot(_POT, State.SERVING))
-        head.addLayout(texts, 1)
+        texts = column(self._title, self._lead, spacing=2)
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(_POT * 2)
         self._bar.setAccessibleName(self.tr("Steps"))
-        foot.setSpacing(theme.SPACE_M)
-        foot.addWidget(self._bar)
-        foot.addWidget(self._where, 1)
-        foot.addWidget(self._back)
-        foot.addWidget(self._later)
-        foot.addWidget(self._next)
-        self.column.addLayout(head)
+        self.column.addLayout(row(Pot(_POT, State.SERVING), (texts, 1), spacing=theme.SPACE_L))
         for widget in self._steps:
             self.column.addWidget(widget)
-        self.column.addLayout(foot)
+        self.column.addLayout(row(self._bar, (self._where, 1), self._back, self._later, self._next))
 
     def _build_welcome(self) -> QWidget:
-        around, column = _column()
-        column.addWidget(
-            _points(
-                self.tr("What this is"),
-                (
-                    "models",
-                    self.tr("Together you run what nobody can run alone"),
-                    self.tr(
-                        "A large language model is cut into blocks. Your computer serves a few of them, others serve "
-                        "the rest, and everybody in the swarm can use the whole."
-                    ),
-                ),
-                (
-                    "game",
-                    self.tr("Your games come first"),
-                    self.tr(
-                        "When one starts, its graphics memory is free within a second. Later it goes on by itself."
-                    ),
-                ),
-                (
-                    "earnings",
-                    self.tr("What you give, you get back"),
-                    self.tr("Work for others earns credit. It is no money: it lets your own requests go first."),
-                ),
-            )
+        what = _points(
+            self.tr("How it works"),
+            (
+                "models",
+                self.tr("Run large models together"),
+                self.tr("Your computer serves some layers of a model. Others serve the rest, and all can use it."),
+            ),
+            (
+                "game",
+                self.tr("Your games come first"),
+                self.tr("When a game starts, Potluck frees the graphics memory within a second."),
+            ),
+            (
+                "earnings",
+                self.tr("Earn credits"),
+                self.tr("Serving others earns credits, which move your requests up the queue. They are not money."),
+            ),
         )
-        column.addWidget(
-            _points(
-                self.tr("What others can see"),
-                (
-                    "info",
-                    self.tr("Members of your swarm"),
-                    self.tr(
-                        "Your internet address, which blocks you serve and how fast. If you chat, those who serve the "
-                        "model can read what you write. Never send what they must not know."
-                    ),
+        who = _points(
+            self.tr("What others can see"),
+            (
+                "info",
+                self.tr("Members of your swarm"),
+                self.tr(
+                    "They see your internet address, your layers and your speed. People serving a model can read the "
+                    "messages you send to it."
                 ),
-                (
-                    "good",
-                    self.tr("Nobody else"),
-                    self.tr("No account and no telemetry. Your files stay yours: no code comes from others."),
-                ),
-            )
+            ),
+            (
+                "good",
+                self.tr("Nobody else"),
+                self.tr("No account, no telemetry. Your files stay private, and nobody can run code here."),
+            ),
         )
-        return around
-
-    def _build_swarm(self) -> QWidget:
-        around, column = _column()
-        column.addWidget(self._joining)
-        column.addWidget(self._joined)
-        return around
-
-    def _build_joined(self) -> QFrame:
-        frame, column = card()
-        self._member = text()
-        row = QHBoxLayout()
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(Sign("good", "serving", _SIGN))
-        row.addWidget(self._member, 1)
-        column.addLayout(row)
-        return frame
-
-    def _in_card(self, heading: str, part: QWidget) -> QWidget:
-        frame, column = card(heading)
-        column.addWidget(part)
-        return frame
+        return holder(column(what, who, spacing=theme.SPACE_L))
 
 
-def _points(heading: str, *points: tuple[str, str, str]) -> QFrame:
-    """Each: a glyph, a line, and a sentence or two."""
-    frame, column = card(heading)
+def _points(heading: str, *points: tuple[str, str, str]) -> Card:
+    """Return a card of points, each with a glyph, a title and a sentence or two."""
+    lines = []
     for glyph, title, said in points:
-        texts, row = QVBoxLayout(), QHBoxLayout()
-        texts.setSpacing(2)
-        texts.addWidget(text(kind=Type.STRONG, said=title))
-        texts.addWidget(text("muted", said=said))
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(Sign(glyph, "accent", _SIGN), 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(texts, 1)
-        column.addLayout(row)
-    return frame
-
-
-def _column() -> tuple[QWidget, QVBoxLayout]:
-    around, column = QWidget(), QVBoxLayout()
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(theme.SPACE_L)
-    around.setLayout(column)
-    return around, column
+        texts = column(text(kind=Type.STRONG, said=title), text("muted", said=said), spacing=2)
+        lines.append(row(column(Sign(glyph, "accent", _SIGN), None), (texts, 1)))
+    return Card(heading, *lines)

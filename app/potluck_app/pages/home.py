@@ -1,4 +1,4 @@
-"""The Home page: what this machine does right now, why, and the one big button."""
+"""The page Home: what this computer does right now, why, and the one big button."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
 from potluck_control.schema import Status
 from potluck_control.states import Reason
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QMenu
 
 from potluck_app.pages.credit import CreditCard
 from potluck_app.pages.load import MachineCard, NowCard
@@ -20,9 +20,10 @@ from potluck_app.pages.never import NeverYield
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Pot, card, text
+from potluck_app.widgets.card import Card, Pot, text
+from potluck_app.widgets.layout import column, row
 from potluck_app.widgets.notice import Notice
-from potluck_app.widgets.strip import BlockStrip
+from potluck_app.widgets.strip import LayerStrip
 from potluck_app.widgets.theme import Type
 from potluck_app.words import detectors, engine, layers, states
 from potluck_app.words.daemon_texts import translated
@@ -47,7 +48,7 @@ class HomePage(Page):
         self._button, self._longer = Button(style="primary"), Button(self.tr("Pause longer"), "down", is_trailing=True)
         self._pauses = QMenu(self)
         self.never = NeverYield()
-        self._strip, self._blocks = BlockStrip(), text("muted")
+        self._strip, self._layers = LayerStrip(), text("muted")
         self._credit, self._now, self._machine = CreditCard(link), NowCard(), MachineCard()
         self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
         self._watching, self._notices = Button(glyph="next", style="link", is_trailing=True), text("error")
@@ -81,11 +82,11 @@ class HomePage(Page):
         self._credit.refresh()
 
     def focus_watching(self) -> None:
-        """Back from the page that this button opens."""
+        """Return from the page that this button opens."""
         self._watching.setFocus()
 
     def show_setup(self, progress: SetupProgress | None) -> None:
-        """How far the engine's set-up is; None: none runs."""
+        """Show how far the engine's set-up is; None: none runs."""
         self._setup = progress
         if self._status is not None:
             self._show_ending(self._status)
@@ -98,15 +99,15 @@ class HomePage(Page):
         self._ending.setVisible(bool(said))
 
     def show_offer(self, offer: Offered | None) -> None:
-        """A newer version of Potluck, if there is one."""
-        said = self.tr("Version {version} of Potluck is offered.").format(version=offer.version) if offer else ""
-        self._offer.say(said, self.tr("See what changes"))
+        """Offer a newer version of Potluck, if there is one."""
+        said = self.tr("Potluck {version} is available.").format(version=offer.version) if offer else ""
+        self._offer.say(said, self.tr("What's new"))
 
     def _show_buttons(self, status: Status) -> None:
         resume, pauses = states.resume(status), offered(status)
         self._can_resume, self._is_stopped = bool(resume), is_stopped(status)
         self._lacks_engine = status.reason is Reason.NO_ENGINE
-        setting_up = self.tr("Set up what computes") if self._setup is None else self.tr("See how far it is")
+        setting_up = self.tr("Set up the compute engine") if self._setup is None else self.tr("Show progress")
         said, glyph = (setting_up, "save") if self._lacks_engine else ("", "")
         self._button.setText(said or resume or PauseChoice.HOUR.said())
         self._button.show_glyph(glyph or ("play" if resume else "pause"))
@@ -117,53 +118,38 @@ class HomePage(Page):
 
     def _show_swarm(self, status: Status) -> None:
         swarm = status.swarm
-        described = "" if swarm is None else layers.blocks(swarm, is_live=status.engine.pid is not None)
+        described = "" if swarm is None else layers.summary(swarm, is_live=status.engine.pid is not None)
         self._strip.show_swarm(swarm, described)
         if swarm is None:
             self._model.setText(self.tr("No swarm joined"))
         else:
             said = self.tr("{model}, swarm “{swarm}”")
             self._model.setText(said.format(model=swarm.model, swarm=swarm.name))
-        self._blocks.setText("\n".join(filter(None, (described, "" if swarm is None else layers.outlook(swarm)))))
+        self._layers.setText("\n".join(filter(None, (described, "" if swarm is None else layers.outlook(swarm)))))
         self._invite.setVisible(swarm is not None)
 
     def _build(self) -> None:
         self._offer.pressed.connect(self.installation_wanted)
         self.column.addWidget(self._offer)
-        self.column.addLayout(self._build_head())
+        texts = column(self._title, self._reason, self._ending, None, spacing=2)
+        self.column.addLayout(row(column(self._pot, None), (texts, 1), spacing=theme.SPACE_L))
         self.column.addLayout(self._build_buttons())
         self.column.addWidget(self.never)
-        pair = QHBoxLayout()
-        pair.setSpacing(theme.SPACE_L)
-        pair.addWidget(self._now, 1)
-        pair.addWidget(self._credit, 1)
-        self.column.addLayout(pair)
-        self.column.addWidget(self._build_model())
+        self.column.addLayout(row((self._now, 1), (self._credit, 1), spacing=theme.SPACE_L))
+        self._invite.setToolTip(self.tr("Copies an invite. Anyone who has it can serve and use the model."))
+        self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
+        model = row((self._model, 1), column(self._invite, None))
+        self.column.addWidget(Card("", model, self._strip, self._layers))
         self.column.addWidget(self._machine)
-        self._watching.setToolTip(self.tr("Show what Potluck watches to step aside in time"))
+        self._watching.setToolTip(self.tr("Show all detectors"))
         self._watching.clicked.connect(self.watching_wanted)
         self.never.never_wanted.connect(self._never_yield)
         self._credit.pressed.connect(self.earnings_wanted)
-        foot = QHBoxLayout()
+        foot = row(self._watching, None)
         foot.setContentsMargins(theme.SPACE_S, 0, 0, 0)  # its text stands under those of the cards
-        foot.addWidget(self._watching)
-        foot.addStretch(1)
         self.column.addLayout(foot)
         self._notices.hide()
         self.column.addWidget(self._notices)
-
-    def _build_head(self) -> QHBoxLayout:
-        texts = QVBoxLayout()
-        texts.setSpacing(2)
-        texts.addWidget(self._title)
-        texts.addWidget(self._reason)
-        texts.addWidget(self._ending)
-        texts.addStretch(1)
-        row = QHBoxLayout()
-        row.setSpacing(theme.SPACE_L)
-        row.addWidget(self._pot, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(texts, 1)
-        return row
 
     def _build_buttons(self) -> QHBoxLayout:
         self._button.setMinimumWidth(260)
@@ -173,24 +159,7 @@ class HomePage(Page):
             action.setData(pause)
             action.triggered.connect(lambda _checked=False, chosen=pause: self._pause(chosen))
         self._longer.setMenu(self._pauses)
-        row = QHBoxLayout()
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(self._button)
-        row.addWidget(self._longer)
-        row.addStretch(1)
-        return row
-
-    def _build_model(self) -> QFrame:
-        frame, column = card()
-        head = QHBoxLayout()
-        self._invite.setToolTip(self.tr("Copies an invite to this swarm; whoever has it can serve and use the model"))
-        self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
-        head.addWidget(self._model, 1)
-        head.addWidget(self._invite, 0, Qt.AlignmentFlag.AlignTop)
-        column.addLayout(head)
-        column.addWidget(self._strip)
-        column.addWidget(self._blocks)
-        return frame
+        return row(self._button, self._longer, None)
 
     def _press(self) -> None:
         if self._lacks_engine:

@@ -1,13 +1,11 @@
-"""The page Installation: what computes here, and newer versions."""
+"""The page Installation: the compute engine, and updates of Potluck."""
 
 from __future__ import annotations
-
-from PySide6.QtWidgets import QWidget
 
 from potluck_app.pages.engine import EnginePanel
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.pages.updates import Updates
-from potluck_app.widgets.card import card
+from potluck_app.widgets.card import Card
 
 
 class InstallationPage(Page):
@@ -15,20 +13,14 @@ class InstallationPage(Page):
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Installation"))
-        self._computing, self._updates = EnginePanel(self), Updates(self)
-        for heading, part in ((self.tr("What computes"), self._computing), (self.tr("Updates"), self._updates)):
-            self.column.addWidget(_in_card(heading, part))
+        self._engine, self._updates = EnginePanel(self), Updates(self)
+        self.column.addWidget(Card(self.tr("Compute engine"), self._engine))
+        self.column.addWidget(Card(self.tr("Updates"), self._updates))
 
     def order_tabs(self) -> None:
         super().order_tabs()
         self.start_above()
 
     def refresh(self) -> None:
-        self._computing.refresh()
+        self._engine.refresh()
         self._updates.refresh()
-
-
-def _in_card(heading: str, part: QWidget) -> QWidget:
-    frame, column = card(heading)
-    column.addWidget(part)
-    return frame

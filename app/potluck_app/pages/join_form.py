@@ -1,23 +1,24 @@
-"""The two ways into a swarm: an invite from somebody who is in one, or a swarm of one's own."""
+"""The two ways into a swarm: an invite from a member, or a swarm of one's own."""
 
 from __future__ import annotations
 
 from potluck_control import schema
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages.page import DaemonCaller
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import card, text
+from potluck_app.widgets.card import Card, text
+from potluck_app.widgets.layout import column, row
 from potluck_app.words import sentences
 
 _INVITE_HEIGHT = 64
 
 
 class JoinForm(QWidget):
-    """Signal: `joined()`, when the daemon is a member."""
+    """Joins or starts a swarm. Signal: `joined()`, when the daemon is a member."""
 
     joined = Signal()
 
@@ -25,25 +26,29 @@ class JoinForm(QWidget):
         super().__init__()
         self._link = link
         self._invite, self._model = QPlainTextEdit(), QLineEdit()
-        self._join = Button(self.tr("Join this swarm"), style="primary")
-        self._start = Button("")
+        self._join, self._start = Button(self.tr("Join this swarm"), style="primary"), Button("")
         self._error = text("error")
         self._error.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_L)
-        for widget in (self._build_join(), self._build_start(), self._error):
-            column.addWidget(widget)
+        self._build_fields()
+        note = self.tr("Invite others from Home. A small demo model is included.")
+        self.setLayout(
+            column(
+                Card(self.tr("I have an invite"), self._invite, row(self._join, None)),
+                self._error,
+                Card(self.tr("Start a new swarm"), text("muted", said=note), row(self._start, (self._model, 1))),
+                spacing=theme.SPACE_L,
+            )
+        )
         self.setFocusProxy(self._invite)
         self._set_busy(False)
 
     @property
     def is_begun(self) -> bool:
-        """Whether something was written."""
+        """Whether the user has written something."""
         return bool(self._text() or self._model.text())
 
     def _clear(self, _joined: schema.Joined) -> None:
-        """The invite holds a key and does not stay on the screen."""
+        """Take the invite off the screen, for it holds a key."""
         self._invite.clear()
         self._set_busy(False)
         self.joined.emit()
@@ -80,34 +85,18 @@ class JoinForm(QWidget):
         self._show_error(sentences.failure(error))
 
     def _show_error(self, message: str) -> None:
-        """Say what went wrong and let the user try again."""
         self._error.setText(message)
         self._error.show()
         self._set_busy(False)
 
-    def _build_join(self) -> QFrame:
-        frame, column = card(self.tr("I have an invite"))
+    def _build_fields(self) -> None:
         self._invite.setPlaceholderText("potluck1:…")
         self._invite.setAccessibleName(self.tr("Invite"))
         self._invite.setTabChangesFocus(True)
         self._invite.setFixedHeight(_INVITE_HEIGHT)
         self._invite.textChanged.connect(lambda: self._set_busy(False))
         self._join.clicked.connect(self._press_join)
-        column.addWidget(self._invite)
-        column.addWidget(self._join, 0, Qt.AlignmentFlag.AlignLeft)
-        return frame
-
-    def _build_start(self) -> QFrame:
-        frame, column = card(self.tr("I want to start one"))
-        note = self.tr("Others join with an invite that you copy from Home. A small model to try it with is included.")
         self._model.setPlaceholderText(self.tr("Another model: its name on Hugging Face, or a folder"))
         self._model.setAccessibleName(self.tr("Model"))
         self._model.textChanged.connect(lambda: self._set_busy(False))
         self._start.clicked.connect(self._press_start)
-        column.addWidget(text("muted", said=note))
-        row = QHBoxLayout()
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(self._start)
-        row.addWidget(self._model, 1)
-        column.addLayout(row)
-        return frame

@@ -1,4 +1,4 @@
-"""What starts when the user logs in: two switches that show what the system really does."""
+"""What starts at log-in: two switches that show what the system really does."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from dataclasses import replace
 from potluck_control.methods import machine
 from potluck_control.methods.machine import LoginParams, LoginStart
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from potluck_app.pages.page import Page
-from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
-from potluck_app.widgets.card import line
+from potluck_app.widgets.card import divided
+from potluck_app.widgets.layout import column
 from potluck_app.widgets.row import Row
 from potluck_app.windows.autostart import Autostart
 from potluck_app.windows.places import LAUNCHER
 from potluck_app.words import sentences
+from potluck_app.words.daemon_texts import translated
 
 
 class Login(QWidget):
@@ -28,19 +29,14 @@ class Login(QWidget):
         self._page = page
         self._windows = Autostart() if sys.platform == "win32" else None  # the daemon in WSL2 cannot do it there
         self._daemon, self._app = Switch(), Switch()
-        self._help = {self._daemon: self.tr("By the rules that you have set."), self._app: self.tr("Without a window.")}
+        self._help = {self._daemon: self.tr("It follows your rules."), self._app: self.tr("Without a window.")}
         self._rows = {
             self._daemon: Row(self.tr("Start donating"), self._help[self._daemon], self._daemon),
             self._app: Row(self.tr("Show Potluck in the tray"), self._help[self._app], self._app),
         }
         self._daemon.toggled.connect(lambda is_on: self._change(LoginParams(daemon=is_on)))
         self._app.toggled.connect(lambda is_on: self._change(LoginParams(app=is_on)))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_M)
-        column.addWidget(self._rows[self._daemon])
-        column.addWidget(line())
-        column.addWidget(self._rows[self._app])
+        self.setLayout(column(*divided(self._rows.values())))
         for switch in self._rows:
             switch.setEnabled(False)  # until it is known
 
@@ -58,11 +54,11 @@ class Login(QWidget):
             with QSignalBlocker(switch):
                 switch.setChecked(is_on)
             switch.setEnabled(not problem)
-            self._rows[switch].show_help(self.tr("By {file}").format(file=by) if by else self._help[switch])
-            fixed = self.tr("It is arranged for everybody here.") if is_on else ""
-            refused = fixed or self.tr("This computer does not offer it.")
+            self._rows[switch].show_help(self.tr("Set in {file}").format(file=by) if by else self._help[switch])
+            fixed = self.tr("Set up for all users of this computer.") if is_on else ""
+            refused = fixed or self.tr("Not available on this computer.")
             self._rows[switch].show_problem(refused if problem else "")
-            self._rows[switch].setToolTip(sentences.sentence(problem) if problem else "")
+            self._rows[switch].setToolTip(sentences.sentence(translated(problem)) if problem else "")
 
     def _change(self, params: LoginParams) -> None:
         if self._windows is not None and params.app is not None:

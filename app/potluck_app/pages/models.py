@@ -1,4 +1,4 @@
-"""The page Models: what is served and from where, what the swarm lacks, downloads, and what lies on the disk."""
+"""The page Models: what this computer serves, what the swarm needs, downloads, and the models on the disk."""
 
 from __future__ import annotations
 
@@ -15,54 +15,50 @@ from potluck_control.methods.models import (
     StoredModel,
 )
 from potluck_control.schema import Status
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
 
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.pages.swarms import SwarmsCard
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import card, line, text
+from potluck_app.widgets.card import Card, divided, text
+from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.strip import BlockStrip
+from potluck_app.widgets.strip import LayerStrip
 from potluck_app.widgets.theme import Type
-from potluck_app.words import layers, numbers, sentences
+from potluck_app.words import engine, layers, numbers, sentences
+from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import tr
 
 _STEPS = 1000
-_FEW = 4  # of what the swarm needs most
+_FEW = 4  # lines about what the swarm needs most
 
 
 class ModelsPage(Page):
-    """Asks again while somebody looks: downloads go on."""
+    """Asks again while it is on the screen, for downloads go on."""
 
     AGAIN_MS = 2000
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Models"))
         self._shown: tuple[object, ...] = ()
-        self._looking = Placeholder("models", self.tr("Looking…"))
-        self._served, served_column = card(self.tr("Served here"))
-        self._swarm, swarm_column = card(self.tr("What the swarm needs"))
-        self._disk, disk_column = card(self.tr("On the disk"))
-        self._served_lines, self._needs, self._stored = QWidget(), QWidget(), QWidget()
-        self._bar, self._progress, self._strip = QProgressBar(), text("muted", kind=Type.CAPTION), BlockStrip()
+        self._looking = Placeholder("models", self.tr("Loading…"))
+        self._served_lines, self._needs, self._stored = Slot(), Slot(), Slot()
+        self._bar, self._progress, self._strip = QProgressBar(), text("muted", kind=Type.CAPTION), LayerStrip()
         self._seen = text("muted")
         self._bar.setRange(0, _STEPS)
         self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Progress of the download"))
-        self._columns = (served_column, swarm_column, disk_column)
-        for widget in (self._served_lines, self._bar, self._progress):
-            served_column.addWidget(widget)
-        for widget in (self._strip, self._seen, self._needs):
-            swarm_column.addWidget(widget)
-        disk_column.addWidget(self._stored)
+        self._bar.setAccessibleName(self.tr("Download progress"))
+        self._served = Card(self.tr("On this computer"), self._served_lines, self._bar, self._progress)
+        self._swarm = Card(self.tr("What the swarm needs"), self._strip, self._seen, self._needs)
+        self._disk = Card(self.tr("On the disk"), self._stored)
         self._swarms = SwarmsCard(self)
+        self.column.addWidget(self._looking)
         for frame in (self._served, self._swarm, self._swarms, self._disk):
             frame.hide()
             self.column.addWidget(frame)
-        self.column.insertWidget(0, self._looking)
 
     @property
     def is_unsaved(self) -> bool:
@@ -71,7 +67,7 @@ class ModelsPage(Page):
     def show_status(self, status: Status) -> None:
         swarm = status.swarm
         if swarm is not None:
-            said = layers.blocks(swarm)
+            said = layers.summary(swarm)
             self._strip.show_swarm(swarm, said)
             self._seen.setText("\n".join(filter(None, (said, layers.outlook(swarm)))))
 
@@ -89,20 +85,17 @@ class ModelsPage(Page):
         for frame in (self._served, self._swarms, self._disk):
             frame.show()
         self._swarm.setVisible(found.served is not None)
-        served, swarm, disk = self._columns
-        self._served_lines = _replace(served, self._served_lines, self._lines(found.served))
-        self._needs = _replace(swarm, self._needs, self._build_needs(found.needs))
-        self._stored = _replace(disk, self._stored, self._build_stored(found))
+        self._served_lines.show_content(self._lines(found.served))
+        self._needs.show_content(self._build_needs(found.needs))
+        self._stored.show_content(self._build_stored(found))
 
     def _lines(self, served: Served | None) -> QWidget:
         if served is None:
-            said = self.tr("Join a swarm, and this computer takes the blocks that it lacks most.")
-            return Placeholder("models", self.tr("Nothing is served"), said)
-        around, column = _column(theme.SPACE_XS)
-        column.addWidget(text(kind=Type.FIGURE, said=layers.model(served.model)))
-        for said in _described(served):
-            column.addWidget(text("muted", said=said))
-        return around
+            said = self.tr("Join a swarm. This computer then takes the layers that the swarm needs most.")
+            return Placeholder("models", self.tr("Not serving a model"), said)
+        name = text(kind=Type.FIGURE, said=layers.model(served.model))
+        lines = (text("muted", said=said) for said in _described(served))
+        return holder(column(name, *lines, spacing=theme.SPACE_XS))
 
     def _show_progress(self, found: Models) -> None:
         loading = found.served.loading if found.served is not None else None
@@ -116,42 +109,33 @@ class ModelsPage(Page):
         self._progress.setText(said.format(progress=_how_far(progress)))
 
     def _build_needs(self, needs: tuple[Need, ...]) -> QWidget:
-        """Nothing where all blocks are served alike."""
-        around, column = _column(theme.SPACE_S)
+        """Return a line for each stretch of layers with the fewest servers; none if all have as many."""
+        lines = []
         for need in needs[:_FEW]:
-            blocks = self.tr("Blocks {blocks}").format(blocks=layers.span(need.start, need.end))
+            said = self.tr("Layers {layers}").format(layers=layers.span(need.start, need.end))
             servers = self.tr("%n server(s)", "", need.replicas) if need.replicas else self.tr("nobody")
-            row = QHBoxLayout()
-            row.addWidget(text(said=blocks), 1)
-            row.addWidget(text("muted" if need.replicas else "error", said=servers))
-            column.addLayout(row)
-        return around
+            lines.append(row((text(said=said), 1), text("muted" if need.replicas else "error", said=servers)))
+        return holder(column(*lines, spacing=theme.SPACE_S))
 
     def _build_stored(self, found: Models) -> QWidget:
-        around, column = _column(theme.SPACE_M)
-        column.addWidget(self._folder_row(found.folder))
+        rows: list[QWidget] = [self._folder_row(found.folder), *map(self._stored_row, found.stored)]
         if found.move is not None and not found.move.is_done:
-            progress = found.move.progress
-            moving = self.tr("Moving to {folder}: {progress}").format(
-                folder=found.move.target, progress=_how_far(progress)
-            )
-            problem = sentences.sentence(found.move.problem) if found.move.problem else ""
-            column.addWidget(text("error" if problem else "muted", said=problem or moving))
-        for model in found.stored:
-            column.addWidget(line())
-            column.addWidget(self._stored_row(model))
+            moving = self.tr("Moving to {folder}: {progress}")
+            said = moving.format(folder=found.move.target, progress=_how_far(found.move.progress))
+            problem = sentences.sentence(translated(found.move.problem)) if found.move.problem else ""
+            rows.insert(1, text("error" if problem else "muted", said=problem or said))
         if found.folder.prepared_bytes:
             delete = Button(self.tr("Delete"), "trash", "quiet")
+            delete.setAccessibleName(self.tr("Delete prepared layers"))
             delete.clicked.connect(lambda: self._delete(""))
-            said = self.tr("{size}, made again when needed").format(size=numbers.size(found.folder.prepared_bytes))
-            column.addWidget(line())
-            column.addWidget(Row(self.tr("Blocks prepared for this computer"), said, delete))
-            delete.setAccessibleName(self.tr("Delete prepared blocks"))
-        return around
+            said = self.tr("{size}. Potluck makes them again when needed.")
+            size = numbers.size(found.folder.prepared_bytes)
+            rows.append(Row(self.tr("Layers prepared for this computer"), said.format(size=size), delete))
+        return holder(column(*divided(rows)))
 
     def _folder_row(self, folder: ModelsFolder) -> Row:
         used = numbers.size(folder.models_bytes + folder.prepared_bytes)
-        said = self.tr("{used} used, {free} free on this disk").format(used=used, free=numbers.size(folder.free_bytes))
+        said = self.tr("{used} used, {free} free").format(used=used, free=numbers.size(folder.free_bytes))
         choose = Button(self.tr("Move…"), "folder")
         choose.clicked.connect(self._choose_folder)
         row = Row(folder.path, said, choose)
@@ -161,11 +145,11 @@ class ModelsPage(Page):
     def _stored_row(self, model: StoredModel) -> Row:
         parts = [numbers.size(model.bytes)]
         if model.is_served:
-            parts.append(self.tr("served now"))
+            parts.append(self.tr("serving now"))
         elif model.swarms:
             parts.append(self.tr("used by {swarms}").format(swarms=", ".join(model.swarms)))
         if model.partial_bytes:
-            parts.append(self.tr("not complete"))
+            parts.append(self.tr("incomplete"))
         delete = Button(self.tr("Delete"), "trash", "quiet")
         delete.setEnabled(not model.is_served)
         delete.clicked.connect(lambda: self._ask_delete(model))
@@ -174,8 +158,8 @@ class ModelsPage(Page):
         return row
 
     def _ask_delete(self, model: StoredModel) -> None:
-        """Asked back once: fetching it again may take hours."""
-        said = self.tr("{size} become free. If the model is needed again, it is downloaded again.")
+        """Ask before deleting, for another download may take hours."""
+        said = self.tr("Frees {size}. Potluck downloads the model again when it needs it.")
         question = Question(self, self.tr("Delete {model}?").format(model=model.name), self.tr("Delete"))
         question.setInformativeText(said.format(size=numbers.size(model.bytes)))
         question.confirmed.connect(lambda: self._delete(model.name, force=bool(model.swarms)))
@@ -185,29 +169,28 @@ class ModelsPage(Page):
         self.ask(models.DELETE, DeleteParams(name, force), self._deleted)
 
     def _deleted(self, deleted: Deleted) -> None:
-        self.tell(self.tr("{size} are free again.").format(size=numbers.size(deleted.freed_bytes)))
+        self.tell(self.tr("Freed {size}.").format(size=numbers.size(deleted.freed_bytes)))
         self.refresh()
 
     def _choose_folder(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, self.tr("Folder for models"))
+        chosen = QFileDialog.getExistingDirectory(self, self.tr("Choose a folder for models"))
         if chosen:
             self.ask(models.MOVE, MoveParams(chosen), self._show)
 
 
 def _described(served: Served) -> list[str]:
-    """Where it is from, what is here and how it is computed; what is not known yet is left out."""
-    lines = [tr("Swarm “{swarm}”, %n block(s) in all", "", served.num_blocks).format(swarm=served.swarm)]
+    """Return lines about the swarm, the layers here and how they are computed, as far as that is known."""
+    lines = [tr("Swarm “{swarm}”, %n layer(s)", "", served.num_blocks).format(swarm=served.swarm)]
     if served.span is not None:
-        start, end = served.span
-        here = tr("%n of them here: {blocks}", "", end - start)
-        lines.append(here.format(blocks=layers.span(start, end)))
+        here = tr("Here: {layers} (%n)", "", served.span[1] - served.span[0])
+        lines.append(here.format(layers=layers.span(*served.span)))
     if served.dtype:
-        how = tr("Computed on {device} in {dtype}").format(device=served.device, dtype=served.dtype)
-        held = tr("weights held in {format}").format(format=served.quantization)
+        how = tr("Computed on {device}, {dtype}").format(device=engine.device(served.device), dtype=served.dtype)
+        held = tr("weights in {format}").format(format=served.quantization)
         lines.append(how if served.quantization in ("", "none") else f"{how}, {held}")
     if served.device_bytes:
-        stay = tr("{size} of weights stay in its memory").format(size=numbers.size(served.device_bytes))
-        flow = tr("{size} pass through it each time").format(size=numbers.size(served.streamed_bytes))
+        stay = tr("{size} of weights in device memory").format(size=numbers.size(served.device_bytes))
+        flow = tr("{size} loaded for each step").format(size=numbers.size(served.streamed_bytes))
         lines.append(f"{stay}, {flow}" if served.streamed_blocks else stay)
     return lines
 
@@ -216,27 +199,13 @@ def _how_far(progress: Progress) -> str:
     done, total = numbers.size(progress.done_bytes), numbers.size(progress.total_bytes)
     said = tr("{done} of {all}").format(done=done, all=total) if progress.total_bytes else done
     if progress.bytes_per_s:
-        said += ", " + tr("{size} in a second").format(size=numbers.size(round(progress.bytes_per_s)))
+        said += ", " + tr("{size}/s").format(size=numbers.size(round(progress.bytes_per_s)))
     return said
 
 
 def _still(found: Models) -> tuple[object, ...]:
-    """What is drawn anew when it changes; progress moves all the time and is not in it."""
+    """Return what is drawn anew when it changes; progress, which moves all the time, is not in it."""
     served, folder = found.served, found.folder
     here = () if served is None else (*_described(served), served.model)
     disk = (folder.path, folder.models_bytes >> 20, folder.prepared_bytes >> 20, folder.free_bytes >> 28)
     return here, found.needs, disk, found.stored, found.move
-
-
-def _column(spacing: int) -> tuple[QWidget, QVBoxLayout]:
-    around, column = QWidget(), QVBoxLayout()
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(spacing)
-    around.setLayout(column)
-    return around, column
-
-
-def _replace(column: QVBoxLayout, old: QWidget, new: QWidget) -> QWidget:
-    column.replaceWidget(old, new)
-    old.setParent(None)
-    return new

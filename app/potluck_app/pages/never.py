@@ -1,15 +1,15 @@
-"""The offer to never step aside for the program that runs now. It is asked back once, in place: the answer stays."""
+"""The offer to never step aside for the program that runs now, with a question, for the answer stays."""
 
 from __future__ import annotations
 
 from potluck_control.schema import Status
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import card, text
+from potluck_app.widgets.card import Card, text
+from potluck_app.widgets.layout import column, row
 from potluck_app.words import sentences, states
 
 
@@ -23,18 +23,15 @@ class NeverYield(QWidget):
         self._app = ""
         self._offer, self._question = Button(glyph="off"), text()
         self._yes, self._no = Button(self.tr("Never step aside")), Button(self.tr("Cancel"))
-        self._asking = self._build_question()
+        self._asking = Card("", self._question, row(None, self._yes, self._no))
         self._offer.clicked.connect(self.ask)
         self._yes.clicked.connect(self._confirm)
         self._no.clicked.connect(self._take_back)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._offer, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._asking)
+        self.setLayout(column(row(self._offer, None), self._asking))
         self.hide()
 
     def show_status(self, status: Status) -> None:
-        """Another program, or none: what was asked is not asked any more."""
+        """Forget the question when another program runs, or none."""
         if status.app == self._app:
             return
         self._app = status.app
@@ -45,7 +42,7 @@ class NeverYield(QWidget):
         self.setVisible(bool(self._app))
 
     def ask(self) -> None:
-        """Show the question; the keyboard waits on what changes nothing."""
+        """Show the question, with the keyboard on the answer that changes nothing."""
         if self._app:
             self._turn(is_asking=True)
             self._no.setFocus()
@@ -67,14 +64,3 @@ class NeverYield(QWidget):
     def _turn(self, *, is_asking: bool) -> None:
         self._offer.setVisible(not is_asking)
         self._asking.setVisible(is_asking)
-
-    def _build_question(self) -> QFrame:
-        frame, column = card()
-        row = QHBoxLayout()
-        row.setSpacing(theme.SPACE_M)
-        row.addStretch(1)
-        row.addWidget(self._yes)
-        row.addWidget(self._no)
-        column.addWidget(self._question)
-        column.addLayout(row)
-        return frame

@@ -6,17 +6,18 @@ from collections.abc import Callable
 
 from potluck_control.methods.programs import PlaceParams, ProgramPlace, Programs
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox
 
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import card, line, text
+from potluck_app.widgets.card import Card, divided, text
+from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
 
 
-class ProgramList(QWidget):
-    """One of the two. Signal: `placed(PlaceParams)`, to put a program on the list or take it off."""
+class ProgramList(Card):
+    """A card with one of the two lists. Signal: `placed(PlaceParams)`, to put a program on it or take it off."""
 
     placed = Signal(object)
 
@@ -25,14 +26,10 @@ class ProgramList(QWidget):
         self._place = place
         self._shown: tuple[tuple[str, ...], tuple[tuple[str, str], ...]] | None = None
         self._choice, self._add = QComboBox(), Button(self.tr("Add"), "plus")
-        self._entries = QVBoxLayout()
-        frame, column = card(title)
-        column.addWidget(text("muted", kind=Type.CAPTION, said=explanation))
-        column.addLayout(self._entries)
-        column.addLayout(self._build_choice(title))
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(frame)
+        self._entries = Slot()
+        self._prepare_choice(title)
+        note = text("muted", kind=Type.CAPTION, said=explanation)
+        self.fill(title, note, self._entries, row((self._choice, 1), self._add))
 
     def show_programs(self, found: Programs) -> None:
         listed = found.always if self._place is ProgramPlace.ALWAYS else found.never
@@ -41,10 +38,8 @@ class ProgramList(QWidget):
             return  # nothing new, or somebody is choosing
         self._shown = (listed, offered)
         titles = {program.app: program.title for program in found.running}
-        _clear(self._entries)
-        for app in listed:
-            self._entries.addWidget(self._entry(app, titles.get(app, app)))
-            self._entries.addWidget(line())
+        entries = divided(self._entry(app, titles.get(app, app)) for app in listed)
+        self._entries.show_content(holder(column(*entries, spacing=theme.SPACE_S)))
         typed = self._choice.currentText()
         self._choice.clear()
         for app, title in offered:
@@ -62,7 +57,7 @@ class ProgramList(QWidget):
     def _placer(self, app: str, place: ProgramPlace) -> Callable[[], None]:
         return lambda: self.placed.emit(PlaceParams(app, place))
 
-    def _build_choice(self, title: str) -> QHBoxLayout:
+    def _prepare_choice(self, title: str) -> None:
         self._choice.setEditable(True)
         self._choice.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self._choice.setAccessibleName(self.tr("Program for the list: {list}").format(list=title))
@@ -72,11 +67,6 @@ class ProgramList(QWidget):
         field.setPlaceholderText(self.tr("A running program, or its name"))
         field.returnPressed.connect(self._add_chosen)
         self._add.clicked.connect(self._add_chosen)
-        row = QHBoxLayout()
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(self._choice, 1)
-        row.addWidget(self._add)
-        return row
 
     def _add_chosen(self) -> None:
         typed = self._choice.currentText().strip()
@@ -88,10 +78,3 @@ class ProgramList(QWidget):
             return  # nothing typed
         self._choice.setEditText("")
         self.placed.emit(params)
-
-
-def _clear(layout: QVBoxLayout) -> None:
-    while (item := layout.takeAt(0)) is not None:
-        widget = item.widget()
-        if widget is not None:
-            widget.setParent(None)

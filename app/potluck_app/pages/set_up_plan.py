@@ -1,16 +1,16 @@
-"""What would be installed to compute with: what fits this computer and why, what is fetched, and where it will lie."""
+"""The plan of setting up the compute engine: the build that fits and why, the downloads, and the folder."""
 
 from __future__ import annotations
 
 from potluck_control.methods.health import Finding, Severity
 from potluck_control.methods.setup import BeginParams, SetupState
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import line, text
 from potluck_app.widgets.findings import finding_line
+from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import engine
@@ -21,7 +21,7 @@ _OF_PLAN = "GPU"  # the check that says what the plan says
 
 
 class SetUpPlan(QWidget):
-    """Signal: `begun(BeginParams)`, when the user wants it."""
+    """Shows the plan and lets the user change it. Signal: `begun(BeginParams)`, when the user starts."""
 
     begun = Signal(object)
 
@@ -29,12 +29,12 @@ class SetUpPlan(QWidget):
         super().__init__()
         self._folder = ""  # chosen here; empty: the usual one
         self._state: SetupState | None = None
-        self._found = QWidget()
+        self._found = Slot()
         self._variant = ""  # chosen here; empty: the one that fits best
         self._variants, self._choose = QMenu(self), Button(self.tr("Another folder…"), "folder")
         self._another = Button(self.tr("Another build"), "down", is_trailing=True)
-        self._build_row = Row(self.tr("Build of torch"), "", self._another)
-        self._folder_row = Row(self.tr("Where it will lie"), "", self._choose)
+        self._build_row = Row(self.tr("PyTorch build"), "", self._another)
+        self._folder_row = Row(self.tr("Folder"), "", self._choose)
         self._sizes, self._begin = text("muted", kind=Type.CAPTION), Button("", "save", "primary")
         self._build()
 
@@ -43,11 +43,11 @@ class SetUpPlan(QWidget):
         self._show_variants(state)
         self._show_found()
         self._folder_row.show_help(self._folder or state.folder)
-        self._begin.setText(self.tr("Fetch and install") if state.error is None else self.tr("Try again"))
+        self._begin.setText(self.tr("Download and install") if state.error is None else self.tr("Try again"))
         self._begin.show_glyph("save" if state.error is None else "refresh")
 
     def _show_variants(self, state: SetupState) -> None:
-        """The one that fits is the first, and what is taken unless the user says otherwise."""
+        """Offer the builds; the one that fits comes first and is taken unless the user chooses another."""
         best = [name for name in state.variants if name == state.plan.variant]
         offered = best + [name for name in state.variants if name != state.plan.variant]
         if [action.data() for action in self._variants.actions()] != offered:
@@ -68,47 +68,41 @@ class SetUpPlan(QWidget):
         if self._state is None:
             return
         plan, other = self._state.plan, self._other_variant()
-        shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_M)
         severity = Severity.WARNING if plan.advice else Severity.OK
-        column.addLayout(finding_line(severity, engine.setting_up(plan.why), engine.setting_up(plan.advice)))
+        lines = [finding_line(severity, engine.setting_up(plan.why), engine.setting_up(plan.advice))]
         for item in self._told():
-            column.addLayout(finding_line(item.severity, engine.setting_up(item.text), self._advice(item)))
+            lines.append(finding_line(item.severity, engine.setting_up(item.text), self._advice(item)))
         if plan.variant not in self._state.variants:
-            said = self.tr("This version of Potluck comes without the packages of the best build ({variant}).")
-            column.addLayout(finding_line(Severity.WARNING, said.format(variant=engine.variant(plan.variant))))
+            said = self.tr("This version of Potluck lacks the packages of the best build ({variant}).")
+            lines.append(finding_line(Severity.WARNING, said.format(variant=engine.variant(plan.variant))))
         elif not other and not plan.is_verified:
-            said = self.tr("Nobody of Potluck's has tried this build yet. It is used only if it passes its trial here.")
-            column.addLayout(finding_line(Severity.NOTE, said))
+            said = self.tr("Potluck has not been tested with this build. It is used only if it passes a test here.")
+            lines.append(finding_line(Severity.NOTE, said))
         self._build_row.show_help(engine.variant(self._variant))
-        self._column.replaceWidget(self._found, shown)
-        self._found.setParent(None)
-        self._found = shown
+        self._found.show_content(holder(column(*lines)))
         self._sizes.setText("" if other else engine.sizes(plan.download_bytes, plan.disk_bytes))
 
     def _told(self) -> list[Finding]:
-        """What is in the way, and how much room there is."""
+        """Return the findings about obstacles and free space."""
         known = self._state.findings if self._state is not None else ()
         left_out = (_OF_PLAN, *_OF_PLACE) if self._folder else (_OF_PLAN,)
         worth = [item for item in known if item.severity is not Severity.OK or item.check == _OF_ROOM]
         return [item for item in worth if item.check not in left_out]
 
     def _advice(self, of: Finding) -> str:
-        """What the daemon says is for those who type; about the place there is a button."""
+        """Return the daemon's advice, but for the folder, which has a button here."""
         if of.check in _OF_PLACE and of.severity is not Severity.OK:
-            return self.tr("Make room, or choose another folder below.")
+            return self.tr("Free some space, or choose another folder below.")
         return engine.setting_up(of.advice)
 
     def _other_variant(self) -> str:
-        """The one that is taken instead of the one that fits best; empty: that one."""
+        """Return the build chosen instead of the best one; empty: the best one."""
         is_best = self._state is not None and self._variant == self._state.plan.variant
         return "" if is_best else self._variant
 
     def _choose_folder(self) -> None:
         before = self._folder or (self._state.folder if self._state is not None else "")
-        chosen = QFileDialog.getExistingDirectory(self, self.tr("A folder for what computes"), before)
+        chosen = QFileDialog.getExistingDirectory(self, self.tr("Choose a folder for the compute engine"), before)
         if chosen:
             self._folder = chosen
             self._folder_row.show_help(chosen)
@@ -116,17 +110,9 @@ class SetUpPlan(QWidget):
 
     def _build(self) -> None:
         self.setFocusProxy(self._begin)
-        self._choose.setAccessibleName(self.tr("Another folder for what computes"))
+        self._choose.setAccessibleName(self.tr("Another folder for the compute engine"))
         self._choose.clicked.connect(self._choose_folder)
         self._another.setMenu(self._variants)
         self._begin.clicked.connect(lambda: self.begun.emit(BeginParams(self._other_variant(), self._folder)))
-        self._column = column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_M)
-        for widget in (self._found, line(), self._build_row, self._folder_row, line()):
-            column.addWidget(widget)
-        row = QHBoxLayout()
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(self._begin)
-        row.addWidget(self._sizes, 1, Qt.AlignmentFlag.AlignVCenter)
-        column.addLayout(row)
+        foot = row(self._begin, (self._sizes, 1))
+        self.setLayout(column(self._found, line(), self._build_row, self._folder_row, line(), foot))

@@ -1,6 +1,6 @@
 """A page of settings: rows whose controls show what the daemon obeys, and change it at once, with a way back.
 
-What a setting's range is, the daemon says; how it is called and explained, the page.
+The daemon says what a setting's range is; the page names and explains it.
 """
 
 from __future__ import annotations
@@ -9,24 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from potluck_control.methods import settings
-from potluck_control.methods.settings import (
-    Change,
-    Changed,
-    SetParams,
-    Setting,
-    SettingKind,
-    SettingsPage,
-)
+from potluck_control.methods.settings import Change, Changed, SetParams, Setting, SettingKind, SettingsPage
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.button import Switch
-from potluck_app.widgets.card import line
+from potluck_app.widgets.card import Card, divided, text
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.number_box import NumberBox
 from potluck_app.widgets.row import Row
+from potluck_app.widgets.theme import Type
 from potluck_app.words import sentences
 
 _HIGHEST = 1e9  # where the daemon names no bound
@@ -42,7 +36,7 @@ class Field:
 
 
 class SettingsForm(Page):
-    """Subclasses add rows with `flag` and `number`, and override `show_settings` for what has no such row."""
+    """A page with rows made by `flag` and `number`; subclasses override `show_settings` for other settings."""
 
     def __init__(self, link: DaemonCaller, title: str) -> None:
         super().__init__(link, title)
@@ -59,10 +53,15 @@ class SettingsForm(Page):
         self.start_above()
 
     def show_settings(self, found: dict[str, Setting]) -> None:
-        """Called with all settings by key, when they were asked for and after each change."""
+        """Take all settings by key, whenever they were asked for or changed."""
+
+    def add_card(self, heading: str, *rows: QWidget, note: str = "") -> None:
+        """Add a card with lines between its rows; `note` explains all of them."""
+        head = (text("muted", kind=Type.CAPTION, said=note),) if note else ()
+        self.column.addWidget(Card(heading, *head, *divided(rows)))
 
     def change(self, *changes: Change) -> None:
-        """Have the daemon obey other values. A refusal is said beside the row of the first one, if it has one."""
+        """Change settings; a refusal is shown beside the row of the first one, if it has one."""
         field = self._fields.get(changes[0].key)
 
         def failed(error: PotluckError) -> None:
@@ -86,7 +85,7 @@ class SettingsForm(Page):
     def number(
         self, key: str, title: str, help_text: str = "", *, unit: str = "", zero: str = "", scale: float = 1
     ) -> Row:
-        """`zero`: what 0 means, in words. `scale`: how many of the daemon's units one of the shown ones has."""
+        """Make a row with a number. `zero`: what 0 means, in words. `scale`: the daemon's units in one shown unit."""
         box, is_whole = NumberBox(unit, zero), True
 
         def show(setting: Setting) -> None:
@@ -114,7 +113,7 @@ class SettingsForm(Page):
             setting = found.get(key)
             field.row.control.setEnabled(setting is not None and not setting.overridden_by)
             if setting is None:
-                field.row.show_problem(self.tr("The daemon does not know this yet; update it."))
+                field.row.show_problem(self.tr("Update Potluck to use this."))
                 continue
             field.show(setting)
             field.row.show_problem("")
@@ -122,22 +121,14 @@ class SettingsForm(Page):
         self.show_settings(found)
 
     def _fixed(self, setting: Setting) -> str:
-        return self.tr("Fixed by {variable} in the daemon's environment.").format(variable=setting.overridden_by)
+        return self.tr("Set by the environment variable {variable}.").format(variable=setting.overridden_by)
 
     def _changed(self, changed: Changed) -> None:
         self._back = changed.undo
-        self._undo.say(self.tr("Saved, and in use."), self.tr("Undo"))
+        self._undo.say(self.tr("Saved."), self.tr("Undo"))
         self._show(changed.page)
 
     def _take_back(self) -> None:
         back, self._back = self._back, ()
         self._undo.say("")
         self.ask(settings.SET, SetParams(back), lambda changed: self._show(changed.page))
-
-
-def rows(column: QVBoxLayout, *widgets: QWidget) -> None:
-    """Into a card, with thin lines between them."""
-    for number, widget in enumerate(widgets):
-        if number:
-            column.addWidget(line())
-        column.addWidget(widget)

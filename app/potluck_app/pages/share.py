@@ -1,4 +1,4 @@
-"""How much to give and when to step aside, in two choices that suit most people; the pages have them in full."""
+"""How much to donate and when to step aside, in two choices that suit most people; other pages have them in full."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from potluck_control.methods import machine, settings
 from potluck_control.methods.machine import Machine
 from potluck_control.methods.settings import Change, SetParams, SettingsPage
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from potluck_app.pages.page import Page
-from potluck_app.widgets import theme
-from potluck_app.widgets.card import line
+from potluck_app.widgets.card import divided
+from potluck_app.widgets.layout import column
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.segments import Segments
 from potluck_app.words import numbers, sentences
@@ -21,19 +21,19 @@ _LIMIT, _PERCENT, _IDLE = "serve.memory_limit_mb", "when.active_percent", "when.
 
 
 class Share(Enum):
-    """Of the memory of the device that computes; the value divides it."""
+    """A part of the computing device's memory; the value divides it."""
 
     FITS = 1
     HALF = 2
     QUARTER = 4
 
     def limit_mb(self, total_bytes: int) -> int:
-        """As the setting has it: 0 is what fits."""
+        """Return the value of the setting, in which 0 stands for as much as fits."""
         return 0 if self is Share.FITS else (total_bytes // self.value) >> 20
 
     @classmethod
     def of(cls, limit_mb: int, total_bytes: int) -> Share:
-        """The nearest one."""
+        """Return the share that is nearest to the setting."""
         part = (limit_mb << 20) / total_bytes if limit_mb and total_bytes else 1.0
         return min(cls, key=lambda share: abs(1 / share.value - part))
 
@@ -57,8 +57,8 @@ class SharePanel(QWidget):
         super().__init__()
         self._page, self._total_bytes = page, 0
         shares = (
-            (Share.FITS, self.tr("What fits")),
-            (Share.HALF, self.tr("Half of it")),
+            (Share.FITS, self.tr("All that fits")),
+            (Share.HALF, self.tr("Half")),
             (Share.QUARTER, self.tr("A quarter")),
         )
         companies = (
@@ -66,20 +66,16 @@ class SharePanel(QWidget):
             (Company.HALF, self.tr("At half speed")),
             (Company.REST, self.tr("Not at all")),
         )
-        share, company = self.tr("Memory to give"), self.tr("Donate while I use the computer")
+        share, company = self.tr("Memory to donate"), self.tr("Donate while I use the computer")
         self._share: Segments[Share] = Segments(share, shares)
         self._company: Segments[Company] = Segments(company, companies)
         self._share_row = Row(share, "", self._share)
-        self._company_row = Row(company, self.tr("Games come first in any case."), self._company)
+        self._company_row = Row(company, self.tr("Games always come first."), self._company)
         self._share.chosen.connect(
             lambda chosen: self._change(self._share_row, Change(_LIMIT, chosen.limit_mb(self._total_bytes)))
         )
         self._company.chosen.connect(lambda chosen: self._change(self._company_row, *chosen.value))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_M)
-        for widget in (self._share_row, line(), self._company_row):
-            column.addWidget(widget)
+        self.setLayout(column(*divided((self._share_row, self._company_row))))
 
     def refresh(self) -> None:
         self._page.ask(machine.GET, None, self._show_machine)
@@ -88,7 +84,7 @@ class SharePanel(QWidget):
         best = next((device for device in found.devices if device.name == found.best), None)
         self._total_bytes = best.memory_bytes if best is not None else 0
         if best is not None:
-            said = self.tr("{device} has {size}. What other programs need stays free.")
+            said = self.tr("{device} has {size}. Potluck leaves enough for other programs.")
             self._share_row.show_help(said.format(device=best.title, size=numbers.size(best.memory_bytes)))
         self._share.setEnabled(bool(self._total_bytes))
         self._page.ask(settings.GET, None, self._show_settings)
@@ -103,7 +99,5 @@ class SharePanel(QWidget):
     def _change(self, row: Row, *changes: Change) -> None:
         row.show_problem("")
         self._page.link.call(
-            settings.SET,
-            SetParams(changes),
-            failed=lambda error: row.show_problem(sentences.failure(error)),
+            settings.SET, SetParams(changes), failed=lambda error: row.show_problem(sentences.failure(error))
         )

@@ -1,17 +1,18 @@
-"""The swarms that were joined: which one is served, how to leave one, and the way into another."""
+"""The joined swarms: which one is served, how to leave one, and the way into another."""
 
 from __future__ import annotations
 
 from potluck_control.methods import settings, swarms
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.swarms import JoinedSwarm, LeaveParams
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from potluck_app.pages.join_form import JoinForm
 from potluck_app.pages.page import Page
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import card, line
+from potluck_app.widgets.card import Card, divided
+from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
 from potluck_app.words import layers
@@ -24,23 +25,14 @@ class SwarmsCard(QWidget):
         super().__init__()
         self._page = page
         self._shown: swarms.Swarms | None = None
-        self._list, self._joining = QWidget(), JoinForm(page.link)
+        self._list, self._joining = Slot(), JoinForm(page.link)
         self._more = Button(self.tr("Join or start another swarm"), "down", "link", is_trailing=True)
         self._more.setCheckable(True)
         self._more.toggled.connect(self._joining.setVisible)
         self._joining.hide()
         self._joining.joined.connect(self._joined)
-        frame, self._column = card(self.tr("Your swarms"))
-        foot = QHBoxLayout()
-        foot.addWidget(self._more)
-        foot.addStretch(1)
-        self._column.addWidget(self._list)
-        self._column.addLayout(foot)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_L)
-        column.addWidget(frame)
-        column.addWidget(self._joining)
+        frame = Card(self.tr("Your swarms"), self._list, row(self._more, None))
+        self.setLayout(column(frame, self._joining, spacing=theme.SPACE_L))
 
     @property
     def is_unsaved(self) -> bool:
@@ -53,38 +45,23 @@ class SwarmsCard(QWidget):
         if found == self._shown:
             return
         self._shown = found
-        shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_M)
-        for number, swarm in enumerate(found.swarms):
-            if number:
-                column.addWidget(line())
-            column.addWidget(self._row(swarm))
-        self._column.replaceWidget(self._list, shown)
-        self._list.setParent(None)
-        self._list = shown
+        self._list.show_content(holder(column(*divided(map(self._row, found.swarms)))))
 
     def _row(self, swarm: JoinedSwarm) -> Row:
-        parts = [layers.model(swarm.model), self.tr("%n block(s)", "", swarm.num_blocks)]
+        parts = [layers.model(swarm.model), self.tr("%n layer(s)", "", swarm.num_blocks)]
         if swarm.is_open:
-            parts.append(self.tr("open to everybody"))
+            parts.append(self.tr("open to all"))
         if swarm.is_served:
-            parts.append(self.tr("served now"))
-        buttons, row = QWidget(), QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(theme.SPACE_S)
-        buttons.setLayout(row)
+            parts.append(self.tr("serving now"))
+        buttons = []
         if not swarm.is_served:
-            serve = Button(self.tr("Serve this one"), "play")
-            serve.setAccessibleName(self.tr("Serve {swarm}").format(swarm=swarm.name))
-            serve.clicked.connect(lambda: self._serve(swarm.name))
-            row.addWidget(serve)
+            buttons.append(Button(self.tr("Serve this one"), "play"))
+            buttons[0].setAccessibleName(self.tr("Serve {swarm}").format(swarm=swarm.name))
+            buttons[0].clicked.connect(lambda: self._serve(swarm.name))
         leave = Button(self.tr("Leave…"), "close", "quiet")
         leave.setAccessibleName(self.tr("Leave {swarm}").format(swarm=swarm.name))
         leave.clicked.connect(lambda: self._ask_leave(swarm.name))
-        row.addWidget(leave)
-        return Row(swarm.name, " · ".join(parts), buttons)
+        return Row(swarm.name, " · ".join(parts), holder(row(*buttons, leave, spacing=theme.SPACE_S)))
 
     def _joined(self) -> None:
         self._more.setChecked(False)
@@ -95,7 +72,7 @@ class SwarmsCard(QWidget):
 
     def _ask_leave(self, name: str) -> None:
         question = Question(self, self.tr("Leave the swarm {swarm}?").format(swarm=name), self.tr("Leave"))
-        question.setInformativeText(self.tr("Only a new invite brings you back. What you earned stays."))
+        question.setInformativeText(self.tr("You need a new invite to come back. You keep your credits."))
         question.confirmed.connect(
             lambda: self._page.ask(swarms.LEAVE, LeaveParams(name), lambda _: self._page.refresh())
         )

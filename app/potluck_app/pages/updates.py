@@ -1,4 +1,4 @@
-"""Newer versions of Potluck: whether to look for them, what is offered, and changing over to it."""
+"""Updates: whether to look for them, the newer version, and installing it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from potluck_control.methods import settings, updates
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import Offered, UpdatesState
-from PySide6.QtCore import QSignalBlocker, QTimer
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtWidgets import QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages.page import Page
@@ -16,35 +15,35 @@ from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button, Switch
 from potluck_app.widgets.card import line, text
 from potluck_app.widgets.fetching import FetchBar
+from potluck_app.widgets.layout import Poll, column, holder, row
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import dates, sentences
 from potluck_app.words.daemon_texts import translated
 
-_LOOK_MS = 700  # while one is fetched
 _ALLOWED = "updates.check"
 
 
 class Updates(QWidget):
-    """Asks by way of its page. The update itself is the work of a process that outlives daemon and app."""
+    """Asks by way of its page; a process that outlives daemon and app does the update."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
         self._page = page
         self._state: UpdatesState | None = None
-        self._check, self._allowed = Button(self.tr("Look now"), "refresh"), Switch()
+        self._check, self._allowed = Button(self.tr("Check now"), "refresh"), Switch()
         self._running = Row(self.tr("Version"), "", self._check)
         self._row = Row(
             self.tr("Look for updates"),
-            self.tr("Once a day the publisher is asked for the newest version, and learns your address."),
+            self.tr("Once a day. The publisher sees your internet address."),
             self._allowed,
         )
         self._missing, self._error = text("muted"), Notice("problem", "error")
         self._heading, self._changes = text(kind=Type.STRONG), text()
         self._meaning, self._install = text("muted", kind=Type.CAPTION), Button("", "save", "primary")
         self._bar = FetchBar(self.tr("Progress of the update"))
-        self._again = QTimer(self)
+        self._poll = Poll(self, self.refresh)
         self._build()
 
     def refresh(self) -> None:
@@ -53,7 +52,7 @@ class Updates(QWidget):
     def show_state(self, state: UpdatesState) -> None:
         self._state = state
         is_running = state.progress is not None
-        looked = self.tr("{version}. Looked at {time}.") if state.checked_at is not None else "{version}"
+        looked = self.tr("{version}. Checked {time}.") if state.checked_at is not None else "{version}"
         at = dates.clock(state.checked_at) if state.checked_at is not None else ""
         self._running.show_help(looked.format(version=state.running, time=at))
         self._check.setEnabled(state.is_configured and not is_running)
@@ -68,19 +67,13 @@ class Updates(QWidget):
                 sentences.sentence(translated(state.progress.text)), state.progress.done, state.progress.total
             )
         self._show_error(state.error if not is_running else None)
-        if is_running and self.isVisible():
-            self._again.start(_LOOK_MS)
-
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
-        super().showEvent(event)
-        if self._state is not None and self._state.progress is not None:
-            self._again.start(_LOOK_MS)
+        self._poll.run_while(is_running)
 
     def _show_offer(self, offered: Offered | None, *, can_install: bool, is_running: bool) -> None:
         self._offer.setVisible(offered is not None)
         if offered is None:
             return
-        said = self.tr("Version {version} of {day}")
+        said = self.tr("Version {version}, {day}")
         self._heading.setText(said.format(version=offered.version, day=dates.day(offered.issued_at)))
         self._changes.setText("\n".join(f"• {change}" for change in offered.changes))
         self._changes.setVisible(bool(offered.changes))
@@ -88,15 +81,15 @@ class Updates(QWidget):
         self._install.setVisible(can_install and not is_running)
         if can_install:
             said = self.tr(
-                "Open sessions may end first, for ten minutes at most; then they go on elsewhere. If the new version "
-                "does not come up, this one is used again by itself."
+                "Open sessions get up to ten minutes to finish. If the new version does not start, Potluck returns to "
+                "this one."
             )
         else:
-            said = self.tr("What installed Potluck also updates it: apt, or pip. Install the new version with that.")
+            said = self.tr("Install this version the way you installed Potluck: with apt, or pip.")
         self._meaning.setText(said)
 
     def _show_error(self, error: Problem | None) -> None:
-        self._error.say(sentences.problem(error), self.tr("Look again") if error else "")
+        self._error.say(sentences.problem(error), self.tr("Try again") if error else "")
 
     def _call_check(self) -> None:
         self._check.setEnabled(False)
@@ -125,34 +118,15 @@ class Updates(QWidget):
         self.refresh()
 
     def _build(self) -> None:
-        self._missing.setText(
-            self.tr("This installation has no publisher to ask. The settings updates.url and updates.key name one.")
-        )
+        self._missing.setText(self.tr("No update source. Set updates.url and updates.key to choose one."))
         self._check.setEnabled(False)
         self._allowed.setEnabled(False)  # until it is known
         self._check.clicked.connect(self._call_check)
         self._allowed.toggled.connect(self._allow)
         self._install.clicked.connect(self._call_install)
         self._error.pressed.connect(self._call_check)
-        self._again.setSingleShot(True)
-        self._again.timeout.connect(self.refresh)
-        self._offer = self._build_offer()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_M)
-        for widget in (self._running, line(), self._row, self._missing, self._error, self._offer, self._bar):
-            column.addWidget(widget)
+        parts = (line(), self._heading, self._changes, self._meaning, row(self._install, None))
+        self._offer = holder(column(*parts, spacing=theme.SPACE_S))
+        self.setLayout(column(self._running, line(), self._row, self._missing, self._error, self._offer, self._bar))
         for widget in (self._missing, self._offer, self._bar):
             widget.hide()
-
-    def _build_offer(self) -> QWidget:
-        around, column, row = QWidget(), QVBoxLayout(), QHBoxLayout()
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(theme.SPACE_S)
-        for widget in (line(), self._heading, self._changes, self._meaning):
-            column.addWidget(widget)
-        row.addWidget(self._install)
-        row.addStretch(1)
-        column.addLayout(row)
-        around.setLayout(column)
-        return around

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from potluck_control import schema
 from potluck_control.agreement import Agreement, agree
-from potluck_control.client import ControlClient, DaemonAwayError, Line
+from potluck_control.client import ControlClient, Line
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.schema import Method, Status, Transition
@@ -37,8 +37,8 @@ _PIPED_RETRY_S = 5.0  # where it costs starting a command
 
 class DaemonLink(QObject):
     """Signals: `status_changed(Status)`, `transitioned(Transition)`, `agreed(Agreement)` at each connection,
-    `setup_changed(SetupState)` while somebody looks, `updates_changed(UpdatesState)`, `went_away(str)` with the reason,
-    `disagreed(str)` if a daemon answers that this app cannot speak to.
+    `setup_changed(SetupState)` while somebody looks, `updates_changed(UpdatesState)`, `went_away(str)` with a heading
+    and a line on the reason, `disagreed(str)` if a daemon answers that this app cannot speak to.
     """
 
     status_changed = Signal(object)
@@ -64,7 +64,7 @@ class DaemonLink(QObject):
         threading.Thread(target=self._read, name="daemon-events", daemon=True).start()
 
     def stop(self) -> None:
-        """No more signals; the threads end with the process."""
+        """Emit no more signals; the threads end with the process."""
         self._stopped.set()
 
     def call(
@@ -75,7 +75,7 @@ class DaemonLink(QObject):
         done: Callable[[R], None] | None = None,
         failed: Callable[[PotluckError], None] | None = None,
     ) -> None:
-        """Send a command; `done` or `failed` is called in Qt's thread."""
+        """Send a command; `done` or `failed` is called later, in Qt's thread."""
 
         def work() -> None:
             deliver: Callable[..., None] | None
@@ -94,18 +94,15 @@ class DaemonLink(QObject):
         while not self._stopped.is_set():
             try:
                 gone, reason = self.went_away, self._follow()
-            except DaemonAwayError as error:
-                is_absent = isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError)
-                gone, reason = self.went_away, states.absent() if is_absent else sentences.failure(error)
             except PotluckError as error:
-                gone, reason = self.went_away, sentences.failure(error)
+                gone, reason = self.went_away, _why_away(error)
             except _DisagreementError as error:
                 gone, reason = self.disagreed, str(error)
             self._tell(gone, reason)
             self._stopped.wait(_RETRY_S if isinstance(self._place, Path) else _PIPED_RETRY_S)
 
     def _follow(self) -> str:
-        """Tell of everything until the daemon ends; returns what happened to it."""
+        """Emit all events until the daemon ends; return what to say about its end."""
         client, ours = ControlClient(self._place), self._version
         hello = client.call(schema.HELLO, schema.HelloParams(CLIENT_NAME, version=ours))
         agreement: Agreement = agree(hello, ours)
@@ -116,10 +113,10 @@ class DaemonLink(QObject):
             if self._stopped.is_set():
                 break
             self._emit(event)
-        return states.closed()
+        return states.absent()
 
     def _is_wanted(self, told: object) -> bool:
-        """While nobody looks, numbers are news only now and then; everything else is at once."""
+        """Tell whether an event matters now; while nobody looks, numbers do so only now and then."""
         if not isinstance(told, dict) or not self.is_calm:
             return True
         if "state" not in told:
@@ -145,6 +142,16 @@ class DaemonLink(QObject):
         if not self._stopped.is_set():
             with suppress(RuntimeError):
                 signal.emit(value)
+
+
+def _why_away(error: PotluckError) -> str:
+    match error.__cause__:
+        case FileNotFoundError() | ConnectionRefusedError():
+            return states.absent()
+        case TimeoutError():
+            return states.unresponsive()
+        case _:
+            return f"{states.away()}\n{sentences.failure(error)}"
 
 
 class _DisagreementError(Exception):

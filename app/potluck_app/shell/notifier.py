@@ -89,9 +89,9 @@ def _updated(agreement: Agreement) -> Notification:
 
 
 def _milestone(amount: int) -> Notification:
-    return Notification(tr("A milestone"), tr("Others have signed for %n credit(s) of work. Thank you!", "", amount))
+    return Notification(tr("Milestone"), tr("You earned %n credit(s). Thank you!", "", amount))
 
 
 def _still_paused(status: Status) -> Notification:
-    said = tr("Paused since {time}. Resume from the menu when you like.")
+    said = tr("Paused since {time}. Resume from the tray menu.")
     return Notification(tr("Still paused"), said.format(time=dates.clock(status.since)))

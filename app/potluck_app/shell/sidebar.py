@@ -1,4 +1,4 @@
-"""The sidebar: the pages one can go to, and below them what the machine does right now, whatever page is open."""
+"""The sidebar: the pages, and below them what this computer does right now, whatever page is open."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from potluck_control.schema import Status
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QSizePolicy
 
 from potluck_app.pages.catalogue import PageEntry
 from potluck_app.widgets import icons, theme
 from potluck_app.widgets.card import Pot, text
+from potluck_app.widgets.layout import column, row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import numbers, states
 
@@ -64,15 +65,15 @@ class Sidebar(QFrame):
         self._keys = [entry.key for entry in entries]
         self._items = QButtonGroup(self)
         self._pot, self._state, self._speed = Pot(_POT), text(kind=Type.STRONG), text("muted", kind=Type.CAPTION)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(theme.SPACE_M, theme.SPACE_L, theme.SPACE_M, theme.SPACE_L)
-        column.setSpacing(theme.SPACE_XS)
+        items = []
         for place, entry in enumerate(entries):
-            item = NavigationItem(entry)
-            self._items.addButton(item, place)
-            column.addWidget(item)
-        column.addStretch(1)
-        column.addLayout(self._build_state())
+            items.append(NavigationItem(entry))
+            self._items.addButton(items[-1], place)
+        state = row(self._pot, (column(self._state, self._speed, spacing=0), 1))
+        state.setContentsMargins(theme.SPACE_S, 0, 0, 0)
+        parts = column(*items, None, state, spacing=theme.SPACE_XS)
+        parts.setContentsMargins(theme.SPACE_M, theme.SPACE_L, theme.SPACE_M, theme.SPACE_L)
+        self.setLayout(parts)
         self._items.idClicked.connect(lambda place: self.chosen.emit(self._keys[place]))
 
     def show_status(self, status: Status) -> None:
@@ -83,19 +84,8 @@ class Sidebar(QFrame):
         self._speed.setVisible(bool(self._speed.text()))
 
     def show_page(self, key: str) -> None:
-        """Mark the page that is open; one that is not listed marks none."""
+        """Mark the open page, if it is listed."""
         self._items.setExclusive(False)
         for place, known in enumerate(self._keys):
             self._items.button(place).setChecked(known == key)
         self._items.setExclusive(True)
-
-    def _build_state(self) -> QHBoxLayout:
-        row, texts = QHBoxLayout(), QVBoxLayout()
-        texts.setSpacing(0)
-        texts.addWidget(self._state)
-        texts.addWidget(self._speed)
-        row.setContentsMargins(theme.SPACE_S, 0, 0, 0)
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(self._pot, 0, Qt.AlignmentFlag.AlignVCenter)
-        row.addLayout(texts, 1)
-        return row

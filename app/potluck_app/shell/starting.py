@@ -33,7 +33,9 @@ class CommandStarter(Starter):
 
         def end(code: int) -> None:
             said = bytes(command.readAllStandardError().data()).decode(errors="replace").strip()
-            self.ended.emit("" if code == 0 else said or self.tr("The daemon does not start."))
+            self.ended.emit(
+                "" if code == 0 else said or self.tr("Potluck does not start. The log says more: potluck logs")
+            )
             command.deleteLater()
 
         command.finished.connect(end)

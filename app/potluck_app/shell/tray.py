@@ -82,7 +82,7 @@ class Tray(QObject):
 
     def show_offer(self, version: str) -> None:
         """A newer version of Potluck; "": there is none."""
-        self._update.setText(self.tr("Version {version} is offered…").format(version=version))
+        self._update.setText(self.tr("Version {version} is available…").format(version=version))
         self._update.setVisible(bool(version))
 
     def show_messages(self, is_on: bool) -> None:

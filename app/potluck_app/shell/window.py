@@ -1,4 +1,4 @@
-"""The one window: pages beside the sidebar, the first-run page, or a word that the daemon is away."""
+"""The one window: pages beside the sidebar, the first run, or the page while the daemon is away."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from potluck_control.schema import Status
 from potluck_control.states import Reason
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages import catalogue as pages
@@ -21,6 +21,7 @@ from potluck_app.pages.watching import WatchingPage
 from potluck_app.shell.away import AwayPage
 from potluck_app.shell.sidebar import Sidebar
 from potluck_app.widgets import style, theme
+from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.notice import Notice
 from potluck_app.words import sentences
 
@@ -29,9 +30,9 @@ _SIZE, _SMALLEST = (960, 720), (680, 480)
 
 
 class MainWindow(QStackedWidget):
-    """Closing hides it while there is a tray icon, and quits otherwise.
+    """Hides when it is closed while there is a tray icon, and quits the app otherwise.
 
-    Signals: `closed_without_tray()`, `seen_changed(bool)`: whether anybody can see it, `restart_wanted()`.
+    Signals: `closed_without_tray()`, `seen_changed(bool)` when it is shown or hidden, `restart_wanted()`.
     """
 
     closed_without_tray = Signal()
@@ -59,7 +60,7 @@ class MainWindow(QStackedWidget):
         self._agreement = ""
         self._notice.pressed.connect(self.restart_wanted)
         self._status: Status | None = None
-        self._away: tuple[str, bool] = (self.tr("Looking for the daemon."), False)
+        self._away: tuple[str, bool] = (self.tr("Connecting…"), False)
         self._updates: UpdatesState | None = None
         self.setWindowTitle("Potluck")
         self.setMinimumSize(*_SMALLEST)
@@ -69,12 +70,12 @@ class MainWindow(QStackedWidget):
 
     @property
     def page(self) -> Page | None:
-        """The one in front; None while the daemon is away."""
+        """The page in front; None while the daemon is away."""
         return self._front if isinstance(self._front, Page) else None
 
     @property
     def is_unsaved(self) -> bool:
-        """Whether something would be lost with it."""
+        """Whether closing the window would lose something that the user wrote."""
         return any(page.is_unsaved for page in self._made.values())
 
     def show_status(self, status: Status) -> None:
@@ -86,29 +87,29 @@ class MainWindow(QStackedWidget):
         self._refresh()
 
     def show_agreement(self, agreement: Agreement) -> None:
-        """A daemon of another version is told of above every page."""
+        """Warn above every page of a daemon of another version."""
         self._agreement = sentences.difference(agreement)
         self._notice.say(self._agreement)
 
     def show_renewal(self, running: str, installed: str) -> None:
-        """An update exchanged the app under its window, if the two differ: said above every page, with a way out."""
+        """Offer a restart above every page if an update has exchanged the app under its window."""
         if installed == running:
             self._notice.say(self._agreement)
             return
         said = self.tr(
-            "Version {installed} of Potluck is installed; this window is still of version {running}. A restart stops "
-            "nothing and ends only a conversation in Chat."
+            "Potluck {installed} is installed, and this window still runs {running}. Restarting it ends your chat, but "
+            "not your serving."
         )
         self._notice.say(said.format(installed=installed, running=running), self.tr("Restart"))
 
     def show_setup(self, state: SetupState) -> None:
-        """How far the engine's set-up is, told on Home."""
+        """Show on Home how far the engine's set-up is."""
         home = self._made.get("home")
         if isinstance(home, HomePage):
             home.show_setup(state.progress)
 
     def show_updates(self, state: UpdatesState) -> None:
-        """A newer version of Potluck is told of on Home."""
+        """Offer a newer version of Potluck on Home."""
         self._updates = state
         home = self._made.get("home")
         if isinstance(home, HomePage):
@@ -123,25 +124,25 @@ class MainWindow(QStackedWidget):
         self._refresh()
 
     def open(self, key: str) -> None:
-        """A page of the sidebar, or one that another page leads to."""
+        """Open a page of the sidebar, or one that another page leads to."""
         self._key = key
         if self._status is not None:
             self._refresh()
 
     def show_installation(self) -> None:
-        """In front, with the page where Potluck itself is looked after."""
+        """Come to the front with the page Installation."""
         self.raise_up()
         self.open(_INSTALLATION)
 
     def ask_never(self) -> None:
-        """In front, with the question whether to ignore the program that runs now."""
+        """Come to the front and ask whether to ignore the program that runs now."""
         self.raise_up()
         self.open("home")
         if isinstance(self.page, HomePage):
             self.page.never.ask()
 
     def complain(self, error: PotluckError) -> None:
-        """A command from elsewhere failed: said on the page that is in front."""
+        """Come to the front and show why a command of the menu failed."""
         self.raise_up()
         if self.page is not None:
             self.page.complain(error)
@@ -170,7 +171,7 @@ class MainWindow(QStackedWidget):
         self.seen_changed.emit(False)
 
     def _refresh(self) -> None:
-        """Show what fits; a window that nobody sees is brought up to date when it is shown."""
+        """Show the page that fits; a hidden window is brought up to date when it is shown."""
         status = self._status
         if status is None:
             is_updating = self._updates is not None and _is_installing(self._updates)
@@ -189,7 +190,7 @@ class MainWindow(QStackedWidget):
         self._turn_to(page)
 
     def _turn_to(self, page: QWidget) -> None:
-        """Show a page; the keyboard goes to what one wants there first."""
+        """Show a page, with the keyboard on its main control."""
         if page is self._front:
             return
         self._front = page
@@ -203,7 +204,7 @@ class MainWindow(QStackedWidget):
             page.refresh()
 
     def _page(self, entry: PageEntry) -> Page:
-        """Made when it is first needed."""
+        """Return the page, made when it is first needed."""
         if entry.key not in self._made:
             page = self._made[entry.key] = entry.make(self._link)
             (self if entry is pages.FIRST_RUN else self._pages).addWidget(page)
@@ -211,7 +212,7 @@ class MainWindow(QStackedWidget):
         return self._made[entry.key]
 
     def _connect(self, page: Page) -> None:
-        """What leads from one page to another."""
+        """Connect what leads from one page to another."""
         page.installation_wanted.connect(self.show_installation)
         match page:
             case HomePage():
@@ -229,7 +230,7 @@ class MainWindow(QStackedWidget):
             self.page.focus_watching()
 
     def _add_shortcuts(self) -> None:
-        """Ctrl+1 opens the first page, and so on."""
+        """Let Ctrl+1 open the first page, and so on."""
         for number, entry in enumerate(pages.SIDEBAR, start=1):
             shortcut = QShortcut(QKeySequence(f"Ctrl+{number}"), self)
             shortcut.activated.connect(lambda key=entry.key: self.open(key))
@@ -240,22 +241,12 @@ class MainWindow(QStackedWidget):
         return next((entry for entry in pages.SIDEBAR if entry.key == key), pages.WATCHING)
 
     def _build_frame(self) -> QWidget:
-        frame, column, row = QWidget(), QVBoxLayout(), QHBoxLayout()
-        around = QHBoxLayout()
-        around.setContentsMargins(theme.SPACE_XL, 0, theme.SPACE_XL, 0)
-        around.addWidget(self._notice)
-        column.setSpacing(0)
-        column.addSpacing(theme.SPACE_S)
-        column.addLayout(around)
-        column.addWidget(self._pages, 1)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        row.addWidget(self._sidebar)
-        row.addLayout(column, 1)
-        frame.setLayout(row)
-        return frame
+        above = row(self._notice)
+        above.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, 0)
+        beside = column(above, (self._pages, 1), spacing=0)
+        return holder(row(self._sidebar, (beside, 1), spacing=0))
 
 
 def _is_installing(state: UpdatesState) -> bool:
-    """The daemon goes away for a moment then, and comes back as another."""
+    """Tell whether the daemon is about to go away for a moment and come back as a new version."""
     return state.progress is not None and state.offered is not None

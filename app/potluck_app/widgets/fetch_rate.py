@@ -14,7 +14,7 @@ class FetchRate:
     def __init__(self) -> None:
         self._marks: deque[tuple[float, int]] = deque()
 
-    def tell(self, done: int, now: float) -> None:
+    def add(self, done: int, now: float) -> None:
         """`done`: bytes that are here. `now`: seconds of a monotonic clock."""
         if self._marks and done < self._marks[-1][1]:
             self._marks.clear()

@@ -1,13 +1,12 @@
-"""What a check found, one line each: its sign, the sentence, and what to do about it."""
+"""Findings of a check, one line each: its sign, the sentence, and what to do about it."""
 
 from __future__ import annotations
 
 from potluck_control.methods.health import Severity
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout
 
-from potluck_app.widgets import theme
 from potluck_app.widgets.card import Sign, text
+from potluck_app.widgets.layout import column, row
 from potluck_app.widgets.theme import Type
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
@@ -21,14 +20,7 @@ _GLYPHS = {
 
 def finding_line(severity: Severity, title: str, detail: str = "") -> QHBoxLayout:
     glyph, role, named = _GLYPHS[severity]
-    texts, label = QVBoxLayout(), text(said=title)
+    label = text(said=title)
     label.setAccessibleName(f"{tr(named)}: {title}")
-    texts.setSpacing(2)
-    texts.addWidget(label)
-    if detail:
-        texts.addWidget(text("muted", kind=Type.CAPTION, said=detail))
-    row = QHBoxLayout()
-    row.setSpacing(theme.SPACE_M)
-    row.addWidget(Sign(glyph, role), 0, Qt.AlignmentFlag.AlignTop)
-    row.addLayout(texts, 1)
-    return row
+    details = (text("muted", kind=Type.CAPTION, said=detail),) if detail else ()
+    return row(column(Sign(glyph, role), None), (column(label, *details, spacing=2), 1))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame
 
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Sign, text
+from potluck_app.widgets.layout import column, row
 
 
 class Notice(QFrame):
-    """Hidden until it says something. `glyph` and `role`, a colour, say of what kind it is. Signal: `pressed()`."""
+    """A strip, hidden while it has nothing to say. `glyph` and the colour `role` show its kind. Signal: `pressed()`."""
 
     pressed = Signal()
 
@@ -20,16 +21,13 @@ class Notice(QFrame):
         self.setObjectName(f"notice-{role}")
         self._text, self._button = text(), Button()
         self._button.clicked.connect(self.pressed)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(theme.SPACE_M, theme.SPACE_S, theme.SPACE_M, theme.SPACE_S)
-        row.setSpacing(theme.SPACE_M)
-        row.addWidget(Sign(glyph, role), 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self._text, 1)
-        row.addWidget(self._button, 0, Qt.AlignmentFlag.AlignTop)
+        parts = row(column(Sign(glyph, role), None), (self._text, 1), column(self._button, None))
+        parts.setContentsMargins(theme.SPACE_M, theme.SPACE_S, theme.SPACE_M, theme.SPACE_S)
+        self.setLayout(parts)
         self.hide()
 
     def say(self, message: str, button: str = "") -> None:
-        """ "" hides it."""
+        """Show `message`; "" hides the strip."""
         self._text.setText(message)
         self._button.setText(button)
         self._button.setVisible(bool(button))

@@ -1,44 +1,30 @@
-"""One line of a settings card: what it is, a sentence of help, and the control that changes it."""
+"""One line of a card: what it is, a sentence of help, and the control that changes it."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from potluck_app.widgets import theme
 from potluck_app.widgets.card import text
+from potluck_app.widgets.layout import column, row
 from potluck_app.widgets.theme import Type
 
 
 class Row(QWidget):
-    """Title and help on the left, the control on the right. The control is named after the title for screen readers.
-
-    `show_problem` writes below it why a value was refused.
-    """
+    """Title and help on the left, the control on the right, which screen readers call by the title."""
 
     def __init__(self, title: str, help_text: str, control: QWidget) -> None:
         super().__init__()
         self.control = control
-        self._problem = text("error", kind=Type.CAPTION)
-        self._problem.hide()
+        self._help, self._problem = text("muted", kind=Type.CAPTION), text("error", kind=Type.CAPTION)
         if not control.accessibleName():
             control.setAccessibleName(title)
-        control.setAccessibleDescription(help_text)
-        texts = QVBoxLayout()
-        texts.setSpacing(theme.SPACE_XS)
         label = text(said=title)
         label.setBuddy(control)
-        texts.addWidget(label)
-        self._help = text("muted", kind=Type.CAPTION, said=help_text)
-        if not help_text:
-            self._help.hide()
-        texts.addWidget(self._help)
-        texts.addWidget(self._problem)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(theme.SPACE_XL)
-        row.addLayout(texts, 1)
-        row.addWidget(control, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        texts = column(label, self._help, self._problem, spacing=theme.SPACE_XS)
+        self.setLayout(row((texts, 1), column(None, control, None), spacing=theme.SPACE_XL))
+        self.show_help(help_text)
+        self.show_problem("")
 
     def show_help(self, message: str) -> None:
         self._help.setText(message)
@@ -46,6 +32,6 @@ class Row(QWidget):
         self.control.setAccessibleDescription(message)
 
     def show_problem(self, message: str) -> None:
-        """ "" takes it away."""
+        """Write below the help why a value was refused; "" takes it away."""
         self._problem.setText(message)
         self._problem.setVisible(bool(message))

@@ -1,4 +1,4 @@
-"""The whole model as a strip of blocks: how often each is served, which are served here, and where it is thinnest."""
+"""The whole model as a strip of layers: how often each is served, which are served here, and where it is thinnest."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _HEIGHT, _GAP, _RADIUS = 34, 2.0, 3.0
 _FULL_AT = 3  # replicas from which a block is drawn in full colour
 
 
-class BlockStrip(QWidget):
-    """A cell a block: filled the more the more servers have it, hatched if nobody has, underlined if it is ours.
+class LayerStrip(QWidget):
+    """A cell for each layer: fuller with more servers, hatched without any, underlined if this computer serves it.
 
-    What holds the whole swarm back is framed: one more server would go there.
+    The layers that hold the whole swarm back are framed; the next server would go there.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._swarm: SwarmStatus | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(self.tr("Blocks of the model"))
+        self.setAccessibleName(self.tr("Layers of the model"))
 
     def show_swarm(self, swarm: SwarmStatus | None, text: str) -> None:
-        """`text` says the same in words."""
+        """Draw `swarm`; `text` says the same in words."""
         self.setAccessibleDescription(text)
         self.setToolTip(text)
         if swarm != self._swarm:
@@ -62,7 +62,7 @@ class BlockStrip(QWidget):
 
 
 def _is_bottleneck(swarm: SwarmStatus, block: int) -> bool:
-    """Unless all blocks are alike."""
+    """Tell whether `block` holds the swarm back, unless all blocks are alike."""
     runs = swarm.outlook.bottlenecks if swarm.outlook is not None else ()
     is_everything = sum(end - start for start, end in runs) == swarm.num_blocks
     return not is_everything and any(start <= block < end for start, end in runs)

@@ -1,6 +1,6 @@
-"""What the daemon says when it refuses, when something fails, and when a check finds what is in the way.
+"""What the daemon says when it refuses, when something fails, and when a check finds an obstacle.
 
-Templates for `daemon_texts`, of which the first that fits is taken.
+Templates for `daemon_texts`.
 """
 
 from __future__ import annotations
@@ -115,4 +115,31 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "ask a member for a new invite: potluck swarm invite; check the network"),
     QT_TRANSLATE_NOOP("", "nobody serves {number} blocks of {name}"),
     QT_TRANSLATE_NOOP("", "invite more members: potluck swarm invite"),
+    QT_TRANSLATE_NOOP("", "the clock says {time}, which is past"),
+    QT_TRANSLATE_NOOP("", "set the clock: announcements in the past are ignored by everybody"),
+    QT_TRANSLATE_NOOP("", "it says {time}"),
+    QT_TRANSLATE_NOOP("", "{path} cannot be written"),
+    QT_TRANSLATE_NOOP("", "as root if the daemon is the system's; else: chown it to yourself"),
+    QT_TRANSLATE_NOOP("", "serve.device is {name}, but no GPU is found"),
+    QT_TRANSLATE_NOOP("", "driver {version} is too old for torch"),
+    QT_TRANSLATE_NOOP("", "install version {version} or newer"),
+    QT_TRANSLATE_NOOP("", "driver {version}"),
+    QT_TRANSLATE_NOOP("", "{name} is too old for torch"),
+    QT_TRANSLATE_NOOP(
+        "", "this machine has a public address; a firewall may still be in the way, no member has tried yet"
+    ),
+    QT_TRANSLATE_NOOP("", "only IPv6 is public; members without IPv6 cannot dial this machine"),
+    QT_TRANSLATE_NOOP("", "all addresses are private, and no member has tried yet whether it reaches this machine"),
+    QT_TRANSLATE_NOOP("", "members in the same network reach it; others through a relay, unless {port} is forwarded"),
+    QT_TRANSLATE_NOOP("", "{number} of {all} members that tried reached this machine directly"),
+    QT_TRANSLATE_NOOP("", "the engine's TCP port"),
+    QT_TRANSLATE_NOOP("", "the engine's interpreter {path} cannot be run ({why})"),
+    QT_TRANSLATE_NOOP("", "the engine's packages are installed"),
+    QT_TRANSLATE_NOOP("", "others are heard at TCP port {port}"),
+    QT_TRANSLATE_NOOP("", "the engine runs and does not serve yet; TCP port {port} is taken, most likely by it"),
+    QT_TRANSLATE_NOOP("", "end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT"),
+    QT_TRANSLATE_NOOP("", "TCP port {port} is free"),
+    QT_TRANSLATE_NOOP("", "the daemon runs version {theirs}, installed is {ours}"),
+    QT_TRANSLATE_NOOP("", "version {version} runs"),
+    QT_TRANSLATE_NOOP("", "could not be checked ({why})"),
 )

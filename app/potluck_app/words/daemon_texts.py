@@ -1,7 +1,6 @@
-"""The daemon's own sentences in the user's language: it speaks English, and what it says follows a few patterns.
+"""The daemon's own sentences in the user's language: it speaks English, and its sentences follow a few templates.
 
-A sentence of another pattern, such as why an engine failed, is shown as the daemon says it. The first pattern that fits
-is taken, so that longer ones come before those they begin with.
+A sentence of another form is shown as the daemon says it.
 """
 
 from __future__ import annotations
@@ -9,7 +8,9 @@ from __future__ import annotations
 import functools
 import re
 
+from potluck_app.words import layers, numbers
 from potluck_app.words.daemon_failures import FAILURES
+from potluck_app.words.daemon_probes import PROBES
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 _STATES = (
@@ -26,12 +27,13 @@ _STATES = (
     QT_TRANSLATE_NOOP("", "Checking whether you need the computer"),
     QT_TRANSLATE_NOOP("", "Starting the engine"),
     QT_TRANSLATE_NOOP("", "Loading blocks"),
-    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} slowly, while you use the computer"),
-    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} slowly, because {who} is hot"),
-    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} slowly, to stay below the power cap of {who}"),
-    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} while loading {target}"),
-    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model} before moving to {target}"),
-    QT_TRANSLATE_NOOP("", "Serving blocks {blocks} of {model}"),
+    QT_TRANSLATE_NOOP("", "Serving {what} slowly, while you use the computer"),
+    QT_TRANSLATE_NOOP("", "Serving {what} slowly, because {who} is hot"),
+    QT_TRANSLATE_NOOP("", "Serving {what} slowly, to stay below the power cap of {who}"),
+    QT_TRANSLATE_NOOP("", "Serving {what}"),
+    QT_TRANSLATE_NOOP("", "blocks {blocks} of {model} while loading {target}"),
+    QT_TRANSLATE_NOOP("", "blocks {blocks} of {model} before moving to {target}"),
+    QT_TRANSLATE_NOOP("", "blocks {blocks} of {model}"),
 )
 _ASIDE = (
     QT_TRANSLATE_NOOP("", "Giving way to {who}, which fills the screen"),
@@ -170,19 +172,73 @@ _AGREEMENT = (
     QT_TRANSLATE_NOOP("", "start this program again"),
     QT_TRANSLATE_NOOP("", "restart the daemon: potluck drain, then potluck start"),
 )
+_REPHRASED = {  # what the app says instead: layers count from 1, and there are buttons instead of commands
+    "Loading blocks": QT_TRANSLATE_NOOP("", "Loading layers"),
+    "blocks {blocks} of {model} while loading {target}": QT_TRANSLATE_NOOP(
+        "", "layers {blocks} of {model} (loading {target})"
+    ),
+    "blocks {blocks} of {model} before moving to {target}": QT_TRANSLATE_NOOP(
+        "", "layers {blocks} of {model} (moving to {target})"
+    ),
+    "blocks {blocks} of {model}": QT_TRANSLATE_NOOP("", "layers {blocks} of {model}"),
+    "Serving is switched off in the settings": QT_TRANSLATE_NOOP("", "You stopped donating"),
+    "The engine is not set up yet": QT_TRANSLATE_NOOP("", "The compute engine is not set up yet"),
+    "Can't tell whether you're away, so not serving": QT_TRANSLATE_NOOP(
+        "", "Can't tell whether you're away, so not serving. Turn off “Only while I'm away” to serve anyway"
+    ),
+    "Downloaded checkpoints take {used} of {all} MiB": QT_TRANSLATE_NOOP("", "Models fill their {all} on the disk"),
+    "Today's upload limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP("", "Today's upload of {all} is used up"),
+    "Today's download limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP(
+        "", "Today's download of {all} is used up"
+    ),
+    "The disk is nearly full: {free} MiB are free, {least} must stay free": QT_TRANSLATE_NOOP(
+        "", "The disk is nearly full: {free} left"
+    ),
+    "only {free} MiB are free at {path}": QT_TRANSLATE_NOOP("", "only {free} free at {path}"),
+    "{free} GiB are free for downloaded checkpoints at {path}": QT_TRANSLATE_NOOP(
+        "", "{free} free for models at {path}"
+    ),
+    "{free} of {all} GiB are available": QT_TRANSLATE_NOOP("", "{free} of {all} available"),
+    "when the time is over, or when you resume": QT_TRANSLATE_NOOP("", "when the time is over"),
+    "in a moment, or when you resume": QT_TRANSLATE_NOOP("", "in a moment"),
+    "with the next try, or when you resume": QT_TRANSLATE_NOOP("", "in a moment"),
+    "when keyboard and mouse have rested for a while": QT_TRANSLATE_NOOP("", "when you've been away for a while"),
+    "when you switch when.only_when_idle off": QT_TRANSLATE_NOOP("", "when you turn it off"),
+    "when you switch serve.enabled on": QT_TRANSLATE_NOOP("", "when you start donating again"),
+    "when you set it up: in the app, or with `potluck setup`": QT_TRANSLATE_NOOP("", "when you set it up"),
+    "when there is room, or when limits.disk_free_mb is smaller": QT_TRANSLATE_NOOP("", "when the disk has more space"),
+    "when some are deleted, or when limits.disk_mb is larger": QT_TRANSLATE_NOOP(
+        "", "when you delete a model or raise the limit"
+    ),
+}
 _PLACE = re.compile(r"\\\{(\w+)\\\}")
+_NESTED = ("what", "who", "why")  # places whose text follows a template of its own
+_SIZES = ("all", "free", "least", "used")
+_UNITS = {" MiB": 1 << 20, " GiB": 1 << 30}
 
 
 def translated(said: str) -> str:
-    """Names and numbers in it stay as they are."""
+    """Return the sentence in the user's language; names and numbers in it stay as they are."""
     for pattern, template in _patterns():
         found = pattern.fullmatch(said)
         if found is not None:
-            return tr(template).format(**found.groupdict())
+            unit = next((unit for name, unit in _UNITS.items() if name in template), 0)
+            parts = {place: _part(place, part, unit) for place, part in found.groupdict().items()}
+            return tr(_REPHRASED.get(template, template)).format(**parts)
     return said
+
+
+def _part(place: str, part: str, unit: int) -> str:
+    if place in ("blocks", "target") and (found := re.fullmatch(r"(\d+):(\d+)", part)):
+        return layers.span(int(found[1]), int(found[2]))
+    if unit and place in _SIZES and part.replace(".", "", 1).isdecimal():
+        return numbers.size(float(part) * unit)
+    return translated(part) if place in _NESTED else part
 
 
 @functools.cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    templates = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE, *FAILURES, *_AGREEMENT)
+    """Return all templates, those with the most words of their own first."""
+    texts = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE, *FAILURES, *_AGREEMENT, *PROBES)
+    templates = sorted(texts, key=lambda text: -len(re.sub(r"\{\w+\}", "", text)))
     return tuple((re.compile(_PLACE.sub(r"(?P<\1>.+)", re.escape(text))), text) for text in templates)

@@ -12,7 +12,7 @@ def time_of_day(at: float) -> str:
 
 
 def day(at: float) -> str:
-    """Today, yesterday, or the date in full."""
+    """Return today, yesterday, or the date in full."""
     when, today = QDateTime.fromSecsSinceEpoch(int(at)).date(), QDateTime.currentDateTime().date()
     match when.daysTo(today):
         case 0:
@@ -24,7 +24,7 @@ def day(at: float) -> str:
 
 
 def clock(at: float) -> str:
-    """A time of day, with the day if it is not today."""
+    """Return a time of day, with the date unless it is today."""
     when = QDateTime.fromSecsSinceEpoch(int(at))
     is_today = when.date() == QDateTime.currentDateTime().date()
     return QLocale().toString(when, "HH:mm" if is_today else "ddd d MMM, HH:mm")

@@ -1,4 +1,4 @@
-"""How the detectors of games and activity stand, in a line and in groups."""
+"""The detectors of games and activity, in one line and in groups. The daemon calls them probes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from dataclasses import dataclass
 
 from potluck_control.schema import ProbeState, ProbeStatus
 
+from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
-_PROBES = {
-    ProbeState.SEEN: QT_TRANSLATE_NOOP("", "Sees something now"),
-    ProbeState.FAILED: QT_TRANSLATE_NOOP("", "Does not work"),
-    ProbeState.WATCHING: QT_TRANSLATE_NOOP("", "Watching, nothing seen"),
-    ProbeState.ASLEEP: QT_TRANSLATE_NOOP("", "Resting, as there is nothing to give back"),
-    ProbeState.UNAVAILABLE: QT_TRANSLATE_NOOP("", "Not on this computer"),
-    ProbeState.OFF: QT_TRANSLATE_NOOP("", "Not needed with these settings"),
+_GROUPS = {
+    ProbeState.SEEN: QT_TRANSLATE_NOOP("", "Detecting something now"),
+    ProbeState.FAILED: QT_TRANSLATE_NOOP("", "Not working"),
+    ProbeState.WATCHING: QT_TRANSLATE_NOOP("", "Active, nothing detected"),
+    ProbeState.ASLEEP: QT_TRANSLATE_NOOP("", "Resting while Potluck is not serving"),
+    ProbeState.UNAVAILABLE: QT_TRANSLATE_NOOP("", "Not available on this computer"),
+    ProbeState.OFF: QT_TRANSLATE_NOOP("", "Off in your settings"),
     ProbeState.UNKNOWN: QT_TRANSLATE_NOOP("", "Known only to a newer version"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeGroup:
-    """Probes in the same state."""
+    """Detectors in the same state."""
 
     heading: str
     is_problem: bool
@@ -30,26 +31,25 @@ class ProbeGroup:
 
 
 def watching(probes: Sequence[ProbeStatus]) -> str:
-    """All probes in one line; empty if an older daemon has none to show."""
+    """Return all detectors in one line; empty if the daemon has none to show."""
     if not probes:
         return ""
     failed = sum(probe.state is ProbeState.FAILED for probe in probes)
-    working = sum(probe.state in (ProbeState.WATCHING, ProbeState.SEEN) for probe in probes)
-    if not working and not failed:
-        return tr("Watches nothing just now")
-    ways = tr("%n way(s) to notice that you need the computer", "", working)
-    broken = tr("%n do(es) not work", "", failed)
-    return f"{ways}; {broken}" if failed else ways
+    if failed:
+        return tr("Watching for games and activity (%n detector(s) not working)", "", failed)
+    if any(probe.state in (ProbeState.WATCHING, ProbeState.SEEN) for probe in probes):
+        return tr("Watching for games and activity")
+    return tr("Detectors are resting")
 
 
 def probe_groups(probes: Sequence[ProbeStatus]) -> tuple[ProbeGroup, ...]:
-    """What matters first; groups without a member are left out."""
+    """Return the groups that have members, the most important first."""
     groups = (
         ProbeGroup(
             tr(heading),
             state is ProbeState.FAILED,
-            tuple((p.name, p.detail) for p in probes if p.state is state),
+            tuple((translated(probe.name), translated(probe.detail)) for probe in probes if probe.state is state),
         )
-        for state, heading in _PROBES.items()
+        for state, heading in _GROUPS.items()
     )
     return tuple(group for group in groups if group.probes)

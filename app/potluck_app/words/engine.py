@@ -9,33 +9,31 @@ from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 _STEPS = {
-    Step.LOOK: QT_TRANSLATE_NOOP("", "Looking at this computer"),
+    Step.LOOK: QT_TRANSLATE_NOOP("", "Checking this computer"),
     Step.RESOLVE: QT_TRANSLATE_NOOP("", "Looking up the packages"),
     Step.INSTALL: QT_TRANSLATE_NOOP("", "Installing"),
-    Step.TRY: QT_TRANSLATE_NOOP("", "Trying it out on this computer"),
-    Step.SWITCH: QT_TRANSLATE_NOOP("", "In use from now on"),
+    Step.TRY: QT_TRANSLATE_NOOP("", "Testing on this computer"),
+    Step.SWITCH: QT_TRANSLATE_NOOP("", "Activating"),
 }
-
-
 _BUILDS = {
     "cpu": QT_TRANSLATE_NOOP("", "{name}, for the processor"),
-    "cu130": QT_TRANSLATE_NOOP("", "{name}, for graphics cards by NVIDIA"),
-    "cu126": QT_TRANSLATE_NOOP("", "{name}, for older graphics cards or drivers by NVIDIA"),
-    "rocm": QT_TRANSLATE_NOOP("", "{name}, for graphics cards by AMD"),
+    "cu130": QT_TRANSLATE_NOOP("", "{name}, for NVIDIA graphics cards"),
+    "cu126": QT_TRANSLATE_NOOP("", "{name}, for older NVIDIA graphics cards or drivers"),
+    "rocm": QT_TRANSLATE_NOOP("", "{name}, for AMD graphics cards"),
     "mps": QT_TRANSLATE_NOOP("", "{name}, for Macs with Apple's processor"),
-    "xpu": QT_TRANSLATE_NOOP("", "{name}, for graphics cards by Intel"),
+    "xpu": QT_TRANSLATE_NOOP("", "{name}, for Intel graphics cards"),
 }
 
 
 def progress(of: SetupProgress) -> str:
-    """Of making the engine's environment: which package is fetched, the daemon says; everything else is ours to say."""
+    """Return the present step of the set-up; only the daemon knows which package is being downloaded."""
     if of.step is Step.FETCH:
-        return tr("Fetching {what}").format(what=translated(of.text))
+        return tr("Downloading {what}").format(what=translated(of.text))
     return f"{tr(_STEPS[of.step])}…"
 
 
 def fetched(done: int, total: int, bytes_per_s: float, left_s: float | None) -> str:
-    """How far a fetch is, how fast, and how long it will take; what is not known is left out."""
+    """Return how far a download is, how fast, and how long it will take, as far as that is known."""
     parts = [tr("{used} of {all}").format(used=numbers.size(done), all=numbers.size(total))]
     if bytes_per_s > 0.0:
         parts.append(tr("{size}/s").format(size=numbers.size(round(bytes_per_s))))
@@ -45,24 +43,24 @@ def fetched(done: int, total: int, bytes_per_s: float, left_s: float | None) -> 
 
 
 def sizes(download_bytes: int, disk_bytes: int) -> str:
-    said = tr("Fetches {download} at most, and takes {disk} of the disk.")
+    said = tr("Downloads up to {download} and takes {disk} on the disk.")
     return said.format(download=numbers.size(download_bytes), disk=numbers.size(disk_bytes))
 
 
 def variant(name: str) -> str:
-    """A build of torch, as those know it who have to choose one."""
+    """Return the name of a PyTorch build with what it is for."""
     said = next((said for known, said in _BUILDS.items() if name.startswith(known)), "{name}")
     return tr(said).format(name=name)
 
 
 def device(name: str) -> str:
-    """One that the engine names: cpu, cuda:0."""
+    """Return what people call a device that the engine calls `cpu` or `cuda:0`."""
     kind, _, number = name.partition(":")
     if kind == "cpu":
-        return tr("the processor")
+        return tr("processor")
     return tr("graphics card {number}").format(number=int(number) + 1) if number.isdecimal() else name
 
 
 def setting_up(said: str) -> str:
-    """What was found before something is installed, as a sentence; empty stays empty."""
+    """Return a finding of the set-up as a sentence; empty stays empty."""
     return sentences.sentence(translated(said)) if said else ""

@@ -1,4 +1,4 @@
-"""The layers of a model, as people count them: from 1, and who serves them."""
+"""The layers of a model as people count them, from 1, and who serves them. The daemon calls them blocks."""
 
 from __future__ import annotations
 
@@ -11,44 +11,47 @@ from potluck_app.words.language import tr
 
 
 def model(name: str) -> str:
-    """As people call it: without the folders before it."""
+    """Return the name of a model without the folders before it."""
     return name.rstrip("/").rpartition("/")[2] or name
 
 
-def blocks(swarm: SwarmStatus, *, is_live: bool = True) -> str:
-    """One line under the strip: what is ours, and what nobody serves. Not live: no engine looks, so say when it was."""
-    own = tr("none of them yours") if swarm.span is None else tr("yours: {blocks}").format(blocks=span(*swarm.span))
-    seen = coverage(swarm.coverage)
+def span(start: int, end: int) -> str:
+    """Return the blocks [start, end) as layers: 0 and 12 are 1–12."""
+    return f"{start + 1}–{end}" if end - start > 1 else str(end)
+
+
+def summary(swarm: SwarmStatus, *, is_live: bool = True) -> str:
+    """Return who serves the layers, as sentences. Not live: no engine looks, so say when one did."""
+    seen = coverage(swarm.coverage, swarm.num_blocks)
     if swarm.coverage_at is not None and not is_live:
-        seen = tr("at {time} {coverage}").format(time=dates.clock(swarm.coverage_at), coverage=seen)
-    count = tr("%n block(s)", "", swarm.num_blocks)
-    return f"{count}; {own}; {seen}"
+        seen = tr("{coverage} (at {time})").format(coverage=seen.rstrip("."), time=dates.clock(swarm.coverage_at)) + "."
+    own = tr("You serve none.") if swarm.span is None else tr("You serve {layers}.").format(layers=span(*swarm.span))
+    return f"{seen} {own}"
+
+
+def coverage(counts: Sequence[int], num_blocks: int) -> str:
+    if not counts:
+        return tr("%n layer(s), status unknown.", "", num_blocks)
+    gaps = [span(start, end) for start, end in gaps_of(counts)]
+    if gaps:
+        return tr("Nobody serves layers {layers}.").format(layers=", ".join(gaps))
+    return tr("All %n layer(s) online.", "", num_blocks)
 
 
 def outlook(swarm: SwarmStatus) -> str:
-    """What the whole swarm bears and what holds it back, as a sentence; empty while that is not known."""
+    """Return the swarm's capacity and the layers that limit it, as a sentence; empty while it is unknown."""
     known = swarm.outlook
     if known is None or known.tokens_per_s <= 0.0:
         return ""
-    said = tr("Together the swarm serves up to {rate}").format(rate=numbers.rate(known.tokens_per_s))
+    said = tr("Total capacity: about {rate}.").format(rate=numbers.rate(known.tokens_per_s))
     if sum(end - start for start, end in known.bottlenecks) == swarm.num_blocks:
-        return f"{said}."
+        return said
     framed = ", ".join(span(start, end) for start, end in known.bottlenecks)
-    limit = tr("blocks {blocks} (framed) set the limit.").format(blocks=framed)
-    return f"{said}; {limit}"
-
-
-def coverage(counts: Sequence[int]) -> str:
-    if not counts:
-        return tr("coverage not known yet")
-    gaps = [span(start, end) for start, end in gaps_of(counts)]
-    if gaps:
-        return tr("nobody serves {blocks}").format(blocks=", ".join(gaps))
-    return tr("each served at least %n time(s)", "", min(counts))
+    return " ".join((said, tr("The framed layers limit it: {layers}.").format(layers=framed)))
 
 
 def gaps_of(counts: Sequence[int]) -> list[tuple[int, int]]:
-    """Ranges [start, end) of blocks without a replica."""
+    """Return the ranges [start, end) of blocks that nobody serves."""
     gaps: list[tuple[int, int]] = []
     for block, replicas in enumerate(counts):
         if replicas:
@@ -58,8 +61,3 @@ def gaps_of(counts: Sequence[int]) -> list[tuple[int, int]]:
         else:
             gaps.append((block, block + 1))
     return gaps
-
-
-def span(start: int, end: int) -> str:
-    """As everywhere in Potluck: [start, end)."""
-    return f"{start}:{end}"

@@ -1,4 +1,4 @@
-"""Sentences made of what the daemon says: failures with advice, names that fit on a button."""
+"""Sentences made of what the daemon says: failures with advice, and names that fit on a button."""
 
 from __future__ import annotations
 
@@ -12,38 +12,24 @@ from potluck_app.words.language import tr
 _MAX_NAME = 40  # letters of a program's name on a button
 
 
-def menu_text(given: str) -> str:
-    """For buttons and menus, where a single & marks a shortcut."""
-    return given.replace("&", "&&")
-
-
-def advice(given: str) -> str:
-    """What to do about something; it may begin with a command, so its first letter stays small."""
-    return tr("What to do: {advice}.").format(advice=given.rstrip(".")) if given else ""
-
-
-def short(name: str) -> str:
-    """A program's name that fits on a button."""
-    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
-
-
 def failure(error: PotluckError) -> str:
-    """What went wrong, and what to do about it, as sentences."""
+    """Return what went wrong and what to do about it."""
     return _sentences(error.message, error.hint or "")
 
 
 def problem(told: Problem | None) -> str:
-    """How something that the daemon did by itself ended, as `failure`; empty: well."""
+    """Return how the daemon's own work failed, written as `failure`; empty if it did not."""
     return _sentences(told.text, told.hint) if told is not None else ""
 
 
 def difference(agreement: Agreement) -> str:
-    """Between the versions of daemon and app, and what to do about it; empty without one."""
+    """Return how the versions of daemon and app differ and what to do about it; empty if they do not."""
     return _sentences(agreement.text, agreement.advice)
 
 
-def _sentences(*parts: str) -> str:
-    return " ".join(sentence(translated(part)) for part in parts if part)
+def advice(given: str) -> str:
+    """Return what to do as a sentence; its first letter stays, for it may begin with a command."""
+    return tr("What to do: {advice}.").format(advice=given.rstrip(".")) if given else ""
 
 
 def sentence(part: str) -> str:
@@ -51,5 +37,18 @@ def sentence(part: str) -> str:
 
 
 def capital(part: str) -> str:
-    """With a large first letter."""
     return f"{part[:1].upper()}{part[1:]}"
+
+
+def menu_text(given: str) -> str:
+    """Return a text for buttons and menus, where a single & would mark a shortcut."""
+    return given.replace("&", "&&")
+
+
+def short(name: str) -> str:
+    """Return a program's name that fits on a button."""
+    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
+
+
+def _sentences(*parts: str) -> str:
+    return " ".join(sentence(translated(part)) for part in parts if part)

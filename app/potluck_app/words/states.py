@@ -20,14 +20,10 @@ TITLES = {
     State.ERROR: QT_TRANSLATE_NOOP("", "Something failed"),
     State.UNKNOWN: QT_TRANSLATE_NOOP("", "Running"),  # a newer daemon's own sentence says the rest
 }
-
-
 _SERVES_AGAIN = (
     QT_TRANSLATE_NOOP("", "Serves again at {time}."),
     QT_TRANSLATE_NOOP("", "Serves again {condition}."),
 )
-
-
 _ENDINGS = {
     State.SERVING: (
         QT_TRANSLATE_NOOP("", "Full speed again at {time}."),
@@ -45,13 +41,14 @@ def away() -> str:
 
 
 def absent() -> str:
-    """What follows from a daemon that does not run."""
-    return tr("Nothing is served until it runs. Your settings and what you earned are kept.")
+    """Return a heading and a sentence for a daemon that does not run."""
+    return "\n".join((away(), tr("Your settings and credits are safe.")))
 
 
-def closed() -> str:
-    """Why the daemon is away, if it ended while we listened."""
-    return tr("The daemon has ended.")
+def unresponsive() -> str:
+    """Return the same for a daemon that runs but does not answer."""
+    said = tr("It may come back by itself. The log says more: potluck logs")
+    return "\n".join((tr("Potluck stopped responding"), said))
 
 
 def title(status: Status | None) -> str:
@@ -65,7 +62,7 @@ def title(status: Status | None) -> str:
 
 
 def tooltip(status: Status | None) -> str:
-    """Lines for the tray: state with speed, the reason, what would end it."""
+    """Return lines for the tray: the state with the speed, the reason, and what would end it."""
     if status is None:
         return f"Potluck\n{away()}"
     heading = title(status)
@@ -75,12 +72,12 @@ def tooltip(status: Status | None) -> str:
 
 
 def ending(status: Status) -> str:
-    """What would end this state, as a sentence; empty if it is as it should be or an older daemon does not say."""
+    """Return what would end this state, as a sentence; empty if nothing has to end or the daemon does not say."""
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
         left = tr("%n session(s) left", "", status.sessions)
         if status.until is None:
             return f"{left}."
-        return tr("{left}; shuts down at {time} at the latest.").format(left=left, time=dates.clock(status.until))
+        return tr("{left}. Shuts down by {time}.").format(left=left, time=dates.clock(status.until))
     at, when = _ENDINGS.get(status.state, _SERVES_AGAIN)
     if status.until is not None:
         return tr(at).format(time=dates.clock(status.until))
@@ -88,7 +85,7 @@ def ending(status: Status) -> str:
 
 
 def resume(status: Status) -> str:
-    """What to write on the button that ends this state; empty if there is nothing that one could end."""
+    """Return the text of the button that ends this state; empty if the user cannot end it."""
     if status.state is State.PAUSED:
         return tr("Resume")
     if _is_finishing(status):
@@ -105,29 +102,27 @@ def resume(status: Status) -> str:
 
 
 def never(status: Status) -> str:
-    """The offer to ignore a program."""
     return tr("Never step aside for {program}…").format(program=_program(status))
 
 
 def never_question(status: Status) -> str:
-    return tr(
-        "Go on serving whenever {program} runs, now and from now on? You can take it back on the Activity page.",
-    ).format(program=_program(status))
+    said = tr("Keep serving whenever {program} runs? You can change this later in Activity.")
+    return said.format(program=_program(status))
 
 
 def use(used: UseStatus) -> str:
-    """What the day has taken; empty if it is nothing worth a line."""
-    if used.sent_bytes + used.received_bytes < 1024 and used.energy_wh < 0.5:
+    """Return what serving has used today; empty if that is next to nothing."""
+    if used.sent_bytes + used.received_bytes < 1000 and used.energy_wh < 0.5:
         return ""
-    said = tr("Used today: {sent} sent, {received} received, {energy} of electricity")
+    said = tr("Today: {sent} sent, {received} received, {energy}")
     spent = numbers.energy(used.energy_wh)
-    if used.cost is not None:
-        spent = tr("{energy} for {cost}").format(energy=spent, cost=numbers.cost(used.cost))
+    if used.cost is not None and used.cost >= 0.005:
+        spent += f" ({numbers.cost(used.cost)})"
     return said.format(sent=numbers.size(used.sent_bytes), received=numbers.size(used.received_bytes), energy=spent)
 
 
 def speed_tps(status: Status) -> float:
-    """Tokens a second; the daemon's figure is smoothed and takes a while to reach nothing."""
+    """Return tokens per second; the daemon's smoothed figure takes a while to reach zero."""
     return status.tokens_per_s if status.state is State.SERVING or _is_finishing(status) else 0.0
 
 
@@ -139,12 +134,12 @@ def memory(status: Status) -> str:
 
 
 def state(of: State, reason: Reason) -> str:
-    """The name of a state that is over."""
+    """Return the name of a state that is over."""
     return tr("Shutting down") if (of, reason) == (State.DRAINING, Reason.SHUTDOWN) else tr(TITLES[of])
 
 
 def _is_finishing(status: Status) -> bool:
-    """Open sessions go on for a while; without a limit it is ending at once."""
+    """Tell whether open sessions go on for a while; without a limit the daemon ends at once."""
     return status.state is State.DRAINING and status.reason is Reason.SHUTDOWN and status.until is not None
 
 

@@ -100,14 +100,14 @@ def ask(page: ChatPage, question: str) -> None:
 
 def test_before_the_first_question_the_page_says_who_reads_along_and_what_it_costs(page: ChatPage) -> None:
     assert "Talk to demo" in shown(page)
-    assert any("can read what you write" in said and "spend the credit" in said for said in shown(page))
-    assert "Servers can read along. Your credit: 2.50" in shown(page)
+    assert any("can read your messages" in said and "spend your credits" in said for said in shown(page))
+    assert "People serving this model can read your messages. Your credits: 2.50" in shown(page)
     assert not button(page, "Send").isEnabled()
 
 
 def test_without_a_swarm_there_is_nobody_to_talk_to(link: FakeLink) -> None:
     page = ChatPage(link)
-    assert "Nobody to talk to yet" in shown(page)
+    assert "No model to talk to yet" in shown(page)
     ask(page, "Hello")
     assert link.named("gateway.start") == []
 

@@ -56,11 +56,11 @@ def test_it_says_what_was_found_what_is_fetched_and_where_before_anything_happen
     said = shown(page)
     assert "RTX 3090 can be used." in said
     assert "/home/me/engines" in said
-    assert "Fetches 3.0 GiB at most, and takes 7.0 GiB of the disk." in said
-    assert "Make room, or choose another folder below." in said
-    assert any("only if it passes its trial" in text for text in said)
+    assert "Downloads up to 3.2 GB and takes 7.5 GB on the disk." in said
+    assert "Free some space, or choose another folder below." in said
+    assert any("only if it passes a test" in text for text in said)
     assert link.named("setup.begin") == []
-    button(page, "Fetch and install").click()
+    button(page, "Download and install").click()
     assert link.named("setup.begin") == [BeginParams()]
 
 
@@ -74,27 +74,27 @@ def test_another_folder_and_another_build_are_taken_if_chosen(monkeypatch: pytes
     assert [action.data() for action in builds.actions()] == ["cu130", "cpu"]
     builds.actions()[1].trigger()
     assert "cpu, for the processor" in shown(page)
-    button(page, "Fetch and install").click()
+    button(page, "Download and install").click()
     assert link.named("setup.begin") == [BeginParams("cpu", "/big/disk")]
 
 
 def test_a_build_whose_packages_are_missing_is_not_offered() -> None:
     page, link = installation(replace(MISSING, variants=("cpu",)))
-    assert any("comes without the packages" in text for text in shown(page))
-    button(page, "Fetch and install").click()
+    assert any("lacks the packages" in text for text in shown(page))
+    button(page, "Download and install").click()
     assert link.named("setup.begin") == [BeginParams("cpu")]
 
 
 def test_progress_is_told_with_bytes_and_can_be_cancelled() -> None:
     page, link = installation(FETCHING)
-    assert "Fetching torch (3 of 40)" in shown(page)
-    assert "1.0 GiB of 3.0 GiB" in shown(page)
+    assert "Downloading torch (3 of 40)" in shown(page)
+    assert "1.1 GB of 3.2 GB" in shown(page)
     bar = page.findChild(QProgressBar)
     assert bar.value() / bar.maximum() == pytest.approx(1 / 3, abs=0.01)
-    assert "Fetch and install" not in buttons(page)
+    assert "Download and install" not in buttons(page)
     button(page, "Cancel").click()
     link.answer("setup.cancel", MISSING)
-    assert "Fetch and install" in buttons(page)
+    assert "Download and install" in buttons(page)
 
 
 @pytest.mark.parametrize("step", [step for step in Step if step is not Step.FETCH])
@@ -108,39 +108,39 @@ def test_a_failure_is_one_sentence_with_advice_and_can_be_tried_again() -> None:
     assert "Torch cannot be fetched from example.org: no route. Check the network." in shown(page)
     button(page, "Try again").click()
     link.answer("setup.begin", FETCHING)
-    assert "Fetching torch (3 of 40)" in shown(page)
+    assert "Downloading torch (3 of 40)" in shown(page)
     assert not any("no route" in text for text in shown(page))
 
 
 def test_a_refusal_is_said_where_the_button_is() -> None:
     page, link = installation()
-    button(page, "Another build or folder…").click()
-    button(page, "Fetch and install").click()
+    button(page, "Change build or folder…").click()
+    button(page, "Download and install").click()
     link.fail("setup.begin", UsageError("the environment lies elsewhere already", hint="remove that first"))
     assert "The environment lies elsewhere already. Remove that first." in shown(page)
 
 
 def test_one_that_is_there_can_be_renewed_or_exchanged_for_the_one_before() -> None:
     page, link = installation()
-    assert "Ready. It computes on: graphics card 1, the processor." in shown(page)
-    assert not {"Renew it", "Use the one before again", "Fetch and install"} & set(buttons(page))
+    assert "Ready: graphics card 1, processor." in shown(page)
+    assert not {"Update", "Go back to the previous one", "Download and install"} & set(buttons(page))
     page, link = installation(replace(READY, outdated=True, can_roll_back=True))
-    assert any("comes with newer packages" in text for text in shown(page))
-    button(page, "Renew it").click()
+    assert any("Newer packages are available" in text for text in shown(page))
+    button(page, "Update").click()
     assert link.named("setup.begin") == [BeginParams()]
-    button(page, "Use the one before again").click()
+    button(page, "Go back to the previous one").click()
     assert link.named("setup.rollback")
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
     pace = FetchRate()
-    pace.tell(0, 0.0)
+    pace.add(0, 0.0)
     assert pace.left_s(100) is None
     for second in range(1, 61):
-        pace.tell(second if second < 30 else 30 + 10 * (second - 30), float(second))
+        pace.add(second if second < 30 else 30 + 10 * (second - 30), float(second))
     assert pace.bytes_per_s == pytest.approx(10.0)
     assert pace.left_s(340) == pytest.approx(1.0)
-    pace.tell(5, 61.0)  # another fetch
+    pace.add(5, 61.0)  # another fetch
     assert pace.bytes_per_s == 0.0
 
 
@@ -159,20 +159,20 @@ def test_the_first_run_has_no_step_for_an_engine_that_is_there() -> None:
     page, _ = first_run(READY)
     assert "1 of 5" in shown(page)
     button(page, "Continue").click()
-    assert "Which swarm?" in shown(page)
+    assert "Choose a swarm" in shown(page)
 
 
 def test_the_first_run_goes_on_while_the_engine_is_fetched() -> None:
     page, link = first_run(MISSING)
     assert "1 of 6" in shown(page)
     button(page, "Continue").click()
-    assert {"Later", "Fetch and install"} <= set(buttons(page))
-    button(page, "Fetch and install").click()
+    assert {"Later", "Download and install"} <= set(buttons(page))
+    button(page, "Download and install").click()
     link.answer("setup.begin", FETCHING)
     button(page, "Continue").click()
     assert "3 of 6" in shown(page)
     button(page, "Back").click()
-    assert "Fetching torch (3 of 40)" in shown(page)
+    assert "Downloading torch (3 of 40)" in shown(page)
 
 
 def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:
@@ -183,20 +183,20 @@ def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:
     button(page, "Later").click()
     button(page, "Start a swarm with the demo model").click()
     page.refresh()
-    button(page, "Set it up…").click()
-    assert "Fetch and install" in buttons(page)
+    button(page, "Set up…").click()
+    assert "Download and install" in buttons(page)
 
 
 def test_home_says_that_the_engine_is_missing_and_leads_to_where_it_is_set_up() -> None:
     window = MainWindow(FakeLink({"setup.state": MISSING, "updates.state": UPDATES}))
     window.show_status(MEMBER)
     assert isinstance(window.page, HomePage)
-    assert "The engine is not set up yet" in shown(window.page)
+    assert "The compute engine is not set up yet" in shown(window.page)
     window.show_setup(FETCHING)
-    assert {"Fetching torch (3 of 40)"} <= set(shown(window.page))
-    assert "See how far it is" in buttons(window.page)
+    assert {"Downloading torch (3 of 40)"} <= set(shown(window.page))
+    assert "Show progress" in buttons(window.page)
     window.show_setup(MISSING)
-    button(window.page, "Set up what computes").click()
+    button(window.page, "Set up the compute engine").click()
     assert isinstance(window.page, InstallationPage)
     assert window.page.findChild(SetUpPlan).isVisibleTo(window.page)
 
@@ -214,14 +214,14 @@ def test_looking_for_updates_is_off_until_it_is_switched_on() -> None:
 
 def test_an_offer_is_told_with_its_changes_and_installed_when_wanted() -> None:
     page, link = installation()
-    button(page, "Look now").click()
+    button(page, "Check now").click()
     link.answer("updates.check", replace(UPDATES, offered=OFFERED, checked_at=1.0))
     assert "• Faster <b>starts</b>\n• Less memory" in shown(page)
-    assert any("this one is used again by itself" in text for text in shown(page))
+    assert any("returns to this one" in text for text in shown(page))
     button(page, "Install version 0.2.0").click()
     running = replace(UPDATES, offered=OFFERED, progress=UpdateProgress("fetching", GIB, 2 * GIB))
     link.answer("updates.install", running)
-    assert "1.0 GiB of 2.0 GiB" in shown(page)
+    assert "1.1 GB of 2.1 GB" in shown(page)
     assert "Install version 0.2.0" not in buttons(page)
 
 
@@ -234,10 +234,10 @@ def test_what_a_package_manager_looks_after_is_not_installed_here() -> None:
 def test_an_update_that_failed_says_what_runs_now() -> None:
     page, link = installation(updates=replace(UPDATES, error=Problem("version 0.2.0 did not come up; 0.1.0 runs")))
     assert "Version 0.2.0 did not come up; 0.1.0 runs." in shown(page)
-    button(page, "Look again").click()
+    button(page, "Try again").click()
     link.fail("updates.check", PotluckError("updates cannot be looked up", hint="try again later"))
     assert "Updates cannot be looked up. Try again later." in shown(page)
-    assert button(page, "Look now").isEnabled()
+    assert button(page, "Check now").isEnabled()
 
 
 def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
@@ -245,13 +245,13 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
     window.show_updates(replace(UPDATES, offered=OFFERED))
     window.show_status(replace(MEMBER, state=State.SERVING, reason=Reason.NONE))
     assert window.page is not None
-    assert "Version 0.2.0 of Potluck is offered." in shown(window.page)
-    button(window.page, "See what changes").click()
+    assert "Potluck 0.2.0 is available." in shown(window.page)
+    button(window.page, "What's new").click()
     assert isinstance(window.page, InstallationPage)
     tray.show_offer("0.2.0")
-    assert "Version 0.2.0 is offered…" in [item.text() for item in tray.menu.actions() if item.isVisible()]
+    assert "Version 0.2.0 is available…" in [item.text() for item in tray.menu.actions() if item.isVisible()]
     tray.show_offer("")
-    assert not [item for item in tray.menu.actions() if item.isVisible() and "offered" in item.text()]
+    assert not [item for item in tray.menu.actions() if item.isVisible() and "available" in item.text()]
 
 
 def test_a_daemon_that_is_away_because_it_is_updated_is_not_to_be_started() -> None:
@@ -264,4 +264,4 @@ def test_a_daemon_that_is_away_because_it_is_updated_is_not_to_be_started() -> N
     assert buttons(away) == []
     window.show_updates(UPDATES)
     window.show_away("The daemon has ended.")
-    assert buttons(away) == ["Start it"]
+    assert buttons(away) == ["Start Potluck"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.fake_link import FakeLink
 from helpers.screen import press, shown
-from potluck_app.pages.activity import ActivityPage, told
+from potluck_app.pages.activity import ActivityPage, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
 from potluck_app.pages.earnings import EarningsPage
@@ -87,7 +87,7 @@ ANSWERS: dict[str, object] = {
     "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
     "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True),)),
     "logs": Logs("/x/potluckd.log", ("one", "two")),
-    "setup.state": SetupState(True, "/x/engines", Plan("cpu", "no GPU is found", "", 400 << 20, 2 << 30, True), "cpu"),
+    "setup.state": SetupState(True, "/x/engines", Plan("cpu", "as you asked", "", 400 << 20, 2 << 30, True), "cpu"),
     "updates.state": UpdatesState("0.1.0", False, True, True),
 }
 ENTRY = Entry(1, 0.0, "payer", "payee", "demo", "ab", 7, 3)
@@ -106,13 +106,13 @@ def test_earnings_show_a_week_with_its_energy_and_cost() -> None:
     page = EarningsPage(FakeLink(ANSWERS))
     page.refresh()
     assert {"2.50", "0.5000", "1,234", "3", "1.5 kWh", "0.30", "1 h 0 min", "4"} <= set(shown(page))
-    assert "Measured by RTX 3090: 140 W lately. Processor: root only." in shown(page)
+    assert "RTX 3090: 140 W (measured)." in shown(page)
 
 
 def test_earnings_are_added_up_before_anything_is_shown() -> None:
     page = EarningsPage(FakeLink())
     page.refresh()
-    assert shown(page) == ["Earnings", "Adding up…"]
+    assert shown(page) == ["Earnings", "Loading…"]
 
 
 def test_every_number_of_the_chart_is_in_the_table() -> None:
@@ -185,8 +185,8 @@ def test_a_program_is_never_stepped_aside_for_and_that_can_be_undone() -> None:
     assert link.named("programs.place") == [PlaceParams("doom", ProgramPlace.NEVER)]
     link.answers["programs.running"] = Programs((), (), ("doom",))
     link.answer("programs.place", PlacedProgram("doom", ProgramPlace.NEVER, ProgramPlace.ALWAYS))
-    assert "Potluck goes on serving while doom runs." in shown(page)
-    assert "Never stepped aside for" in shown(page)
+    assert "Potluck now keeps serving while doom runs." in shown(page)
+    assert "Never step aside for" in shown(page)
     assert not [item for item in page.findChildren(QPushButton) if item.text() == "Never for this app"]
     press(page, "Undo")
     assert link.named("programs.place")[-1] == PlaceParams("doom", ProgramPlace.ALWAYS)
@@ -206,17 +206,17 @@ def test_the_way_to_a_state_is_not_told_twice() -> None:
     aside = Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom")
     leaving = replace(aside, state=State.DRAINING)
     other = replace(leaving, text="Shutting down", reason=Reason.SHUTDOWN)
-    assert told((other, leaving, aside)) == [other, aside]
-    assert told((leaving,)) == [leaving]
+    assert worth_showing((other, leaving, aside)) == [other, aside]
+    assert worth_showing((leaving,)) == [leaving]
     grown = [Transition(at, State.SERVING, State.SERVING, Reason.NONE, f"at {at}") for at in (10.0, 20.0, 500.0)]
-    assert told(grown) == grown[1:]
-    assert told(()) == []
+    assert worth_showing(grown) == grown[1:]
+    assert worth_showing(()) == []
 
 
 def test_an_empty_history_says_so() -> None:
     page = ActivityPage(FakeLink(ANSWERS | {"history": HistoryPage(())}))
     page.refresh()
-    assert "Nothing of this kind has happened yet." in shown(page)
+    assert "Nothing here yet" in shown(page)
 
 
 # -- diagnostics -------------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_a_running_check_up_shows_how_far_it_is() -> None:
 def test_a_saved_report_is_named_with_its_parts() -> None:
     page = DiagnosticsPage(FakeLink(ANSWERS))
     page._tell_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
-    assert "Saved /home/me/report.zip (2 KiB): status.json, log.txt." in shown(page)
+    assert "Saved /home/me/report.zip (2.0 kB): status.json, log.txt." in shown(page)
 
 
 def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
@@ -282,7 +282,9 @@ def test_a_daemon_that_cannot_be_spoken_to_is_not_called_stopped() -> None:
     window = MainWindow(FakeLink())
     window.show_away("The daemon runs version 9, this program is 1.", is_running=True)
     assert "Potluck was updated" in shown(window)
-    assert not any(item.text() == "Start it" and item.isVisibleTo(window) for item in window.findChildren(QPushButton))
+    assert not any(
+        item.text() == "Start Potluck" and item.isVisibleTo(window) for item in window.findChildren(QPushButton)
+    )
 
 
 def test_a_page_asks_anew_when_the_daemon_is_back(qtbot: QtBot) -> None:

@@ -89,7 +89,7 @@ def test_an_open_window_offers_to_start_again_instead_of_telling_to(app: App, fo
     app.link.agreed.emit(NEWER)
     assert app.restart is None
     app.window().setCurrentWidget(app.window()._frame)
-    assert "Version 2 of Potluck is installed; this window is still of version 1." in said(app.window())
+    assert "Potluck 2 is installed, and this window still runs 1." in said(app.window())
     assert "start this program again" not in said(app.window()).lower()
     press(app.window(), "Restart")
     assert app.restart is False
@@ -108,7 +108,7 @@ def test_a_window_that_is_opened_later_offers_it_too_and_a_roll_back_takes_it_ba
     install(folder, "2")
     app.window().setCurrentWidget(app.window()._frame)
     app.window().show()
-    assert "Version 2 of Potluck is installed" in said(app.window())
+    assert "Potluck 2 is installed" in said(app.window())
     assert app.restart is None
     install(folder, "1")
     app.link.agreed.emit(AGREED)

@@ -76,7 +76,7 @@ def test_a_number_is_told_in_the_daemons_unit_and_can_be_taken_back() -> None:
     page = LimitsPage(link)
     page.refresh()
     enter(page, "Always left free for other programs", 2.5)
-    assert link.named("settings.set") == [SetParams((Change("yield.reserve_mb", 2560),))]
+    assert link.named("settings.set") == [SetParams((Change("yield.reserve_mb", 2384),))]
     link.answer("settings.set", Changed(page_of(), (Change("yield.reserve_mb", 1024),)))
     press(page, "Undo")
     assert link.named("settings.set")[-1] == SetParams((Change("yield.reserve_mb", 1024),))
@@ -86,7 +86,7 @@ def test_a_number_that_was_not_changed_is_not_told() -> None:
     link = FakeLink(ANSWERS)
     page = LimitsPage(link)
     page.refresh()
-    enter(page, "Always left free for other programs", 1.0)
+    enter(page, "Always left free for other programs", 1.07)
     assert link.named("settings.set") == []
 
 
@@ -94,7 +94,7 @@ def test_a_refused_value_is_said_at_its_row() -> None:
     link = FakeLink(ANSWERS)
     page = WhenPage(link)
     page.refresh()
-    switch = control(page, "Donate on battery as well")
+    switch = control(page, "Donate on battery power")
     assert isinstance(switch, QCheckBox)
     switch.click()
     link.fail("settings.set", PotluckError("the file is not yours", hint="ask root"))
@@ -105,25 +105,25 @@ def test_a_refused_value_is_said_at_its_row() -> None:
 def test_a_setting_that_the_environment_fixes_cannot_be_changed_and_says_so() -> None:
     page = WhenPage(FakeLink(ANSWERS | {"settings.get": page_of(POTLUCK_WHEN_ON_BATTERY="yes")}))
     page.refresh()
-    assert not control(page, "Donate on battery as well").isEnabled()
-    assert "Fixed by POTLUCK_WHEN_ON_BATTERY in the daemon's environment." in shown(page)
+    assert not control(page, "Donate on battery power").isEnabled()
+    assert "Set by the environment variable POTLUCK_WHEN_ON_BATTERY." in shown(page)
 
 
 @pytest.mark.parametrize("make", [WhenPage, LimitsPage])
 def test_every_row_has_its_setting(make: type[Page]) -> None:
     page = make(FakeLink(ANSWERS))
     page.refresh()
-    assert not any("does not know this" in said for said in shown(page))
+    assert not any("Update Potluck to use this" in said for said in shown(page))
     assert all(box.isEnabled() for box in page.findChildren(NumberBox))
 
 
 def test_a_number_has_no_needless_digits_and_zero_is_a_word() -> None:
-    box = NumberBox("GiB", "No limit")
+    box = NumberBox("GB", "No limit")
     texts = []
     for value in (0.0, 2.0, 2.5, 2.25, 1234.0):
         box.show_value(value, 0, 1e6, is_whole=False)
         texts.append(box.text())
-    assert texts == ["No limit", "2 GiB", "2.5 GiB", "2.25 GiB", "1,234 GiB"]
+    assert texts == ["No limit", "2 GB", "2.5 GB", "2.25 GB", "1,234 GB"]
 
 
 # -- the week ----------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_a_running_program_is_chosen_and_one_is_taken_off_its_list() -> None:
         PlaceParams("blender", ProgramPlace.NONE),
     ]
     link.answer("programs.place", PlacedProgram("blender", ProgramPlace.NONE, ProgramPlace.ALWAYS))
-    assert "blender is judged by what it does again." in shown(page)
+    assert "blender is no longer on a list." in shown(page)
 
 
 # -- devices -----------------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def test_a_second_card_joins_the_one_that_is_taken_by_itself() -> None:
     link = FakeLink(ANSWERS)
     page = LimitsPage(link)
     page.refresh()
-    assert "20.0 GiB of 24.0 GiB free · 900 GB/s · 71 TFLOPS in bfloat16 · chosen by itself" in shown(page)
+    assert "21.5 GB of 25.8 GB free · 900 GB/s · 71 TFLOPS · selected automatically" in shown(page)
     second = control(page, "RTX 2060")
     assert isinstance(second, QCheckBox)
     second.click()
@@ -224,9 +224,9 @@ def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) ->
     devices.show_machine(replace(MACHINE, has_engine=False))
     devices.measure()
     assert link.named("machine.measure") == []
-    assert "The engine that computes is not installed yet." in shown(devices)
+    assert "The compute engine is not installed yet." in shown(devices)
     with qtbot.waitSignal(devices.setup_wanted):
-        press(devices, "Set it up…")
+        press(devices, "Set up…")
     assert not devices._measure.isVisibleTo(devices)
 
 
@@ -256,12 +256,12 @@ def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
     link.answer("login.set", LoginStart(app=False, daemon=True, app_problem="no such folder"))
     assert not app.isChecked()
     assert not app.isEnabled()
-    assert "This computer does not offer it." in shown(login)
+    assert "Not available on this computer." in shown(login)
     arranged = LoginStart(
         app=True, daemon=True, daemon_problem="for all users", app_by="/home/me/.config/potluck.desktop"
     )
     login._show(arranged)
-    assert {"By /home/me/.config/potluck.desktop", "It is arranged for everybody here."} <= set(shown(login))
+    assert {"Set in /home/me/.config/potluck.desktop", "Set up for all users of this computer."} <= set(shown(login))
     assert (app.isEnabled(), daemon.isEnabled()) == (True, False)
 
 
@@ -296,11 +296,11 @@ def test_models_show_what_is_served_what_lacks_and_what_is_fetched() -> None:
     page = ModelsPage(FakeLink({"models.list": MODELS}))
     page.refresh()
     texts = shown(page)
-    assert {"llama", "Swarm “friday”, 80 blocks in all", "10 of them here: 0:10"} <= set(texts)
-    assert "Computed on cuda:0 in bfloat16, weights held in int4" in texts
-    assert "Downloading: 1.0 GiB of 4.0 GiB, 1 MiB in a second" in texts
-    assert texts.index("Blocks 70:80") == texts.index("nobody") - 1
-    assert "5.0 GiB · used by saturday · not complete" in texts
+    assert {"llama", "Swarm “friday”, 80 layers", "Here: 1–10 (10)"} <= set(texts)
+    assert "Computed on graphics card 1, bfloat16, weights in int4" in texts
+    assert "Downloading: 1.1 GB of 4.3 GB, 1.0 MB/s" in texts
+    assert texts.index("Layers 71–80") == texts.index("nobody") - 1
+    assert "5.4 GB · used by saturday · incomplete" in texts
 
 
 def test_a_model_is_deleted_after_a_question() -> None:
@@ -317,7 +317,7 @@ def test_a_model_is_deleted_after_a_question() -> None:
 def test_models_say_that_they_look_before_they_know() -> None:
     page = ModelsPage(FakeLink())
     page.refresh()
-    assert shown(page) == ["Models", "Looking…"]
+    assert shown(page) == ["Models", "Loading…"]
 
 
 def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
@@ -325,7 +325,7 @@ def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
     link = FakeLink({"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
     page = ModelsPage(link)
     page.refresh()
-    assert {"llama · 80 blocks · served now", "demo · 12 blocks · open to everybody"} <= set(shown(page))
+    assert {"llama · 80 layers · serving now", "demo · 12 layers · open to all"} <= set(shown(page))
     press(page, "Serve sunday")
     assert link.named("settings.set") == [SetParams((Change("serve.swarm", "sunday"),))]
     press(page, "Leave friday")

@@ -14,7 +14,7 @@ from potluck_app.pages.watching import WatchingPage
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.icons import icon, name_of
-from potluck_app.widgets.strip import BlockStrip
+from potluck_app.widgets.strip import LayerStrip
 from potluck_app.widgets.theme import DARK, LIGHT, Colours
 from potluck_control.codec import from_json
 from potluck_control.schema import (
@@ -93,9 +93,9 @@ def test_home_shows_state_reason_speed_and_gaps() -> None:
     page = HomePage(FakeLink())
     page.show_status(SERVING)
     text = said(page)
-    assert "Serving blocks 0:2 of demo" in text
+    assert "Serving layers 1–2 of demo" in text
     assert "12.5" in text.splitlines()
-    assert "4 blocks; yours: 0:2; nobody serves 2:4" in text
+    assert "Nobody serves layers 3–4. You serve 1–2." in text
 
 
 def test_home_shows_no_speed_of_before_once_it_has_stepped_aside() -> None:
@@ -157,9 +157,9 @@ def test_names_of_programs_are_never_read_as_markup() -> None:
 def test_home_shows_what_the_day_has_used_if_the_daemon_tells() -> None:
     page = HomePage(FakeLink())
     page.show_status(SERVING)
-    assert "Used today" not in said(page)
+    assert "Today:" not in said(page)
     page.show_status(replace(SERVING, use=UseStatus(5 << 20, 1 << 20, 12.4)))
-    assert "Used today: 5 MiB sent, 1 MiB received, 12 Wh of electricity" in said(page)
+    assert "Today: 5.2 MB sent, 1.0 MB received, 12 Wh" in said(page)
 
 
 def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
@@ -177,7 +177,7 @@ def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
 def test_home_says_how_old_the_coverage_is_when_no_engine_looks() -> None:
     page = HomePage(FakeLink())
     page.show_status(PAUSED)
-    assert "yours: 0:2; at " in said(page)
+    assert "Nobody serves layers 3–4 (at " in said(page)
 
 
 def test_a_command_that_fails_is_told_until_one_works() -> None:
@@ -260,7 +260,7 @@ def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> Non
         assert not finished
         titles.append(page._title.text())
         button(page, text).click()
-    assert titles == ["What you bring", "You come first", "From now on"]
+    assert titles == ["Your computer", "You come first", "Start at log-in"]
     assert finished == [False]
 
 
@@ -290,12 +290,12 @@ def test_the_window_keeps_the_first_run_open_after_joining() -> None:
 def test_the_strip_says_in_words_what_it_draws() -> None:
     page = HomePage(FakeLink())
     page.show_status(SERVING)
-    assert page.findChild(BlockStrip).accessibleDescription() == "4 blocks; yours: 0:2; nobody serves 2:4"
+    assert page.findChild(LayerStrip).accessibleDescription() == "Nobody serves layers 3–4. You serve 1–2."
 
 
 @pytest.mark.parametrize("swarm", [None, SWARM, replace(SWARM, coverage=()), replace(SWARM, num_blocks=500)])
 def test_the_strip_draws_any_swarm(swarm: SwarmStatus | None) -> None:
-    strip = BlockStrip()
+    strip = LayerStrip()
     strip.resize(400, 34)
     blank = strip.grab().toImage()
     strip.show_swarm(swarm, "")
@@ -303,7 +303,7 @@ def test_the_strip_draws_any_swarm(swarm: SwarmStatus | None) -> None:
 
 
 def test_the_strip_frames_what_holds_the_swarm_back_unless_that_is_everything() -> None:
-    strip = BlockStrip()
+    strip = LayerStrip()
     strip.resize(400, 34)
     pictures = []
     for runs in ((), ((0, 2),), ((0, 4),)):
@@ -345,7 +345,7 @@ def test_the_window_and_the_menu_show_daemons_of_other_versions(told: dict[str, 
 def test_what_is_watched_is_a_page_that_leads_back(qtbot: QtBot) -> None:
     window = MainWindow(FakeLink())
     window.show_status(replace(SERVING, probes=PROBES))
-    button(window, "3 ways to notice that you need the computer; 1 does not work").click()
+    button(window, "Watching for games and activity (1 detector not working)").click()
     assert isinstance(window.page, WatchingPage)
     assert "the driver does not answer" in said(window.page)
     window.show_status(replace(SERVING, probes=PROBES[:2]))
@@ -359,8 +359,8 @@ def test_what_is_watched_names_every_probe_and_says_why_one_fails() -> None:
     page = WatchingPage(FakeLink())
     page.show_status(replace(SERVING, probes=PROBES))
     lines = said(page).splitlines()
-    assert lines[1:3] == ["Sees something now", "Listed programs"]
-    assert lines[4:7] == ["Does not work", "GPU memory", "the driver does not answer"]
+    assert lines[1:3] == ["Detecting something now", "Listed programs"]
+    assert lines[4:7] == ["Not working", "GPU memory", "the driver does not answer"]
     assert "Steam, GameMode" in lines
     assert "no battery" in lines
     assert all(any(probe.name in line for line in lines) for probe in PROBES)
@@ -375,7 +375,7 @@ def test_never_step_aside_is_asked_back_before_it_is_done(qtbot: QtBot) -> None:
     page.show_status(GAME)
     with qtbot.assertNotEmitted(page.never_wanted):
         button(page, NEVER).click()
-    assert "whenever Hades II runs" in said(page)
+    assert "Keep serving whenever Hades II runs?" in said(page)
     with qtbot.waitSignal(page.never_wanted) as wanted:
         button(page, "Never step aside").click()
     assert wanted.args == ["hades2"]
