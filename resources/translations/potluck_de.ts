@@ -12,12 +12,12 @@
         <translation>Die Antwort hat zu lange gedauert.</translation>
     </message>
     <message>
-        <source>The gateway went away before the answer was complete.</source>
-        <translation>Der Chat-Zugang ist verschwunden, bevor die Antwort fertig war.</translation>
+        <source>The connection was lost before the answer was complete.</source>
+        <translation>Die Verbindung brach ab, bevor die Antwort vollständig war.</translation>
     </message>
     <message>
-        <source>The gateway said something that is not understood.</source>
-        <translation>Der Chat-Zugang hat etwas Unverständliches gesagt.</translation>
+        <source>Potluck received an answer that it does not understand.</source>
+        <translation>Potluck hat eine Antwort erhalten, die es nicht versteht.</translation>
     </message>
     <message>
         <source>{free} of {all} free</source>
@@ -28,12 +28,12 @@
         <translation>{number} GB/s</translation>
     </message>
     <message>
-        <source>{number} TFLOPS in {dtype}</source>
-        <translation>{number} TFLOPS in {dtype}</translation>
+        <source>{number} TFLOPS</source>
+        <translation>{number} TFLOPS</translation>
     </message>
     <message>
-        <source>chosen by itself</source>
-        <translation>von selbst gewählt</translation>
+        <source>selected automatically</source>
+        <translation>automatisch gewählt</translation>
     </message>
     <message>
         <source>Problem</source>
@@ -51,18 +51,6 @@
         <source>Fine</source>
         <translation>In Ordnung</translation>
     </message>
-    <message>
-        <source>Measured by {name}: {watts} W lately.</source>
-        <translation>Gemessen von {name}: zuletzt {watts} W.</translation>
-    </message>
-    <message>
-        <source>As you gave it in the settings: {watts} W while serving.</source>
-        <translation>Wie in deinen Einstellungen: {watts} W im Einsatz.</translation>
-    </message>
-    <message>
-        <source>Estimated, not measured ({name}): {watts} W lately.</source>
-        <translation>Geschätzt, nicht gemessen ({name}): zuletzt {watts} W.</translation>
-    </message>
     <message numerus="yes">
         <source>%n entries written to {file}.</source>
         <translation>
@@ -71,42 +59,38 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Swarm “{swarm}”, %n block(s) in all</source>
+        <source>Swarm “{swarm}”, %n layer(s)</source>
         <translation>
-            <numerusform>Schwarm „{swarm}“, insgesamt %n Block</numerusform>
-            <numerusform>Schwarm „{swarm}“, insgesamt %n Blöcke</numerusform>
+            <numerusform>Schwarm „{swarm}“, %n Schicht</numerusform>
+            <numerusform>Schwarm „{swarm}“, %n Schichten</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n of them here: {blocks}</source>
+        <source>Here: {layers} (%n)</source>
         <translation>
-            <numerusform>%n davon hier: {blocks}</numerusform>
-            <numerusform>%n davon hier: {blocks}</numerusform>
+            <numerusform>Hier: {layers} (%n)</numerusform>
+            <numerusform>Hier: {layers} (%n)</numerusform>
         </translation>
     </message>
     <message>
-        <source>Computed on {device} in {dtype}</source>
-        <translation>Gerechnet auf {device} in {dtype}</translation>
+        <source>Computed on {device}, {dtype}</source>
+        <translation>Berechnet mit: {device}, {dtype}</translation>
     </message>
     <message>
-        <source>weights held in {format}</source>
-        <translation>Gewichte gespeichert in {format}</translation>
+        <source>weights in {format}</source>
+        <translation>Gewichte in {format}</translation>
     </message>
     <message>
-        <source>{size} of weights stay in its memory</source>
-        <translation>{size} an Gewichten bleiben in seinem Speicher</translation>
+        <source>{size} of weights in device memory</source>
+        <translation>{size} Gewichte im Gerätespeicher</translation>
     </message>
     <message>
-        <source>{size} pass through it each time</source>
-        <translation>{size} laufen jedes Mal hindurch</translation>
+        <source>{size} loaded for each step</source>
+        <translation>{size} je Schritt nachgeladen</translation>
     </message>
     <message>
         <source>{done} of {all}</source>
         <translation>{done} von {all}</translation>
-    </message>
-    <message>
-        <source>{size} in a second</source>
-        <translation>{size} pro Sekunde</translation>
     </message>
     <message>
         <source>Potluck needs attention</source>
@@ -117,19 +101,19 @@
         <translation>Potluck wurde aktualisiert</translation>
     </message>
     <message>
-        <source>A milestone</source>
-        <translation>Ein Meilenstein</translation>
+        <source>Milestone</source>
+        <translation>Meilenstein</translation>
     </message>
     <message numerus="yes">
-        <source>Others have signed for %n credit(s) of work. Thank you!</source>
+        <source>You earned %n credit(s). Thank you!</source>
         <translation>
-            <numerusform>Andere haben dir Arbeit im Wert von %n Credit bestätigt. Danke!</numerusform>
-            <numerusform>Andere haben dir Arbeit im Wert von %n Credits bestätigt. Danke!</numerusform>
+            <numerusform>Du hast %n Credit verdient. Danke!</numerusform>
+            <numerusform>Du hast %n Credits verdient. Danke!</numerusform>
         </translation>
     </message>
     <message>
-        <source>Paused since {time}. Resume from the menu when you like.</source>
-        <translation>Pausiert seit {time}. Im Menü geht es weiter, wann du willst.</translation>
+        <source>Paused since {time}. Resume from the tray menu.</source>
+        <translation>Pausiert seit {time}. Weiter geht es im Menü der Leiste.</translation>
     </message>
     <message>
         <source>Still paused</source>
@@ -145,7 +129,7 @@
     </message>
     <message>
         <source>When to donate</source>
-        <translation>Wann spenden</translation>
+        <translation>Spendezeiten</translation>
     </message>
     <message>
         <source>Limits</source>
@@ -228,16 +212,8 @@
         <translation>Die Engine ist noch nicht eingerichtet</translation>
     </message>
     <message>
-        <source>The computer goes to sleep</source>
-        <translation>Der Computer geht schlafen</translation>
-    </message>
-    <message>
         <source>Starting up</source>
         <translation>Startet</translation>
-    </message>
-    <message>
-        <source>Looking whether somebody needs the computer</source>
-        <translation>Schaut, ob jemand den Computer braucht</translation>
     </message>
     <message>
         <source>Starting the engine</source>
@@ -248,20 +224,12 @@
         <translation>Lädt Blöcke</translation>
     </message>
     <message>
-        <source>Serving blocks {blocks} of {model} slowly, while you use the computer</source>
-        <translation>Stellt die Blöcke {blocks} von {model} langsam bereit, während du den Computer benutzt</translation>
+        <source>blocks {blocks} of {model} while loading {target}</source>
+        <translation>die Schichten {blocks} von {model} (lädt {target})</translation>
     </message>
     <message>
-        <source>Serving blocks {blocks} of {model} slowly, because {who} is hot</source>
-        <translation>Stellt die Blöcke {blocks} von {model} langsam bereit, weil {who} heiß ist</translation>
-    </message>
-    <message>
-        <source>Serving blocks {blocks} of {model} slowly, to stay below the power cap of {who}</source>
-        <translation>Stellt die Blöcke {blocks} von {model} langsam bereit, um unter der Leistungsgrenze von {who} zu bleiben</translation>
-    </message>
-    <message>
-        <source>Serving blocks {blocks} of {model}</source>
-        <translation>Stellt die Blöcke {blocks} von {model} bereit</translation>
+        <source>blocks {blocks} of {model} before moving to {target}</source>
+        <translation>die Schichten {blocks} von {model} (dann {target})</translation>
     </message>
     <message>
         <source>Giving way to {who}, which fills the screen</source>
@@ -300,16 +268,8 @@
         <translation>Wieder am Strom; wartet einen Moment</translation>
     </message>
     <message>
-        <source>The network is not metered any more; waiting a moment</source>
-        <translation>Das Netz ist nicht mehr getaktet; wartet einen Moment</translation>
-    </message>
-    <message>
         <source>It has cooled down; waiting a moment</source>
         <translation>Es hat sich abgekühlt; wartet einen Moment</translation>
-    </message>
-    <message>
-        <source>{who} is over; waiting a moment</source>
-        <translation>{who} ist vorbei; wartet einen Moment</translation>
     </message>
     <message>
         <source>Not serving on battery</source>
@@ -322,30 +282,6 @@
     <message>
         <source>Too hot: {who}</source>
         <translation>Zu heiß: {who}</translation>
-    </message>
-    <message>
-        <source>Serving only when nobody uses the computer, and nothing here can tell</source>
-        <translation>Spendet nur, wenn niemand den Computer benutzt, und nichts hier kann das erkennen</translation>
-    </message>
-    <message>
-        <source>Serving only when nobody uses the computer</source>
-        <translation>Spendet nur, wenn niemand den Computer benutzt</translation>
-    </message>
-    <message>
-        <source>Outside of the hours in which you serve</source>
-        <translation>Außerhalb der Stunden, in denen du spendest</translation>
-    </message>
-    <message>
-        <source>Today&apos;s upload is used up: {used} of {all} MiB</source>
-        <translation>Das Hochladen für heute ist verbraucht: {used} von {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s download is used up: {used} of {all} MiB</source>
-        <translation>Das Herunterladen für heute ist verbraucht: {used} von {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s electricity is used up: {used} of {all}</source>
-        <translation>Der Strom für heute ist verbraucht: {used} von {all}</translation>
     </message>
     <message>
         <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
@@ -366,14 +302,6 @@
     <message>
         <source>when the time is over, or when you resume</source>
         <translation>wenn die Zeit um ist oder du fortsetzt</translation>
-    </message>
-    <message>
-        <source>when the moment is over, or when you resume</source>
-        <translation>wenn der Moment um ist oder du fortsetzt</translation>
-    </message>
-    <message>
-        <source>when it has been tried again, or when you resume</source>
-        <translation>nach einem neuen Versuch oder wenn du fortsetzt</translation>
     </message>
     <message>
         <source>when you resume</source>
@@ -414,14 +342,6 @@
     <message>
         <source>when keyboard and mouse have rested for a while</source>
         <translation>wenn Tastatur und Maus eine Weile geruht haben</translation>
-    </message>
-    <message>
-        <source>when something can tell</source>
-        <translation>wenn das etwas erkennen kann</translation>
-    </message>
-    <message>
-        <source>when the next hours of when.hours begin</source>
-        <translation>wenn deine nächsten Stunden beginnen</translation>
     </message>
     <message>
         <source>at midnight</source>
@@ -468,10 +388,6 @@
         <translation>{name} gemessen</translation>
     </message>
     <message>
-        <source>no GPU is found; blocks are served by the processor, which is slow but works</source>
-        <translation>keine Grafikkarte gefunden; Blöcke bedient der Prozessor, was langsam ist, aber geht</translation>
-    </message>
-    <message>
         <source>{who} cannot be used by torch {version}</source>
         <translation>{who} kann torch {version} nicht nutzen</translation>
     </message>
@@ -516,6 +432,26 @@
         <translation>in {path} kann nicht geschrieben werden</translation>
     </message>
     <message>
+        <source>Serving {what} slowly, while you use the computer</source>
+        <translation>Stellt {what} langsam bereit, während du den Computer benutzt</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, because {who} is hot</source>
+        <translation>Stellt {what} langsam bereit, weil es zu heiß wird: {who}</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, to stay below the power cap of {who}</source>
+        <translation>Stellt {what} langsam bereit, um unter der Leistungsgrenze zu bleiben: {who}</translation>
+    </message>
+    <message>
+        <source>Serving {what}</source>
+        <translation>Stellt {what} bereit</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} of {model}</source>
+        <translation>die Schichten {blocks} von {model}</translation>
+    </message>
+    <message>
         <source>{file} cannot be fetched from {host}: {why}</source>
         <translation>{file} lässt sich nicht von {host} holen: {why}</translation>
     </message>
@@ -528,14 +464,6 @@
         <translation>die Platte von {folder} ist voll</translation>
     </message>
     <message>
-        <source>make room, or choose another folder, then try again: it goes on where it stopped</source>
-        <translation>schaffe Platz oder wähle einen anderen Ordner, dann versuche es noch einmal: es geht weiter, wo es stehen blieb</translation>
-    </message>
-    <message>
-        <source>choose another folder, or see whom it belongs to</source>
-        <translation>wähle einen anderen Ordner oder sieh nach, wem er gehört</translation>
-    </message>
-    <message>
         <source>{host} cannot be found</source>
         <translation>{host} ist nicht zu finden</translation>
     </message>
@@ -544,44 +472,8 @@
         <translation>{host} antwortet nicht</translation>
     </message>
     <message>
-        <source>see that this computer has a network, then try again: it goes on where it stopped</source>
-        <translation>sieh nach, ob dieser Computer ein Netz hat, dann versuche es noch einmal: es geht weiter, wo es stehen blieb</translation>
-    </message>
-    <message>
-        <source>try again: it goes on where it stopped</source>
-        <translation>versuche es noch einmal: es geht weiter, wo es stehen blieb</translation>
-    </message>
-    <message>
-        <source>{file} arrives damaged</source>
-        <translation>{file} kommt beschädigt an</translation>
-    </message>
-    <message>
-        <source>see whether something changes downloads, then try again: it goes on where it stopped</source>
-        <translation>sieh nach, ob etwas Downloads verändert, dann versuche es noch einmal: es geht weiter, wo es stehen blieb</translation>
-    </message>
-    <message>
-        <source>{what} is not offered where packages come from</source>
-        <translation>{what} gibt es dort nicht, woher Pakete kommen</translation>
-    </message>
-    <message>
         <source>the engine does not answer</source>
         <translation>die Engine antwortet nicht</translation>
-    </message>
-    <message>
-        <source>try again when the computer has less to do</source>
-        <translation>versuche es noch einmal, wenn der Computer weniger zu tun hat</translation>
-    </message>
-    <message>
-        <source>the proxy does not lead to {host}</source>
-        <translation>der Proxy führt nicht zu {host}</translation>
-    </message>
-    <message>
-        <source>{path} vanished while the engine was set up</source>
-        <translation>{path} verschwand, während die Engine eingerichtet wurde</translation>
-    </message>
-    <message>
-        <source>leave its folder alone, and try again</source>
-        <translation>lass ihren Ordner in Ruhe und versuche es noch einmal</translation>
     </message>
     <message>
         <source>the engine does not work here: {why}</source>
@@ -608,20 +500,12 @@
         <translation>wird ausgepackt</translation>
     </message>
     <message>
-        <source>letting open sessions end</source>
-        <translation>offene Sitzungen laufen aus</translation>
-    </message>
-    <message>
         <source>starting the new version</source>
         <translation>die neue Version startet</translation>
     </message>
     <message>
         <source>watching the new version</source>
         <translation>die neue Version wird beobachtet</translation>
-    </message>
-    <message>
-        <source>going back to the version before</source>
-        <translation>zurück zur vorigen Version</translation>
     </message>
     <message>
         <source>the last try was interrupted</source>
@@ -634,10 +518,6 @@
     <message>
         <source>the publisher did not answer within {time} s</source>
         <translation>der Herausgeber hat nicht innerhalb von {time} s geantwortet</translation>
-    </message>
-    <message>
-        <source>try again later; see that this computer has a network, and the setting updates.url</source>
-        <translation>versuche es später noch einmal; sieh nach, ob dieser Computer Netz hat, und nach der Einstellung updates.url</translation>
     </message>
     <message>
         <source>the look for updates cannot be started: {why}</source>
@@ -668,26 +548,6 @@
         <translation>es geht los</translation>
     </message>
     <message>
-        <source>updates cannot be had from {host}: {why}</source>
-        <translation>von {host} sind keine Aktualisierungen zu bekommen: {why}</translation>
-    </message>
-    <message>
-        <source>see that this computer has a network, and the setting updates.url</source>
-        <translation>sieh nach, ob dieser Computer Netz hat, und nach der Einstellung updates.url</translation>
-    </message>
-    <message>
-        <source>the connection ended before the update was here</source>
-        <translation>die Verbindung endete, bevor die Aktualisierung da war</translation>
-    </message>
-    <message>
-        <source>try again later; it goes on where it stopped</source>
-        <translation>versuche es später noch einmal; es geht da weiter, wo es aufgehört hat</translation>
-    </message>
-    <message>
-        <source>the server only trickles</source>
-        <translation>der Server liefert nur tröpfchenweise</translation>
-    </message>
-    <message>
         <source>the update is not the file that was signed; nothing was changed</source>
         <translation>die Aktualisierung ist nicht die Datei, die signiert wurde; nichts wurde geändert</translation>
     </message>
@@ -712,10 +572,6 @@
         <translation>die Beschreibung der Aktualisierung ist abgelaufen: den Herausgeber gibt es nicht mehr, oder jemand hält neuere zurück</translation>
     </message>
     <message>
-        <source>version {offered} is offered, but {number} was before: somebody shows an old description</source>
-        <translation>Version {offered} wird angeboten, vorher war es {number}: jemand zeigt eine alte Beschreibung</translation>
-    </message>
-    <message>
         <source>see the publisher&apos;s page</source>
         <translation>sieh auf der Seite des Herausgebers nach</translation>
     </message>
@@ -732,20 +588,8 @@
         <translation>Version {offered} kam nicht hoch ({why}); {number} ist wieder in Gebrauch</translation>
     </message>
     <message>
-        <source>where updates come from is not said</source>
-        <translation>es ist nicht gesagt, woher Aktualisierungen kommen</translation>
-    </message>
-    <message>
         <source>set updates.url and updates.key, as published</source>
         <translation>setze updates.url und updates.key, wie veröffentlicht</translation>
-    </message>
-    <message>
-        <source>another update runs already</source>
-        <translation>eine andere Aktualisierung läuft schon</translation>
-    </message>
-    <message>
-        <source>an update runs already</source>
-        <translation>eine Aktualisierung läuft schon</translation>
     </message>
     <message>
         <source>try again later</source>
@@ -766,6 +610,242 @@
     <message>
         <source>restart the daemon: potluck drain, then potluck start</source>
         <translation>starte den Dienst neu: potluck drain, dann potluck start</translation>
+    </message>
+    <message>
+        <source>Checking whether you need the computer</source>
+        <translation>Prüft, ob du den Computer brauchst</translation>
+    </message>
+    <message>
+        <source>The computer is going to sleep</source>
+        <translation>Der Computer geht in den Ruhezustand</translation>
+    </message>
+    <message>
+        <source>The network is no longer metered; waiting a moment</source>
+        <translation>Das Netz ist nicht mehr getaktet; wartet kurz</translation>
+    </message>
+    <message>
+        <source>{who} has ended; waiting a moment</source>
+        <translation>{who} ist zu Ende; wartet kurz</translation>
+    </message>
+    <message>
+        <source>Can&apos;t tell whether you&apos;re away, so not serving</source>
+        <translation>Nicht im Einsatz, weil nicht erkennbar ist, ob du weg bist</translation>
+    </message>
+    <message>
+        <source>Not serving while you use the computer</source>
+        <translation>Nicht im Einsatz, während du den Computer benutzt</translation>
+    </message>
+    <message>
+        <source>Outside your serving hours</source>
+        <translation>Außerhalb deiner Spendezeiten</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload limit is reached: {used} of {all} MiB</source>
+        <translation>Das Upload-Limit von heute ist erreicht: {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download limit is reached: {used} of {all} MiB</source>
+        <translation>Das Download-Limit von heute ist erreicht: {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
+        <translation>Das Strombudget von heute ist verbraucht: {used} von {all}</translation>
+    </message>
+    <message>
+        <source>in a moment, or when you resume</source>
+        <translation>gleich, oder wenn du fortsetzt</translation>
+    </message>
+    <message>
+        <source>with the next try, or when you resume</source>
+        <translation>beim nächsten Versuch, oder wenn du fortsetzt</translation>
+    </message>
+    <message>
+        <source>when you switch when.only_when_idle off</source>
+        <translation>wenn du when.only_when_idle ausschaltest</translation>
+    </message>
+    <message>
+        <source>when your next serving hours begin</source>
+        <translation>wenn deine nächsten Spendezeiten beginnen</translation>
+    </message>
+    <message>
+        <source>no GPU found; the processor serves instead, which is slow but works</source>
+        <translation>keine Grafikkarte gefunden; stattdessen rechnet der Prozessor, langsam, aber es geht</translation>
+    </message>
+    <message>
+        <source>make room, or choose another folder, then try again: it continues where it stopped</source>
+        <translation>schaffe Platz oder wähle einen anderen Ordner und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>choose another folder, or check who owns it</source>
+        <translation>wähle einen anderen Ordner, oder prüfe, wem er gehört</translation>
+    </message>
+    <message>
+        <source>check this computer&apos;s network, then try again: it continues where it stopped</source>
+        <translation>prüfe das Netz dieses Computers und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>try again: it continues where it stopped</source>
+        <translation>versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>{file} arrived damaged</source>
+        <translation>{file} kam beschädigt an</translation>
+    </message>
+    <message>
+        <source>check whether something alters downloads, then try again: it continues where it stopped</source>
+        <translation>prüfe, ob etwas Downloads verändert, und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>the package index does not have {what}</source>
+        <translation>der Paketindex enthält nicht: {what}</translation>
+    </message>
+    <message>
+        <source>try again when the computer is less busy</source>
+        <translation>versuche es noch einmal, wenn der Computer weniger zu tun hat</translation>
+    </message>
+    <message>
+        <source>the proxy does not reach {host}</source>
+        <translation>der Proxy erreicht {host} nicht</translation>
+    </message>
+    <message>
+        <source>{path} disappeared while the engine was set up</source>
+        <translation>{path} verschwand beim Einrichten der Rechenumgebung</translation>
+    </message>
+    <message>
+        <source>don&apos;t change its folder, and try again</source>
+        <translation>ändere seinen Ordner nicht und versuche es noch einmal</translation>
+    </message>
+    <message>
+        <source>waiting for open sessions to end</source>
+        <translation>wartet auf das Ende offener Sitzungen</translation>
+    </message>
+    <message>
+        <source>going back to the earlier version</source>
+        <translation>kehrt zur früheren Version zurück</translation>
+    </message>
+    <message>
+        <source>try again later; check the network and the setting updates.url</source>
+        <translation>versuche es später noch einmal; prüfe das Netz und die Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>cannot fetch updates from {host}: {why}</source>
+        <translation>von {host} sind keine Aktualisierungen zu bekommen: {why}</translation>
+    </message>
+    <message>
+        <source>check the network and the setting updates.url</source>
+        <translation>prüfe das Netz und die Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>try again later; it continues where it stopped</source>
+        <translation>versuche es später noch einmal; es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>the update server is too slow</source>
+        <translation>der Server der Aktualisierung ist zu langsam</translation>
+    </message>
+    <message>
+        <source>version {offered} is offered, but {number} was earlier: somebody shows an old description</source>
+        <translation>Version {offered} wird angeboten, früher aber {number}: Jemand zeigt eine alte Beschreibung</translation>
+    </message>
+    <message>
+        <source>no source of updates is set</source>
+        <translation>keine Quelle für Aktualisierungen ist eingestellt</translation>
+    </message>
+    <message>
+        <source>another update is running</source>
+        <translation>eine andere Aktualisierung läuft schon</translation>
+    </message>
+    <message>
+        <source>an update is already running</source>
+        <translation>eine Aktualisierung läuft schon</translation>
+    </message>
+    <message>
+        <source>Loading layers</source>
+        <translation>Lädt Schichten</translation>
+    </message>
+    <message>
+        <source>layers {blocks} of {model} (loading {target})</source>
+        <translation>die Schichten {blocks} von {model} (lädt {target})</translation>
+    </message>
+    <message>
+        <source>layers {blocks} of {model} (moving to {target})</source>
+        <translation>die Schichten {blocks} von {model} (dann {target})</translation>
+    </message>
+    <message>
+        <source>layers {blocks} of {model}</source>
+        <translation>die Schichten {blocks} von {model}</translation>
+    </message>
+    <message>
+        <source>You stopped donating</source>
+        <translation>Du hast das Spenden beendet</translation>
+    </message>
+    <message>
+        <source>The compute engine is not set up yet</source>
+        <translation>Die Rechenumgebung ist noch nicht eingerichtet</translation>
+    </message>
+    <message>
+        <source>Can&apos;t tell whether you&apos;re away, so not serving. Turn off “Only while I&apos;m away” to serve anyway</source>
+        <translation>Nicht im Einsatz, weil nicht erkennbar ist, ob du weg bist. Schalte „Nur wenn ich weg bin“ aus, um trotzdem zu spenden</translation>
+    </message>
+    <message>
+        <source>when you turn it off</source>
+        <translation>wenn du das ausschaltest</translation>
+    </message>
+    <message>
+        <source>Models fill their {all} on the disk</source>
+        <translation>Die Modelle füllen ihre {all} auf der Festplatte</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload of {all} is used up</source>
+        <translation>Der heutige Upload von {all} ist verbraucht</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download of {all} is used up</source>
+        <translation>Der heutige Download von {all} ist verbraucht</translation>
+    </message>
+    <message>
+        <source>The disk is nearly full: {free} left</source>
+        <translation>Die Festplatte ist fast voll: noch {free} frei</translation>
+    </message>
+    <message>
+        <source>only {free} free at {path}</source>
+        <translation>nur {free} frei unter {path}</translation>
+    </message>
+    <message>
+        <source>{free} free for models at {path}</source>
+        <translation>{free} frei für Modelle unter {path}</translation>
+    </message>
+    <message>
+        <source>{free} of {all} available</source>
+        <translation>{free} von {all} verfügbar</translation>
+    </message>
+    <message>
+        <source>when the time is over</source>
+        <translation>wenn die Zeit um ist</translation>
+    </message>
+    <message>
+        <source>in a moment</source>
+        <translation>gleich</translation>
+    </message>
+    <message>
+        <source>when you&apos;ve been away for a while</source>
+        <translation>wenn du eine Weile weg bist</translation>
+    </message>
+    <message>
+        <source>when you start donating again</source>
+        <translation>wenn du wieder spendest</translation>
+    </message>
+    <message>
+        <source>when you set it up</source>
+        <translation>wenn du sie einrichtest</translation>
+    </message>
+    <message>
+        <source>when the disk has more space</source>
+        <translation>wenn die Festplatte mehr Platz hat</translation>
+    </message>
+    <message>
+        <source>when you delete a model or raise the limit</source>
+        <translation>wenn du ein Modell löschst oder die Grenze anhebst</translation>
     </message>
     <message>
         <source>Joining the swarm</source>
@@ -796,8 +876,8 @@
         <translation>Läuft</translation>
     </message>
     <message>
-        <source>Looking at this computer</source>
-        <translation>Dieser Computer wird angesehen</translation>
+        <source>Checking this computer</source>
+        <translation>Prüft diesen Computer</translation>
     </message>
     <message>
         <source>Looking up the packages</source>
@@ -808,76 +888,91 @@
         <translation>Wird installiert</translation>
     </message>
     <message>
-        <source>Trying it out on this computer</source>
-        <translation>Wird auf diesem Computer ausprobiert</translation>
+        <source>Testing on this computer</source>
+        <translation>Probelauf auf diesem Computer</translation>
     </message>
     <message>
-        <source>In use from now on</source>
-        <translation>Ab jetzt in Gebrauch</translation>
+        <source>Activating</source>
+        <translation>Aktiviert</translation>
+    </message>
+    <message>
+        <source>{name}, for NVIDIA graphics cards</source>
+        <translation>{name}, für Grafikkarten von NVIDIA</translation>
+    </message>
+    <message>
+        <source>{name}, for older NVIDIA graphics cards or drivers</source>
+        <translation>{name}, für ältere Grafikkarten oder Treiber von NVIDIA</translation>
+    </message>
+    <message>
+        <source>{name}, for AMD graphics cards</source>
+        <translation>{name}, für Grafikkarten von AMD</translation>
+    </message>
+    <message>
+        <source>{name}, for Intel graphics cards</source>
+        <translation>{name}, für Grafikkarten von Intel</translation>
+    </message>
+    <message>
+        <source>Downloading {what}</source>
+        <translation>Lädt {what} herunter</translation>
+    </message>
+    <message>
+        <source>Downloads up to {download} and takes {disk} on the disk.</source>
+        <translation>Lädt höchstens {download} herunter und belegt {disk} auf der Festplatte.</translation>
     </message>
     <message>
         <source>{name}, for the processor</source>
         <translation>{name}, für den Prozessor</translation>
     </message>
     <message>
-        <source>{name}, for graphics cards by NVIDIA</source>
-        <translation>{name}, für Grafikkarten von NVIDIA</translation>
-    </message>
-    <message>
-        <source>{name}, for older graphics cards or drivers by NVIDIA</source>
-        <translation>{name}, für ältere Grafikkarten oder Treiber von NVIDIA</translation>
-    </message>
-    <message>
-        <source>{name}, for graphics cards by AMD</source>
-        <translation>{name}, für Grafikkarten von AMD</translation>
-    </message>
-    <message>
         <source>{name}, for Macs with Apple&apos;s processor</source>
         <translation>{name}, für Macs mit Apples Prozessor</translation>
     </message>
     <message>
-        <source>{name}, for graphics cards by Intel</source>
-        <translation>{name}, für Grafikkarten von Intel</translation>
+        <source>Detecting something now</source>
+        <translation>Erkennt gerade etwas</translation>
     </message>
     <message>
-        <source>Sees something now</source>
-        <translation>Sieht gerade etwas</translation>
-    </message>
-    <message>
-        <source>Does not work</source>
+        <source>Not working</source>
         <translation>Funktioniert nicht</translation>
     </message>
     <message>
-        <source>Watching, nothing seen</source>
-        <translation>Passt auf, sieht nichts</translation>
+        <source>Active, nothing detected</source>
+        <translation>Aktiv, nichts erkannt</translation>
     </message>
     <message>
-        <source>Resting, as there is nothing to give back</source>
-        <translation>Ruht, denn es gibt nichts zurückzugeben</translation>
+        <source>Resting while Potluck is not serving</source>
+        <translation>Ruht, solange Potluck nicht im Einsatz ist</translation>
     </message>
     <message>
-        <source>Not on this computer</source>
-        <translation>Nicht auf diesem Computer</translation>
+        <source>Not available on this computer</source>
+        <translation>Auf diesem Computer nicht verfügbar</translation>
     </message>
     <message>
-        <source>Not needed with these settings</source>
-        <translation>Mit diesen Einstellungen nicht nötig</translation>
+        <source>Off in your settings</source>
+        <translation>In deinen Einstellungen ausgeschaltet</translation>
     </message>
     <message>
         <source>Known only to a newer version</source>
         <translation>Nur einer neueren Version bekannt</translation>
     </message>
+    <message numerus="yes">
+        <source>Watching for games and activity (%n detector(s) not working)</source>
+        <translation>
+            <numerusform>Achtet auf Spiele und Aktivität (%n Melder funktioniert nicht)</numerusform>
+            <numerusform>Achtet auf Spiele und Aktivität (%n Melder funktionieren nicht)</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Watching for games and activity</source>
+        <translation>Achtet auf Spiele und Aktivität</translation>
+    </message>
+    <message>
+        <source>Detectors are resting</source>
+        <translation>Die Melder ruhen</translation>
+    </message>
     <message>
         <source>Potluck is not running</source>
         <translation>Potluck läuft nicht</translation>
-    </message>
-    <message>
-        <source>Nothing is served until it runs. Your settings and what you earned are kept.</source>
-        <translation>Bis es läuft, wird nichts bereitgestellt. Deine Einstellungen und dein Guthaben bleiben.</translation>
-    </message>
-    <message>
-        <source>The daemon has ended.</source>
-        <translation>Der Dienst hat sich beendet.</translation>
     </message>
     <message>
         <source>Serving at {percent} %</source>
@@ -897,10 +992,6 @@
             <numerusform>noch %n Sitzung</numerusform>
             <numerusform>noch %n Sitzungen</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>{left}; shuts down at {time} at the latest.</source>
-        <translation>{left}; fährt spätestens um {time} herunter.</translation>
     </message>
     <message>
         <source>Serves again at {time}.</source>
@@ -927,6 +1018,22 @@
         <translation>Neuer Versuch: {condition}.</translation>
     </message>
     <message>
+        <source>Your settings and credits are safe.</source>
+        <translation>Deine Einstellungen und Credits sind sicher.</translation>
+    </message>
+    <message>
+        <source>It may come back by itself. The log says more: potluck logs</source>
+        <translation>Vielleicht kommt es von selbst zurück. Mehr steht im Protokoll: potluck logs</translation>
+    </message>
+    <message>
+        <source>Potluck stopped responding</source>
+        <translation>Potluck antwortet nicht mehr</translation>
+    </message>
+    <message>
+        <source>{left}. Shuts down by {time}.</source>
+        <translation>{left}. Endet spätestens um {time}.</translation>
+    </message>
+    <message>
         <source>Resume</source>
         <translation>Fortsetzen</translation>
     </message>
@@ -951,34 +1058,12 @@
         <translation>Nie für {program} Platz machen…</translation>
     </message>
     <message>
-        <source>Go on serving whenever {program} runs, now and from now on? You can take it back on the Activity page.</source>
-        <translation>Ab jetzt immer weitermachen, wenn {program} läuft? Auf der Seite Verlauf kannst du es zurücknehmen.</translation>
+        <source>Keep serving whenever {program} runs? You can change this later in Activity.</source>
+        <translation>Weiter im Einsatz bleiben, wenn {program} läuft? Unter Verlauf kannst du das später ändern.</translation>
     </message>
     <message>
-        <source>Watches nothing just now</source>
-        <translation>Achtet gerade auf nichts</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n way(s) to notice that you need the computer</source>
-        <translation>
-            <numerusform>%n Weg zu merken, dass du den Computer brauchst</numerusform>
-            <numerusform>%n Wege zu merken, dass du den Computer brauchst</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%n do(es) not work</source>
-        <translation>
-            <numerusform>%n funktioniert nicht</numerusform>
-            <numerusform>%n funktionieren nicht</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Used today: {sent} sent, {received} received, {energy} of electricity</source>
-        <translation>Heute verbraucht: {sent} gesendet, {received} empfangen, {energy} Strom</translation>
-    </message>
-    <message>
-        <source>{energy} for {cost}</source>
-        <translation>{energy} für {cost}</translation>
+        <source>Today: {sent} sent, {received} received, {energy}</source>
+        <translation>Heute: {sent} gesendet, {received} empfangen, {energy}</translation>
     </message>
     <message>
         <source>{number} tokens/s</source>
@@ -989,10 +1074,6 @@
         <translation>{used} von {all}</translation>
     </message>
     <message>
-        <source>Fetching {what}</source>
-        <translation>Holt {what}</translation>
-    </message>
-    <message>
         <source>{size}/s</source>
         <translation>{size}/s</translation>
     </message>
@@ -1001,12 +1082,256 @@
         <translation>noch etwa {time}</translation>
     </message>
     <message>
-        <source>Fetches {download} at most, and takes {disk} of the disk.</source>
-        <translation>Holt höchstens {download} und belegt {disk} auf der Platte.</translation>
+        <source>Agents</source>
+        <translation>Agenten</translation>
+    </message>
+    <message>
+        <source>Battery</source>
+        <translation>Akku</translation>
+    </message>
+    <message>
+        <source>Full-screen windows</source>
+        <translation>Vollbildfenster</translation>
+    </message>
+    <message>
+        <source>GPU memory</source>
+        <translation>Grafikspeicher</translation>
+    </message>
+    <message>
+        <source>GPU use ({name})</source>
+        <translation>Grafikkartenlast ({name})</translation>
+    </message>
+    <message>
+        <source>Idle hint (logind)</source>
+        <translation>Leerlauf (logind)</translation>
+    </message>
+    <message>
+        <source>Idle time ({name})</source>
+        <translation>Leerlaufzeit ({name})</translation>
+    </message>
+    <message>
+        <source>Listed programs</source>
+        <translation>Programme auf deiner Liste</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>Metered network</source>
+        <translation>Getaktetes Netz</translation>
+    </message>
+    <message>
+        <source>Other users</source>
+        <translation>Andere Benutzer</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Leistung</translation>
+    </message>
+    <message>
+        <source>Proton and Wine</source>
+        <translation>Proton und Wine</translation>
+    </message>
+    <message>
+        <source>Screen lock (logind)</source>
+        <translation>Bildschirmsperre (logind)</translation>
+    </message>
+    <message>
+        <source>Screen lock (desktop)</source>
+        <translation>Bildschirmsperre (Desktop)</translation>
+    </message>
+    <message>
+        <source>Sleep</source>
+        <translation>Ruhezustand</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>User switch</source>
+        <translation>Benutzerwechsel</translation>
+    </message>
+    <message>
+        <source>clock</source>
+        <translation>Uhr</translation>
+    </message>
+    <message>
+        <source>disk</source>
+        <translation>Festplatte</translation>
+    </message>
+    <message>
+        <source>memory</source>
+        <translation>Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>packages</source>
+        <translation>Pakete</translation>
+    </message>
+    <message>
+        <source>daemon</source>
+        <translation>Dienst</translation>
+    </message>
+    <message>
+        <source>swarm</source>
+        <translation>Schwarm</translation>
+    </message>
+    <message>
+        <source>settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>engine</source>
+        <translation>Rechenumgebung</translation>
+    </message>
+    <message>
+        <source>keyboard or mouse</source>
+        <translation>Tastatur oder Maus</translation>
+    </message>
+    <message>
+        <source>nobody</source>
+        <translation>niemand</translation>
+    </message>
+    <message>
+        <source>processor</source>
+        <translation>Prozessor</translation>
+    </message>
+    <message>
+        <source>the battery</source>
+        <translation>der Akku</translation>
+    </message>
+    <message>
+        <source>the computer</source>
+        <translation>der Computer</translation>
+    </message>
+    <message>
+        <source>the memory</source>
+        <translation>der Arbeitsspeicher</translation>
     </message>
     <message>
         <source>the processor</source>
         <translation>Prozessor</translation>
+    </message>
+    <message>
+        <source>the screen is locked</source>
+        <translation>der Bildschirm ist gesperrt</translation>
+    </message>
+    <message>
+        <source>this network</source>
+        <translation>dieses Netz</translation>
+    </message>
+    <message>
+        <source>no battery</source>
+        <translation>kein Akku</translation>
+    </message>
+    <message>
+        <source>no {what} bus ({why})</source>
+        <translation>kein {what}-Bus ({why})</translation>
+    </message>
+    <message>
+        <source>a service on the {what} bus does not answer</source>
+        <translation>ein Dienst am {what}-Bus antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the {what} bus went away</source>
+        <translation>der {what}-Bus ist weg</translation>
+    </message>
+    <message>
+        <source>no GPU with a DRM driver</source>
+        <translation>keine Grafikkarte mit DRM-Treiber</translation>
+    </message>
+    <message>
+        <source>no sensor reports a temperature</source>
+        <translation>kein Sensor meldet eine Temperatur</translation>
+    </message>
+    <message>
+        <source>no GPU reports its power</source>
+        <translation>keine Grafikkarte meldet ihre Leistung</translation>
+    </message>
+    <message>
+        <source>no GPU reports its memory</source>
+        <translation>keine Grafikkarte meldet ihren Speicher</translation>
+    </message>
+    <message>
+        <source>no keyboard or mouse is listed</source>
+        <translation>keine Tastatur oder Maus gefunden</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor refuses to report idle time</source>
+        <translation>der Wayland-Compositor verweigert die Leerlaufzeit</translation>
+    </message>
+    <message>
+        <source>the kernel does not report it ({why})</source>
+        <translation>der Kernel meldet es nicht ({why})</translation>
+    </message>
+    <message>
+        <source>the kernel does not report it</source>
+        <translation>der Kernel meldet es nicht</translation>
+    </message>
+    <message>
+        <source>{name} does not report idle time</source>
+        <translation>keine Leerlaufzeit von: {name}</translation>
+    </message>
+    <message>
+        <source>this is a Wayland session</source>
+        <translation>dies ist eine Wayland-Sitzung</translation>
+    </message>
+    <message>
+        <source>no ioreg ({why})</source>
+        <translation>ioreg fehlt ({why})</translation>
+    </message>
+    <message>
+        <source>no screen saver service runs</source>
+        <translation>kein Dienst für Bildschirmschoner läuft</translation>
+    </message>
+    <message>
+        <source>no Wayland session</source>
+        <translation>keine Wayland-Sitzung</translation>
+    </message>
+    <message>
+        <source>no Wayland compositor at {path} ({why})</source>
+        <translation>kein Wayland-Compositor unter {path} ({why})</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor went away</source>
+        <translation>der Wayland-Compositor ist weg</translation>
+    </message>
+    <message>
+        <source>logind knows of no graphical session of yours</source>
+        <translation>logind kennt keine grafische Sitzung von dir</translation>
+    </message>
+    <message>
+        <source>logind does not let us finish before sleep</source>
+        <translation>logind lässt vor dem Ruhezustand keine Zeit</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver says: {why}</source>
+        <translation>der NVIDIA-Treiber meldet: {why}</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver does not start ({why})</source>
+        <translation>der NVIDIA-Treiber startet nicht ({why})</translation>
+    </message>
+    <message>
+        <source>no NVIDIA driver</source>
+        <translation>kein NVIDIA-Treiber</translation>
+    </message>
+    <message>
+        <source>the list of processes cannot be read ({why})</source>
+        <translation>die Liste der Prozesse ist nicht lesbar ({why})</translation>
+    </message>
+    <message>
+        <source>no X11 display</source>
+        <translation>keine X11-Anzeige</translation>
+    </message>
+    <message>
+        <source>{name} does not answer</source>
+        <translation>{name} antwortet nicht</translation>
+    </message>
+    <message>
+        <source>{name} does not run</source>
+        <translation>{name} läuft nicht</translation>
     </message>
     <message>
         <source>graphics card {number}</source>
@@ -1023,48 +1348,6 @@
     <message>
         <source>Yesterday</source>
         <translation>Gestern</translation>
-    </message>
-    <message>
-        <source>none of them yours</source>
-        <translation>keiner davon von dir</translation>
-    </message>
-    <message>
-        <source>yours: {blocks}</source>
-        <translation>deine: {blocks}</translation>
-    </message>
-    <message>
-        <source>at {time} {coverage}</source>
-        <translation>um {time} {coverage}</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n block(s)</source>
-        <translation>
-            <numerusform>%n Block</numerusform>
-            <numerusform>%n Blöcke</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Together the swarm serves up to {rate}</source>
-        <translation>Zusammen schafft der Schwarm bis zu {rate}</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} (framed) set the limit.</source>
-        <translation>die Blöcke {blocks} (eingerahmt) sind der Engpass.</translation>
-    </message>
-    <message>
-        <source>coverage not known yet</source>
-        <translation>Abdeckung noch nicht bekannt</translation>
-    </message>
-    <message>
-        <source>nobody serves {blocks}</source>
-        <translation>niemand stellt {blocks} bereit</translation>
-    </message>
-    <message numerus="yes">
-        <source>each served at least %n time(s)</source>
-        <translation>
-            <numerusform>jeder mindestens einmal vorhanden</numerusform>
-            <numerusform>jeder mindestens %n-mal vorhanden</numerusform>
-        </translation>
     </message>
     <message>
         <source>the daemon is not running</source>
@@ -1163,10 +1446,6 @@
         <translation>beginne ihn mit / oder ~</translation>
     </message>
     <message>
-        <source>the hub did not tell in time about {name}</source>
-        <translation>der Hub hat nicht rechtzeitig über {name} Auskunft gegeben</translation>
-    </message>
-    <message>
         <source>cannot ask the hub about {name}</source>
         <translation>der Hub lässt sich nicht nach {name} fragen</translation>
     </message>
@@ -1195,11 +1474,15 @@
         <translation>beginne ihn mit /</translation>
     </message>
     <message>
-        <source>the models lie there already</source>
-        <translation>die Modelle liegen schon dort</translation>
+        <source>the hub did not answer in time about {name}</source>
+        <translation>der Hub hat über {name} nicht rechtzeitig Auskunft gegeben</translation>
     </message>
     <message>
-        <source>one of the folders lies in the other</source>
+        <source>the models are already there</source>
+        <translation>die Modelle sind schon dort</translation>
+    </message>
+    <message>
+        <source>one of the folders is inside the other</source>
         <translation>einer der Ordner liegt im anderen</translation>
     </message>
     <message>
@@ -1267,8 +1550,8 @@
         <translation>es gibt keine frühere Umgebung, zu der es zurückginge</translation>
     </message>
     <message>
-        <source>no game is running as far as one can see</source>
-        <translation>soweit zu sehen ist, läuft kein Spiel</translation>
+        <source>no game is running as far as Potluck can see</source>
+        <translation>soweit Potluck sehen kann, läuft kein Spiel</translation>
     </message>
     <message>
         <source>name a time: potluck pause 2h</source>
@@ -1367,8 +1650,64 @@
         <translation>eine Engine braucht 2 GiB; dieser Computer kann einen Schwarm nur nutzen</translation>
     </message>
     <message>
-        <source>end other programs, or serve fewer blocks: serve.num_blocks</source>
-        <translation>beende andere Programme oder stelle weniger Blöcke bereit: serve.num_blocks</translation>
+        <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
+        <translation>schließe andere Programme, oder stelle weniger Schichten bereit: serve.num_blocks</translation>
+    </message>
+    <message>
+        <source>this works, but more slowly; for direct connections forward {port} in the router</source>
+        <translation>das geht, aber langsamer; für direkte Verbindungen leite im Router weiter: {port}</translation>
+    </message>
+    <message>
+        <source>no port is chosen yet; the daemon chooses one when it starts</source>
+        <translation>noch kein Port gewählt; der Dienst wählt einen, wenn er startet</translation>
+    </message>
+    <message>
+        <source>there is a GPU without NVIDIA&apos;s driver; it is used if torch has a build for it</source>
+        <translation>es gibt eine Grafikkarte ohne NVIDIA-Treiber; sie wird genutzt, wenn es eine PyTorch-Variante für sie gibt</translation>
+    </message>
+    <message>
+        <source>no GPU found; the CPU serves instead, which is slow but works</source>
+        <translation>keine Grafikkarte gefunden; stattdessen rechnet der Prozessor, langsam, aber es geht</translation>
+    </message>
+    <message>
+        <source>torch {version} supports the CPU only, so the GPU is not used</source>
+        <translation>PyTorch {version} kann nur den Prozessor nutzen, die Grafikkarte bleibt ungenutzt</translation>
+    </message>
+    <message>
+        <source>the clock is not synchronised; it says {time}</source>
+        <translation>die Uhr wird nicht abgeglichen; sie zeigt {time}</translation>
+    </message>
+    <message>
+        <source>{name} relies on this machine to be found</source>
+        <translation>{name} ist nur über diesen Computer zu finden</translation>
+    </message>
+    <message>
+        <source>{number} of {all} addresses of {name} answer</source>
+        <translation>{number} von {all} Adressen antworten: {name}</translation>
+    </message>
+    <message>
+        <source>nobody serves {number} blocks of {name}</source>
+        <translation>{number} Schichten stellt niemand bereit: {name}</translation>
+    </message>
+    <message>
+        <source>the clock says {time}, which is in the past</source>
+        <translation>die Uhr zeigt {time}, das ist in der Vergangenheit</translation>
+    </message>
+    <message>
+        <source>set the clock: others ignore announcements from the past</source>
+        <translation>stelle die Uhr: Ankündigungen aus der Vergangenheit beachtet niemand</translation>
+    </message>
+    <message>
+        <source>the engine listens at TCP port {port}</source>
+        <translation>die Rechenumgebung wartet an TCP-Port {port}</translation>
+    </message>
+    <message>
+        <source>the engine is starting and most likely uses TCP port {port}</source>
+        <translation>die Rechenumgebung startet und nutzt wahrscheinlich TCP-Port {port}</translation>
+    </message>
+    <message>
+        <source>the daemon runs version {theirs}, but {ours} is installed</source>
+        <translation>der Dienst läuft in Version {theirs}, installiert ist aber {ours}</translation>
     </message>
     <message>
         <source>this machine has no network</source>
@@ -1383,16 +1722,8 @@
         <translation>{number} von {all} Mitgliedern, die es versuchten, erreichten diesen Computer direkt: er arbeitet über ein Relay</translation>
     </message>
     <message>
-        <source>it works, but more slowly; to be reached directly forward {port} in the router</source>
-        <translation>es geht, aber langsamer; um direkt erreichbar zu sein, leite {port} im Router weiter</translation>
-    </message>
-    <message>
         <source>the engine needs {names}, which is not installed</source>
         <translation>die Engine braucht {names}, was nicht installiert ist</translation>
-    </message>
-    <message>
-        <source>no port is chosen yet; the daemon does so when it starts</source>
-        <translation>noch ist kein Port gewählt; das tut der Dienst, wenn er startet</translation>
     </message>
     <message>
         <source>the engine serves, but nobody listens at TCP port {port}</source>
@@ -1411,44 +1742,142 @@
         <translation>installiere oder repariere NVIDIAs Treiber und starte den Computer neu</translation>
     </message>
     <message>
-        <source>a GPU without NVIDIA&apos;s driver is found; it is used if torch is a build for it</source>
-        <translation>eine Grafikkarte ohne NVIDIAs Treiber ist da; sie wird genutzt, wenn torch für sie gebaut ist</translation>
-    </message>
-    <message>
-        <source>no GPU is found; blocks are served by the CPU, which is slow but works</source>
-        <translation>keine Grafikkarte gefunden; Blöcke rechnet der Prozessor, was langsam ist, aber geht</translation>
-    </message>
-    <message>
-        <source>torch {version} computes on the CPU only; the GPU is not used</source>
-        <translation>torch {version} rechnet nur auf dem Prozessor; die Grafikkarte wird nicht genutzt</translation>
-    </message>
-    <message>
-        <source>nobody keeps the clock right; it says {time}</source>
-        <translation>niemand stellt die Uhr; sie zeigt {time}</translation>
-    </message>
-    <message>
         <source>timedatectl set-ntp true, and compare with another clock now</source>
         <translation>timedatectl set-ntp true, und vergleiche jetzt mit einer anderen Uhr</translation>
-    </message>
-    <message>
-        <source>{name} is found through this machine</source>
-        <translation>{name} ist über diesen Computer zu finden</translation>
-    </message>
-    <message>
-        <source>{number} of {all} addresses where {name} is found answer</source>
-        <translation>{number} von {all} Adressen, unter denen {name} zu finden ist, antworten</translation>
     </message>
     <message>
         <source>ask a member for a new invite: potluck swarm invite; check the network</source>
         <translation>bitte ein Mitglied um eine neue Einladung: potluck swarm invite; prüfe das Netz</translation>
     </message>
     <message>
-        <source>{number} blocks of {name} are served by nobody</source>
-        <translation>{number} Blöcke von {name} stellt niemand bereit</translation>
-    </message>
-    <message>
         <source>invite more members: potluck swarm invite</source>
         <translation>lade mehr Mitglieder ein: potluck swarm invite</translation>
+    </message>
+    <message>
+        <source>it says {time}</source>
+        <translation>sie zeigt {time}</translation>
+    </message>
+    <message>
+        <source>as root if the daemon is the system&apos;s; else: chown it to yourself</source>
+        <translation>als root, wenn der Dienst dem System gehört; sonst mit chown dir selbst zuweisen</translation>
+    </message>
+    <message>
+        <source>serve.device is {name}, but no GPU is found</source>
+        <translation>serve.device ist {name}, aber keine Grafikkarte wurde gefunden</translation>
+    </message>
+    <message>
+        <source>driver {version} is too old for torch</source>
+        <translation>Treiber {version} ist zu alt für PyTorch</translation>
+    </message>
+    <message>
+        <source>install version {version} or newer</source>
+        <translation>installiere Version {version} oder neuer</translation>
+    </message>
+    <message>
+        <source>driver {version}</source>
+        <translation>Treiber {version}</translation>
+    </message>
+    <message>
+        <source>{name} is too old for torch</source>
+        <translation>{name} ist zu alt für PyTorch</translation>
+    </message>
+    <message>
+        <source>this machine has a public address; a firewall may still be in the way, no member has tried yet</source>
+        <translation>dieser Computer hat eine öffentliche Adresse; eine Firewall kann im Weg sein, noch kein Mitglied hat es versucht</translation>
+    </message>
+    <message>
+        <source>only IPv6 is public; members without IPv6 cannot dial this machine</source>
+        <translation>nur IPv6 ist öffentlich; Mitglieder ohne IPv6 erreichen diesen Computer nicht</translation>
+    </message>
+    <message>
+        <source>all addresses are private, and no member has tried yet whether it reaches this machine</source>
+        <translation>alle Adressen sind privat, und noch kein Mitglied hat versucht, diesen Computer zu erreichen</translation>
+    </message>
+    <message>
+        <source>members in the same network reach it; others through a relay, unless {port} is forwarded</source>
+        <translation>Mitglieder im selben Netz erreichen ihn; andere über ein Relais, wenn {port} nicht weitergeleitet wird</translation>
+    </message>
+    <message>
+        <source>{number} of {all} members that tried reached this machine directly</source>
+        <translation>{number} von {all} Mitgliedern haben diesen Computer direkt erreicht</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s TCP port</source>
+        <translation>der TCP-Port der Rechenumgebung</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s interpreter {path} cannot be run ({why})</source>
+        <translation>das Python der Rechenumgebung unter {path} startet nicht ({why})</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s packages are installed</source>
+        <translation>die Pakete der Rechenumgebung sind installiert</translation>
+    </message>
+    <message>
+        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT</source>
+        <translation>beende es, oder: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT</translation>
+    </message>
+    <message>
+        <source>TCP port {port} is free</source>
+        <translation>TCP-Port {port} ist frei</translation>
+    </message>
+    <message>
+        <source>version {version} runs</source>
+        <translation>Version {version} läuft</translation>
+    </message>
+    <message>
+        <source>could not be checked ({why})</source>
+        <translation>ließ sich nicht prüfen ({why})</translation>
+    </message>
+    <message>
+        <source>{name}: {watts} W (measured).</source>
+        <translation>{name}: {watts} W (gemessen).</translation>
+    </message>
+    <message>
+        <source>While serving: {watts} W (from your settings).</source>
+        <translation>Im Einsatz: {watts} W (aus deinen Einstellungen).</translation>
+    </message>
+    <message>
+        <source>{name}: {watts} W (estimated).</source>
+        <translation>{name}: {watts} W (geschätzt).</translation>
+    </message>
+    <message>
+        <source>{coverage} (at {time})</source>
+        <translation>{coverage} (Stand {time})</translation>
+    </message>
+    <message>
+        <source>You serve none.</source>
+        <translation>Du stellst keine bereit.</translation>
+    </message>
+    <message>
+        <source>You serve {layers}.</source>
+        <translation>Du stellst {layers} bereit.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n layer(s), status unknown.</source>
+        <translation>
+            <numerusform>%n Schicht, Stand unbekannt.</numerusform>
+            <numerusform>%n Schichten, Stand unbekannt.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Nobody serves layers {layers}.</source>
+        <translation>Niemand stellt die Schichten {layers} bereit.</translation>
+    </message>
+    <message numerus="yes">
+        <source>All %n layer(s) online.</source>
+        <translation>
+            <numerusform>Die %n Schicht ist online.</numerusform>
+            <numerusform>Alle %n Schichten sind online.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Total capacity: about {rate}.</source>
+        <translation>Gesamtleistung: etwa {rate}.</translation>
+    </message>
+    <message>
+        <source>The framed layers limit it: {layers}.</source>
+        <translation>Die umrahmten Schichten begrenzen sie: {layers}.</translation>
     </message>
 </context>
 <context>
@@ -1470,52 +1899,48 @@
         <translation>Probleme</translation>
     </message>
     <message>
-        <source>What to show</source>
-        <translation>Was gezeigt wird</translation>
+        <source>Show</source>
+        <translation>Anzeigen</translation>
     </message>
     <message>
-        <source>Looking…</source>
-        <translation>Schaue nach …</translation>
+        <source>Loading…</source>
+        <translation>Lädt …</translation>
+    </message>
+    <message>
+        <source>Nothing here yet</source>
+        <translation>Hier ist noch nichts</translation>
+    </message>
+    <message>
+        <source>Keep serving while {program} runs</source>
+        <translation>Im Einsatz bleiben, während {program} läuft</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Never step aside for</source>
+        <translation>Nie Platz machen für</translation>
+    </message>
+    <message>
+        <source>Potluck now keeps serving while {program} runs.</source>
+        <translation>Potluck bleibt jetzt im Einsatz, während {program} läuft.</translation>
     </message>
     <message>
         <source>Show more</source>
         <translation>Mehr zeigen</translation>
     </message>
     <message>
-        <source>Nothing of this kind has happened yet.</source>
-        <translation>So etwas ist noch nicht vorgekommen.</translation>
-    </message>
-    <message>
-        <source>Nothing here</source>
-        <translation>Hier ist nichts</translation>
-    </message>
-    <message>
         <source>Never for this app</source>
         <translation>Nie für dieses Programm</translation>
-    </message>
-    <message>
-        <source>Go on serving whenever {program} runs</source>
-        <translation>Immer weitermachen, wenn {program} läuft</translation>
     </message>
     <message>
         <source>Never step aside for {program}</source>
         <translation>Nie für {program} Platz machen</translation>
     </message>
     <message>
-        <source>Never stepped aside for</source>
-        <translation>Dafür wird nie Platz gemacht</translation>
-    </message>
-    <message>
-        <source>Take back</source>
-        <translation>Zurücknehmen</translation>
-    </message>
-    <message>
         <source>Step aside for {program} again</source>
         <translation>Für {program} wieder Platz machen</translation>
-    </message>
-    <message>
-        <source>Potluck goes on serving while {program} runs.</source>
-        <translation>Potluck macht weiter, während {program} läuft.</translation>
     </message>
     <message>
         <source>Potluck steps aside for {program} again.</source>
@@ -1529,27 +1954,20 @@
 <context>
     <name>AwayPage</name>
     <message>
-        <source>Start it</source>
-        <translation>Starten</translation>
+        <source>Start Potluck</source>
+        <translation>Potluck starten</translation>
     </message>
     <message>
         <source>Potluck is being updated</source>
         <translation>Potluck wird aktualisiert</translation>
     </message>
     <message>
-        <source>The new version starts in a moment; if it does not, this one does.</source>
-        <translation>Gleich startet die neue Version; wenn nicht, dann diese hier.</translation>
+        <source>The new version starts in a moment.</source>
+        <translation>Die neue Version startet gleich.</translation>
     </message>
     <message>
         <source>Potluck was updated</source>
         <translation>Potluck wurde aktualisiert</translation>
-    </message>
-</context>
-<context>
-    <name>BlockStrip</name>
-    <message>
-        <source>Blocks of the model</source>
-        <translation>Blöcke des Modells</translation>
     </message>
 </context>
 <context>
@@ -1587,12 +2005,28 @@
         <translation>Wartet auf das erste Wort …</translation>
     </message>
     <message>
-        <source>The gateway was stopped.</source>
-        <translation>Der Chat-Zugang wurde beendet.</translation>
+        <source>The chat service was stopped.</source>
+        <translation>Der Chat-Dienst wurde beendet.</translation>
     </message>
     <message>
-        <source>The model added nothing. A small one only continues a text: begin a sentence.</source>
-        <translation>Das Modell hat nichts ergänzt. Ein kleines führt Texte nur fort: Beginne einen Satz.</translation>
+        <source>No answer. A small model only continues a text: begin a sentence.</source>
+        <translation>Keine Antwort. Ein kleines Modell setzt nur Texte fort: Beginne einen Satz.</translation>
+    </message>
+    <message>
+        <source>Join or start a swarm to chat.</source>
+        <translation>Tritt einem Schwarm bei oder gründe einen, um zu chatten.</translation>
+    </message>
+    <message>
+        <source>No model to talk to yet</source>
+        <translation>Noch kein Modell zum Reden</translation>
+    </message>
+    <message>
+        <source>People serving this model can read your messages. Questions spend your credits.</source>
+        <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen. Fragen kosten Credits.</translation>
+    </message>
+    <message>
+        <source>People serving this model can read your messages. Your credits: {credits}</source>
+        <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen. Deine Credits: {credits}</translation>
     </message>
     <message>
         <source>Ask again</source>
@@ -1603,49 +2037,25 @@
         <translation>Angehalten.</translation>
     </message>
     <message>
-        <source>A chat needs a swarm: join one, or start one.</source>
-        <translation>Ein Chat braucht einen Schwarm: Tritt einem bei oder gründe einen.</translation>
-    </message>
-    <message>
-        <source>Nobody to talk to yet</source>
-        <translation>Noch niemand zum Reden da</translation>
-    </message>
-    <message>
-        <source>Each answer is computed by the members who serve its blocks. They can read what you write, so never send what they must not know. Your questions spend the credit that this computer earned.</source>
-        <translation>Jede Antwort rechnen die Mitglieder, die die Blöcke bereitstellen. Sie können mitlesen, was du schreibst: Sende nie, was sie nicht wissen dürfen. Deine Fragen verbrauchen das Guthaben, das dieser Computer verdient hat.</translation>
-    </message>
-    <message>
         <source>Talk to {model}</source>
         <translation>Sprich mit {model}</translation>
-    </message>
-    <message>
-        <source>Servers can read along. Your credit: {credit}</source>
-        <translation>Server können mitlesen. Dein Guthaben: {credit}</translation>
     </message>
 </context>
 <context>
     <name>CommandStarter</name>
     <message>
-        <source>The daemon does not start.</source>
-        <translation>Der Dienst startet nicht.</translation>
+        <source>Potluck does not start. The log says more: potluck logs</source>
+        <translation>Potluck startet nicht. Mehr steht im Protokoll: potluck logs</translation>
     </message>
 </context>
 <context>
     <name>CreditCard</name>
-    <message>
-        <source>Credit earned in the last 24 hours</source>
-        <translation>Guthaben der letzten 24 Stunden</translation>
-    </message>
     <message numerus="yes">
         <source>from %n people</source>
         <translation>
             <numerusform>von einer Person</numerusform>
             <numerusform>von %n Personen</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>nothing signed for yet</source>
-        <translation>noch nichts bestätigt</translation>
     </message>
     <message>
         <source>{amount} credits in the last 24 hours</source>
@@ -1656,12 +2066,20 @@
         <translation>Ertrag</translation>
     </message>
     <message>
+        <source>Credits earned in the last 24 hours</source>
+        <translation>Verdiente Credits der letzten 24 Stunden</translation>
+    </message>
+    <message>
         <source>Show all earnings</source>
         <translation>Ganzen Ertrag zeigen</translation>
     </message>
     <message>
-        <source>Credit today</source>
-        <translation>Guthaben heute</translation>
+        <source>Credits today</source>
+        <translation>Credits heute</translation>
+    </message>
+    <message>
+        <source>No credits yet today</source>
+        <translation>Heute noch keine Credits</translation>
     </message>
 </context>
 <context>
@@ -1687,15 +2105,15 @@
         <translation>Wird nicht benutzt</translation>
     </message>
     <message>
-        <source>Set it up…</source>
-        <translation>Einrichten…</translation>
+        <source>Set up…</source>
+        <translation>Einrichten …</translation>
     </message>
     <message>
-        <source>The engine that computes is not installed yet.</source>
-        <translation>Die Engine, die rechnet, ist noch nicht installiert.</translation>
+        <source>The compute engine is not installed yet.</source>
+        <translation>Die Rechenumgebung ist noch nicht installiert.</translation>
     </message>
     <message>
-        <source>Progress of measuring</source>
+        <source>Measuring progress</source>
         <translation>Fortschritt der Messung</translation>
     </message>
 </context>
@@ -1714,10 +2132,6 @@
         <translation>Noch nicht geprüft</translation>
     </message>
     <message>
-        <source>A check-up looks at the installation, the disk, the graphics card, the network and the swarm.</source>
-        <translation>Geprüft werden Installation, Festplatte, Grafikkarte, Netzwerk und Schwarm.</translation>
-    </message>
-    <message>
         <source>Checking…</source>
         <translation>Prüfe …</translation>
     </message>
@@ -1726,8 +2140,12 @@
         <translation>{done} von {all} geprüft …</translation>
     </message>
     <message>
-        <source>Checked at {time}.</source>
-        <translation>Geprüft um {time}.</translation>
+        <source>A check-up covers the installation, disk, graphics card, network and swarm.</source>
+        <translation>Geprüft werden Installation, Festplatte, Grafikkarte, Netz und Schwarm.</translation>
+    </message>
+    <message>
+        <source>Checked {time}.</source>
+        <translation>Geprüft: {time}.</translation>
     </message>
     <message numerus="yes">
         <source>%n check(s) found nothing wrong</source>
@@ -1749,24 +2167,20 @@
         <translation>{file} gespeichert ({size}): {parts}.</translation>
     </message>
     <message>
-        <source>Copied. It names versions, devices and what is watched, no keys and no addresses.</source>
-        <translation>Kopiert. Darin stehen Versionen, Geräte und worauf geachtet wird, keine Schlüssel und keine Adressen.</translation>
+        <source>Copied, without keys or addresses.</source>
+        <translation>Kopiert, ohne Schlüssel und Adressen.</translation>
+    </message>
+    <message>
+        <source>Check-up progress</source>
+        <translation>Fortschritt der Prüfung</translation>
+    </message>
+    <message>
+        <source>A report holds settings, history and log, without keys, invites, addresses or your user name.</source>
+        <translation>Ein Bericht enthält Einstellungen, Verlauf und Protokoll, ohne Schlüssel, Einladungen, Adressen und deinen Benutzernamen.</translation>
     </message>
     <message>
         <source>Check-up</source>
         <translation>Prüfung</translation>
-    </message>
-    <message>
-        <source>Progress of the check-up</source>
-        <translation>Fortschritt der Prüfung</translation>
-    </message>
-    <message>
-        <source>For somebody who helps you</source>
-        <translation>Für jemanden, der dir hilft</translation>
-    </message>
-    <message>
-        <source>A report holds the settings, the history and the log. Keys, invites, addresses and your user name are taken out.</source>
-        <translation>Ein Bericht enthält Einstellungen, Verlauf und Protokoll. Schlüssel, Einladungen, Adressen und dein Benutzername sind entfernt.</translation>
     </message>
     <message>
         <source>Save a report…</source>
@@ -1775,6 +2189,10 @@
     <message>
         <source>Copy system info</source>
         <translation>Systemangaben kopieren</translation>
+    </message>
+    <message>
+        <source>Get help</source>
+        <translation>Hilfe bekommen</translation>
     </message>
     <message>
         <source>Log</source>
@@ -1804,7 +2222,7 @@
         <translation>Monat</translation>
     </message>
     <message>
-        <source>Stretch of time</source>
+        <source>Period</source>
         <translation>Zeitraum</translation>
     </message>
     <message>
@@ -1867,16 +2285,20 @@
         <translation>Modell</translation>
     </message>
     <message>
-        <source>No model has earned anything in this time.</source>
-        <translation>In dieser Zeit hat kein Modell etwas verdient.</translation>
+        <source>No credits in this period.</source>
+        <translation>Keine Credits in diesem Zeitraum.</translation>
     </message>
     <message>
-        <source>Adding up…</source>
-        <translation>Rechne zusammen …</translation>
+        <source>Loading…</source>
+        <translation>Lädt …</translation>
     </message>
     <message>
-        <source>Balance: {balance} credits. Since the beginning {earned} earned and {spent} spent.</source>
-        <translation>Stand: {balance} Credits. Seit Beginn {earned} verdient und {spent} ausgegeben.</translation>
+        <source>Balance: {balance} credits. In total, {earned} earned and {spent} spent.</source>
+        <translation>Guthaben: {balance} Credits. Insgesamt {earned} verdient und {spent} ausgegeben.</translation>
+    </message>
+    <message>
+        <source>Credits move your requests up the queue. They are not money.</source>
+        <translation>Mit Credits kommen deine Anfragen früher dran. Sie sind kein Geld.</translation>
     </message>
     <message>
         <source>{amount} credits</source>
@@ -1891,10 +2313,6 @@
         <translation>Exportieren …</translation>
     </message>
     <message>
-        <source>A credit is 10¹² parameter-tokens of work that somebody signed for. It is no money: it buys an earlier place in the queues of those who trust you.</source>
-        <translation>Ein Credit sind 10¹² Parameter-Token an Arbeit, die jemand bestätigt hat. Er ist kein Geld: Er bringt dich in den Warteschlangen derer nach vorn, die dir vertrauen.</translation>
-    </message>
-    <message>
         <source>By model</source>
         <translation>Nach Modell</translation>
     </message>
@@ -1906,8 +2324,8 @@
         <translation>Strom verbraucht</translation>
     </message>
     <message>
-        <source>cost, no price is set</source>
-        <translation>Kosten, kein Preis angegeben</translation>
+        <source>cost (no price set)</source>
+        <translation>Kosten (kein Preis angegeben)</translation>
     </message>
     <message>
         <source>time served</source>
@@ -1936,44 +2354,44 @@
         <translation>Dieser Computer wird angesehen…</translation>
     </message>
     <message>
-        <source>Progress of the installation</source>
+        <source>Installation progress</source>
         <translation>Fortschritt der Installation</translation>
+    </message>
+    <message>
+        <source>Update</source>
+        <translation>Aktualisieren</translation>
+    </message>
+    <message>
+        <source>Go back to the previous one</source>
+        <translation>Zurück zur vorigen</translation>
+    </message>
+    <message>
+        <source>Change build or folder…</source>
+        <translation>Variante oder Ordner ändern …</translation>
+    </message>
+    <message>
+        <source>Using your own Python environment.</source>
+        <translation>Nutzt deine eigene Python-Umgebung.</translation>
+    </message>
+    <message>
+        <source>Ready: {devices}.</source>
+        <translation>Bereit: {devices}.</translation>
+    </message>
+    <message>
+        <source>PyTorch build: {variant}</source>
+        <translation>PyTorch-Variante: {variant}</translation>
+    </message>
+    <message>
+        <source>Newer packages are available. Update when it suits you.</source>
+        <translation>Neuere Pakete sind verfügbar. Aktualisiere, wann es dir passt.</translation>
     </message>
     <message>
         <source>Cancel</source>
         <translation>Abbrechen</translation>
     </message>
     <message>
-        <source>Renew it</source>
-        <translation>Erneuern</translation>
-    </message>
-    <message>
-        <source>Use the one before again</source>
-        <translation>Zurück zur vorigen</translation>
-    </message>
-    <message>
-        <source>Another build or folder…</source>
-        <translation>Andere Ausgabe…</translation>
-    </message>
-    <message>
-        <source>It computes in a Python that you look after yourself.</source>
-        <translation>Es rechnet in einem Python, um das du dich selbst kümmerst.</translation>
-    </message>
-    <message>
-        <source>Ready. It computes on: {devices}.</source>
-        <translation>Bereit. Es rechnet auf: {devices}.</translation>
-    </message>
-    <message>
-        <source>Build of torch: {variant}</source>
-        <translation>Ausgabe von torch: {variant}</translation>
-    </message>
-    <message>
         <source>Folder: {folder}</source>
         <translation>Ordner: {folder}</translation>
-    </message>
-    <message>
-        <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
-        <translation>Diese Version von Potluck bringt neuere Pakete mit; erneuere sie, wann es dir passt.</translation>
     </message>
     <message>
         <source>Try again</source>
@@ -2006,10 +2424,6 @@
         <translation>Später</translation>
     </message>
     <message>
-        <source>What computes</source>
-        <translation>Was rechnet</translation>
-    </message>
-    <message>
         <source>This computer</source>
         <translation>Dieser Computer</translation>
     </message>
@@ -2022,47 +2436,51 @@
         <translation>Wenn du dich anmeldest</translation>
     </message>
     <message>
-        <source>Bring a few blocks to the table</source>
-        <translation>Bring ein paar Blöcke mit</translation>
-    </message>
-    <message>
-        <source>Lend a swarm what your computer does not need.</source>
-        <translation>Leih einem Schwarm, was dein Computer nicht braucht.</translation>
-    </message>
-    <message>
-        <source>Potluck takes the build of torch that fits this computer.</source>
-        <translation>Potluck nimmt die Ausgabe von torch, die zu diesem Computer passt.</translation>
-    </message>
-    <message>
-        <source>Which swarm?</source>
-        <translation>Welcher Schwarm?</translation>
-    </message>
-    <message>
-        <source>People who run one model together. An invite is the key to it.</source>
-        <translation>Menschen, die zusammen ein Modell betreiben. Eine Einladung ist der Schlüssel dazu.</translation>
-    </message>
-    <message>
-        <source>What you bring</source>
-        <translation>Was du mitbringst</translation>
-    </message>
-    <message>
-        <source>Measuring takes a moment; you need not wait for it.</source>
-        <translation>Das Messen dauert einen Moment; du musst nicht darauf warten.</translation>
-    </message>
-    <message>
         <source>You come first</source>
         <translation>Du gehst vor</translation>
     </message>
     <message>
-        <source>Change it whenever you like, under When to donate and Limits.</source>
-        <translation>Du kannst es jederzeit ändern, unter „Wann spenden“ und „Grenzen“.</translation>
+        <source>Welcome to Potluck</source>
+        <translation>Willkommen bei Potluck</translation>
     </message>
     <message>
-        <source>From now on</source>
-        <translation>Von jetzt an</translation>
+        <source>Lend a swarm the power that you do not need.</source>
+        <translation>Leih einem Schwarm die Leistung, die du nicht brauchst.</translation>
     </message>
     <message>
-        <source>Nothing starts by itself unless you switch it on.</source>
+        <source>Compute engine</source>
+        <translation>Rechenumgebung</translation>
+    </message>
+    <message>
+        <source>Potluck chooses the PyTorch build that fits this computer.</source>
+        <translation>Potluck wählt die PyTorch-Variante, die zu diesem Computer passt.</translation>
+    </message>
+    <message>
+        <source>Choose a swarm</source>
+        <translation>Wähle einen Schwarm</translation>
+    </message>
+    <message>
+        <source>A swarm is a group of people who run a model together.</source>
+        <translation>Ein Schwarm ist eine Gruppe von Leuten, die zusammen ein Modell betreiben.</translation>
+    </message>
+    <message>
+        <source>Your computer</source>
+        <translation>Dein Computer</translation>
+    </message>
+    <message>
+        <source>Potluck measures its speed. You can continue meanwhile.</source>
+        <translation>Potluck misst sein Tempo. Du kannst inzwischen weitermachen.</translation>
+    </message>
+    <message>
+        <source>You can change this later in When to donate and Limits.</source>
+        <translation>Unter Spendezeiten und Grenzen kannst du das später ändern.</translation>
+    </message>
+    <message>
+        <source>Start at log-in</source>
+        <translation>Start bei der Anmeldung</translation>
+    </message>
+    <message>
+        <source>Nothing starts by itself unless you turn it on.</source>
         <translation>Nichts startet von selbst, wenn du es nicht einschaltest.</translation>
     </message>
     <message>
@@ -2082,32 +2500,40 @@
         <translation>Schritte</translation>
     </message>
     <message>
-        <source>What this is</source>
-        <translation>Was das ist</translation>
+        <source>How it works</source>
+        <translation>So funktioniert es</translation>
     </message>
     <message>
-        <source>Together you run what nobody can run alone</source>
-        <translation>Zusammen betreibt ihr, was allein niemand kann</translation>
+        <source>Run large models together</source>
+        <translation>Große Modelle gemeinsam betreiben</translation>
     </message>
     <message>
-        <source>A large language model is cut into blocks. Your computer serves a few of them, others serve the rest, and everybody in the swarm can use the whole.</source>
-        <translation>Ein großes Sprachmodell wird in Blöcke geteilt. Dein Computer stellt einige bereit, andere den Rest, und alle im Schwarm können das Ganze benutzen.</translation>
+        <source>Your computer serves some layers of a model. Others serve the rest, and all can use it.</source>
+        <translation>Dein Computer stellt einige Schichten eines Modells bereit. Andere stellen den Rest bereit, und alle können es nutzen.</translation>
+    </message>
+    <message>
+        <source>When a game starts, Potluck frees the graphics memory within a second.</source>
+        <translation>Startet ein Spiel, gibt Potluck den Grafikspeicher innerhalb einer Sekunde frei.</translation>
+    </message>
+    <message>
+        <source>Earn credits</source>
+        <translation>Credits verdienen</translation>
+    </message>
+    <message>
+        <source>Serving others earns credits, which move your requests up the queue. They are not money.</source>
+        <translation>Für andere zu rechnen bringt Credits. Damit kommen deine Anfragen früher dran. Sie sind kein Geld.</translation>
+    </message>
+    <message>
+        <source>They see your internet address, your layers and your speed. People serving a model can read the messages you send to it.</source>
+        <translation>Sie sehen deine Internetadresse, deine Schichten und dein Tempo. Wer ein Modell bereitstellt, kann deine Nachrichten an es lesen.</translation>
+    </message>
+    <message>
+        <source>No account, no telemetry. Your files stay private, and nobody can run code here.</source>
+        <translation>Kein Konto, keine Telemetrie. Deine Dateien bleiben privat, und niemand kann hier Programme ausführen.</translation>
     </message>
     <message>
         <source>Your games come first</source>
         <translation>Deine Spiele gehen vor</translation>
-    </message>
-    <message>
-        <source>When one starts, its graphics memory is free within a second. Later it goes on by itself.</source>
-        <translation>Startet eines, ist sein Grafikspeicher in einer Sekunde frei. Danach geht es von selbst weiter.</translation>
-    </message>
-    <message>
-        <source>What you give, you get back</source>
-        <translation>Was du gibst, bekommst du zurück</translation>
-    </message>
-    <message>
-        <source>Work for others earns credit. It is no money: it lets your own requests go first.</source>
-        <translation>Arbeit für andere bringt Guthaben. Es ist kein Geld: Es lässt deine eigenen Anfragen vor.</translation>
     </message>
     <message>
         <source>What others can see</source>
@@ -2118,16 +2544,8 @@
         <translation>Mitglieder deines Schwarms</translation>
     </message>
     <message>
-        <source>Your internet address, which blocks you serve and how fast. If you chat, those who serve the model can read what you write. Never send what they must not know.</source>
-        <translation>Deine Internetadresse, welche Blöcke du bereitstellst und wie schnell. Wenn du chattest, können die, die das Modell bereitstellen, mitlesen. Sende nie, was sie nicht wissen dürfen.</translation>
-    </message>
-    <message>
         <source>Nobody else</source>
         <translation>Sonst niemand</translation>
-    </message>
-    <message>
-        <source>No account and no telemetry. Your files stay yours: no code comes from others.</source>
-        <translation>Kein Konto, keine Telemetrie. Deine Dateien bleiben deine: Von anderen kommt kein Code.</translation>
     </message>
 </context>
 <context>
@@ -2145,20 +2563,28 @@
         <translation>Einladung kopieren</translation>
     </message>
     <message>
-        <source>Version {version} of Potluck is offered.</source>
-        <translation>Version {version} von Potluck ist da.</translation>
+        <source>Potluck {version} is available.</source>
+        <translation>Potluck {version} ist verfügbar.</translation>
     </message>
     <message>
-        <source>See what changes</source>
-        <translation>Was sich ändert</translation>
+        <source>What&apos;s new</source>
+        <translation>Was ist neu</translation>
     </message>
     <message>
-        <source>Set up what computes</source>
-        <translation>Einrichten, was rechnet</translation>
+        <source>Set up the compute engine</source>
+        <translation>Rechenumgebung einrichten</translation>
     </message>
     <message>
-        <source>See how far it is</source>
-        <translation>Ansehen, wie weit es ist</translation>
+        <source>Show progress</source>
+        <translation>Fortschritt zeigen</translation>
+    </message>
+    <message>
+        <source>Copies an invite. Anyone who has it can serve and use the model.</source>
+        <translation>Kopiert eine Einladung. Wer sie hat, kann das Modell bereitstellen und nutzen.</translation>
+    </message>
+    <message>
+        <source>Show all detectors</source>
+        <translation>Alle Melder zeigen</translation>
     </message>
     <message>
         <source>No swarm joined</source>
@@ -2167,14 +2593,6 @@
     <message>
         <source>{model}, swarm “{swarm}”</source>
         <translation>{model}, Schwarm „{swarm}“</translation>
-    </message>
-    <message>
-        <source>Show what Potluck watches to step aside in time</source>
-        <translation>Zeigt, worauf Potluck achtet, um rechtzeitig Platz zu machen</translation>
-    </message>
-    <message>
-        <source>Copies an invite to this swarm; whoever has it can serve and use the model</source>
-        <translation>Kopiert eine Einladung in diesen Schwarm; wer sie hat, kann das Modell bereitstellen und benutzen</translation>
     </message>
     <message>
         <source>Copied</source>
@@ -2188,8 +2606,8 @@
         <translation>Installation</translation>
     </message>
     <message>
-        <source>What computes</source>
-        <translation>Was rechnet</translation>
+        <source>Compute engine</source>
+        <translation>Rechenumgebung</translation>
     </message>
     <message>
         <source>Updates</source>
@@ -2201,6 +2619,14 @@
     <message>
         <source>Join this swarm</source>
         <translation>Diesem Schwarm beitreten</translation>
+    </message>
+    <message>
+        <source>Invite others from Home. A small demo model is included.</source>
+        <translation>Unter Start lädst du andere ein. Ein kleines Demo-Modell ist dabei.</translation>
+    </message>
+    <message>
+        <source>Start a new swarm</source>
+        <translation>Einen neuen Schwarm gründen</translation>
     </message>
     <message>
         <source>Start this swarm</source>
@@ -2219,20 +2645,19 @@
         <translation>Einladung</translation>
     </message>
     <message>
-        <source>I want to start one</source>
-        <translation>Ich will einen gründen</translation>
-    </message>
-    <message>
-        <source>Others join with an invite that you copy from Home. A small model to try it with is included.</source>
-        <translation>Andere kommen mit einer Einladung dazu, die du auf „Start“ kopierst. Ein kleines Modell zum Ausprobieren ist dabei.</translation>
-    </message>
-    <message>
         <source>Another model: its name on Hugging Face, or a folder</source>
         <translation>Anderes Modell: Name auf Hugging Face oder ein Ordner</translation>
     </message>
     <message>
         <source>Model</source>
         <translation>Modell</translation>
+    </message>
+</context>
+<context>
+    <name>LayerStrip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Schichten des Modells</translation>
     </message>
 </context>
 <context>
@@ -2246,52 +2671,120 @@
         <translation>Keine Grenze</translation>
     </message>
     <message>
-        <source>Computes on</source>
-        <translation>Gerechnet wird auf</translation>
+        <source>Devices</source>
+        <translation>Geräte</translation>
     </message>
     <message>
-        <source>Several graphics cards hold the blocks together. With none chosen, the best one is taken.</source>
-        <translation>Mehrere Grafikkarten halten die Blöcke gemeinsam. Ist keine gewählt, wird die beste genommen.</translation>
+        <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
+        <translation>Mehrere Grafikkarten teilen sich die Schichten. Ohne Auswahl nimmt Potluck das schnellste Gerät.</translation>
+    </message>
+    <message>
+        <source>All that fits</source>
+        <translation>Alles, was passt</translation>
+    </message>
+    <message>
+        <source>With less memory, Potluck serves fewer layers. A change reloads them.</source>
+        <translation>Mit weniger Speicher stellt Potluck weniger Schichten bereit. Eine Änderung lädt sie neu.</translation>
+    </message>
+    <message>
+        <source>GPU memory limit (system memory if no GPU)</source>
+        <translation>Grenze des Grafikspeichers (ohne Grafikkarte: Arbeitsspeicher)</translation>
+    </message>
+    <message>
+        <source>System memory for Potluck as a whole</source>
+        <translation>Arbeitsspeicher für ganz Potluck</translation>
+    </message>
+    <message>
+        <source>Layers to serve</source>
+        <translation>Anzahl der Schichten</translation>
+    </message>
+    <message>
+        <source>Upload speed</source>
+        <translation>Upload-Tempo</translation>
+    </message>
+    <message>
+        <source>Download speed</source>
+        <translation>Download-Tempo</translation>
+    </message>
+    <message>
+        <source>Upload per day</source>
+        <translation>Upload pro Tag</translation>
+    </message>
+    <message>
+        <source>Download per day</source>
+        <translation>Download pro Tag</translation>
+    </message>
+    <message>
+        <source>Choose their folder on Models.</source>
+        <translation>Ihren Ordner wählst du unter Modelle.</translation>
+    </message>
+    <message>
+        <source>Downloads wait while less is free.</source>
+        <translation>Downloads warten, solange weniger frei ist.</translation>
+    </message>
+    <message>
+        <source>Space for downloaded models</source>
+        <translation>Platz für heruntergeladene Modelle</translation>
+    </message>
+    <message>
+        <source>Graphics card temperature</source>
+        <translation>Temperatur der Grafikkarte</translation>
+    </message>
+    <message>
+        <source>Processor temperature</source>
+        <translation>Temperatur des Prozessors</translation>
+    </message>
+    <message>
+        <source>Graphics card power</source>
+        <translation>Leistung der Grafikkarte</translation>
+    </message>
+    <message>
+        <source>Above these limits, Potluck slows down.</source>
+        <translation>Über diesen Grenzen rechnet Potluck langsamer.</translation>
+    </message>
+    <message>
+        <source>Price per kilowatt-hour</source>
+        <translation>Preis pro Kilowattstunde</translation>
+    </message>
+    <message>
+        <source>In your currency. Earnings then shows your costs.</source>
+        <translation>In deiner Währung. Der Ertrag zeigt dann deine Kosten.</translation>
+    </message>
+    <message>
+        <source>Not set</source>
+        <translation>Nicht angegeben</translation>
+    </message>
+    <message>
+        <source>Cost per day</source>
+        <translation>Kosten pro Tag</translation>
+    </message>
+    <message>
+        <source>Potluck stops for the day when the cost reaches this.</source>
+        <translation>Bei diesem Betrag hört Potluck für heute auf.</translation>
+    </message>
+    <message>
+        <source>Power while serving</source>
+        <translation>Leistung im Einsatz</translation>
+    </message>
+    <message>
+        <source>Enter the reading of a power meter, if you have one.</source>
+        <translation>Trage den Wert eines Messgeräts ein, wenn du eins hast.</translation>
     </message>
     <message>
         <source>Memory</source>
         <translation>Speicher</translation>
     </message>
     <message>
-        <source>GiB</source>
-        <translation>GiB</translation>
-    </message>
-    <message>
-        <source>On the graphics card, or in the computer without one</source>
-        <translation>Auf der Grafikkarte oder, ohne eine, im Computer</translation>
-    </message>
-    <message>
-        <source>Never takes more, so fewer blocks may be served. A change loads the blocks again.</source>
-        <translation>Mehr wird nie genommen, also vielleicht weniger Blöcke bereitgestellt. Eine Änderung lädt die Blöcke neu.</translation>
-    </message>
-    <message>
-        <source>What fits</source>
-        <translation>Was passt</translation>
-    </message>
-    <message>
-        <source>In the computer, engine and network together</source>
-        <translation>Im Computer, Engine und Netzwerk zusammen</translation>
-    </message>
-    <message>
         <source>Always left free for other programs</source>
         <translation>Bleibt immer frei für andere Programme</translation>
     </message>
     <message>
-        <source>Blocks to serve</source>
-        <translation>Blöcke, die du bereitstellst</translation>
-    </message>
-    <message>
-        <source>Processor cores to compute with</source>
-        <translation>Prozessorkerne zum Rechnen</translation>
-    </message>
-    <message>
         <source>Half of them</source>
         <translation>Die Hälfte</translation>
+    </message>
+    <message>
+        <source>Processor cores to use</source>
+        <translation>Genutzte Prozessorkerne</translation>
     </message>
     <message>
         <source>Network</source>
@@ -2302,92 +2795,20 @@
         <translation>Mbit/s</translation>
     </message>
     <message>
-        <source>Upload</source>
-        <translation>Hochladen</translation>
-    </message>
-    <message>
-        <source>Download</source>
-        <translation>Herunterladen</translation>
-    </message>
-    <message>
-        <source>Upload in a day</source>
-        <translation>Hochladen am Tag</translation>
-    </message>
-    <message>
-        <source>Download in a day</source>
-        <translation>Herunterladen am Tag</translation>
-    </message>
-    <message>
         <source>Disk</source>
         <translation>Festplatte</translation>
-    </message>
-    <message>
-        <source>Downloaded models may take</source>
-        <translation>Geladene Modelle dürfen belegen</translation>
-    </message>
-    <message>
-        <source>Where they lie is on the page Models.</source>
-        <translation>Wo sie liegen, steht auf der Seite „Modelle“.</translation>
     </message>
     <message>
         <source>Always left free on the disk</source>
         <translation>Bleibt auf der Festplatte immer frei</translation>
     </message>
     <message>
-        <source>No download begins when less is free.</source>
-        <translation>Ist weniger frei, beginnt kein Download.</translation>
-    </message>
-    <message>
         <source>Heat and power</source>
         <translation>Wärme und Leistung</translation>
     </message>
     <message>
-        <source>Above these, it computes more slowly until it is below them again.</source>
-        <translation>Darüber wird langsamer gerechnet, bis es wieder darunter ist.</translation>
-    </message>
-    <message>
-        <source>Temperature of a graphics card</source>
-        <translation>Temperatur einer Grafikkarte</translation>
-    </message>
-    <message>
-        <source>Temperature of the processor</source>
-        <translation>Temperatur des Prozessors</translation>
-    </message>
-    <message>
-        <source>Power of a graphics card</source>
-        <translation>Leistung einer Grafikkarte</translation>
-    </message>
-    <message>
         <source>Electricity</source>
         <translation>Strom</translation>
-    </message>
-    <message>
-        <source>Price of a kilowatt-hour</source>
-        <translation>Preis einer Kilowattstunde</translation>
-    </message>
-    <message>
-        <source>In your currency. With it, Earnings shows what donating costs.</source>
-        <translation>In deiner Währung. Damit zeigt „Ertrag“, was das Spenden kostet.</translation>
-    </message>
-    <message>
-        <source>Not known</source>
-        <translation>Nicht bekannt</translation>
-    </message>
-    <message>
-        <source>Costs in a day</source>
-        <translation>Kosten am Tag</translation>
-    </message>
-    <message>
-        <source>When they are reached, donating rests until midnight.</source>
-        <translation>Sind sie erreicht, ruht das Spenden bis Mitternacht.</translation>
-    </message>
-    <message>
-        <source>Power that donating takes</source>
-        <translation>Leistung, die das Spenden braucht</translation>
-    </message>
-    <message>
-        <source>From a meter at the plug, if you have one.</source>
-        <translation>Von einem Messgerät an der Steckdose, falls du eins hast.</translation>
     </message>
     <message>
         <source>Measured</source>
@@ -2397,12 +2818,24 @@
 <context>
     <name>Login</name>
     <message>
+        <source>It follows your rules.</source>
+        <translation>Nach deinen Regeln.</translation>
+    </message>
+    <message>
         <source>Start donating</source>
         <translation>Mit dem Spenden beginnen</translation>
     </message>
     <message>
-        <source>By the rules that you have set.</source>
-        <translation>Nach den Regeln, die du gesetzt hast.</translation>
+        <source>Set in {file}</source>
+        <translation>Eingestellt in {file}</translation>
+    </message>
+    <message>
+        <source>Set up for all users of this computer.</source>
+        <translation>Für alle Benutzer dieses Computers eingerichtet.</translation>
+    </message>
+    <message>
+        <source>Not available on this computer.</source>
+        <translation>Auf diesem Computer nicht verfügbar.</translation>
     </message>
     <message>
         <source>Show Potluck in the tray</source>
@@ -2411,18 +2844,6 @@
     <message>
         <source>Without a window.</source>
         <translation>Ohne Fenster.</translation>
-    </message>
-    <message>
-        <source>By {file}</source>
-        <translation>Durch {file}</translation>
-    </message>
-    <message>
-        <source>It is arranged for everybody here.</source>
-        <translation>Das ist hier für alle so eingerichtet.</translation>
-    </message>
-    <message>
-        <source>This computer does not offer it.</source>
-        <translation>Dieser Computer bietet das nicht an.</translation>
     </message>
 </context>
 <context>
@@ -2444,19 +2865,19 @@
         <translation>Dieser Computer</translation>
     </message>
     <message>
-        <source>{all} %, of which Potluck {ours} %</source>
-        <translation>{all} %, davon Potluck {ours} %</translation>
+        <source>{all} %, Potluck {ours} %</source>
+        <translation>{all} %, Potluck {ours} %</translation>
     </message>
 </context>
 <context>
     <name>MainWindow</name>
     <message>
-        <source>Looking for the daemon.</source>
-        <translation>Sucht den Dienst.</translation>
+        <source>Connecting…</source>
+        <translation>Verbindet …</translation>
     </message>
     <message>
-        <source>Version {installed} of Potluck is installed; this window is still of version {running}. A restart stops nothing and ends only a conversation in Chat.</source>
-        <translation>Version {installed} von Potluck ist installiert; dieses Fenster ist noch von Version {running}. Ein Neustart hält nichts an und beendet nur ein Gespräch im Chat.</translation>
+        <source>Potluck {installed} is installed, and this window still runs {running}. Restarting it ends your chat, but not your serving.</source>
+        <translation>Potluck {installed} ist installiert, dieses Fenster läuft noch mit {running}. Ein Neustart beendet deinen Chat, aber nicht deinen Einsatz.</translation>
     </message>
     <message>
         <source>Restart</source>
@@ -2470,32 +2891,12 @@
         <translation>Modelle</translation>
     </message>
     <message>
-        <source>Looking…</source>
-        <translation>Schaue nach …</translation>
-    </message>
-    <message>
-        <source>Served here</source>
-        <translation>Hier bereitgestellt</translation>
-    </message>
-    <message>
         <source>What the swarm needs</source>
         <translation>Was der Schwarm braucht</translation>
     </message>
     <message>
         <source>On the disk</source>
         <translation>Auf der Festplatte</translation>
-    </message>
-    <message>
-        <source>Progress of the download</source>
-        <translation>Fortschritt des Downloads</translation>
-    </message>
-    <message>
-        <source>Join a swarm, and this computer takes the blocks that it lacks most.</source>
-        <translation>Tritt einem Schwarm bei, und dieser Computer nimmt die Blöcke, die dort am meisten fehlen.</translation>
-    </message>
-    <message>
-        <source>Nothing is served</source>
-        <translation>Nichts wird bereitgestellt</translation>
     </message>
     <message>
         <source>Downloading: {progress}</source>
@@ -2506,8 +2907,28 @@
         <translation>Lädt: {progress}</translation>
     </message>
     <message>
-        <source>Blocks {blocks}</source>
-        <translation>Blöcke {blocks}</translation>
+        <source>Loading…</source>
+        <translation>Lädt …</translation>
+    </message>
+    <message>
+        <source>Download progress</source>
+        <translation>Fortschritt des Downloads</translation>
+    </message>
+    <message>
+        <source>On this computer</source>
+        <translation>Auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>Join a swarm. This computer then takes the layers that the swarm needs most.</source>
+        <translation>Tritt einem Schwarm bei. Dieser Computer übernimmt dann die Schichten, die am meisten fehlen.</translation>
+    </message>
+    <message>
+        <source>Not serving a model</source>
+        <translation>Kein Modell im Einsatz</translation>
+    </message>
+    <message>
+        <source>Layers {layers}</source>
+        <translation>Schichten {layers}</translation>
     </message>
     <message numerus="yes">
         <source>%n server(s)</source>
@@ -2529,20 +2950,40 @@
         <translation>Löschen</translation>
     </message>
     <message>
-        <source>{size}, made again when needed</source>
-        <translation>{size}, werden bei Bedarf neu gemacht</translation>
+        <source>Delete prepared layers</source>
+        <translation>Vorbereitete Schichten löschen</translation>
     </message>
     <message>
-        <source>Blocks prepared for this computer</source>
-        <translation>Für diesen Computer vorbereitete Blöcke</translation>
+        <source>{size}. Potluck makes them again when needed.</source>
+        <translation>{size}. Potluck erzeugt sie bei Bedarf neu.</translation>
     </message>
     <message>
-        <source>Delete prepared blocks</source>
-        <translation>Vorbereitete Blöcke löschen</translation>
+        <source>Layers prepared for this computer</source>
+        <translation>Für diesen Computer vorbereitete Schichten</translation>
     </message>
     <message>
-        <source>{used} used, {free} free on this disk</source>
-        <translation>{used} belegt, {free} auf dieser Festplatte frei</translation>
+        <source>{used} used, {free} free</source>
+        <translation>{used} belegt, {free} frei</translation>
+    </message>
+    <message>
+        <source>serving now</source>
+        <translation>jetzt im Einsatz</translation>
+    </message>
+    <message>
+        <source>incomplete</source>
+        <translation>unvollständig</translation>
+    </message>
+    <message>
+        <source>Frees {size}. Potluck downloads the model again when it needs it.</source>
+        <translation>Gibt {size} frei. Potluck lädt das Modell bei Bedarf erneut herunter.</translation>
+    </message>
+    <message>
+        <source>Freed {size}.</source>
+        <translation>{size} freigegeben.</translation>
+    </message>
+    <message>
+        <source>Choose a folder for models</source>
+        <translation>Ordner für Modelle wählen</translation>
     </message>
     <message>
         <source>Move…</source>
@@ -2553,36 +2994,16 @@
         <translation>Die Modelle in einen anderen Ordner verschieben</translation>
     </message>
     <message>
-        <source>served now</source>
-        <translation>gerade im Einsatz</translation>
-    </message>
-    <message>
         <source>used by {swarms}</source>
         <translation>benutzt von {swarms}</translation>
-    </message>
-    <message>
-        <source>not complete</source>
-        <translation>nicht vollständig</translation>
     </message>
     <message>
         <source>Delete {model}</source>
         <translation>{model} löschen</translation>
     </message>
     <message>
-        <source>{size} become free. If the model is needed again, it is downloaded again.</source>
-        <translation>{size} werden frei. Wird das Modell wieder gebraucht, wird es neu heruntergeladen.</translation>
-    </message>
-    <message>
         <source>Delete {model}?</source>
         <translation>{model} löschen?</translation>
-    </message>
-    <message>
-        <source>{size} are free again.</source>
-        <translation>{size} sind wieder frei.</translation>
-    </message>
-    <message>
-        <source>Folder for models</source>
-        <translation>Ordner für Modelle</translation>
     </message>
 </context>
 <context>
@@ -2677,69 +3098,69 @@
         <translation>Andere Ausgabe</translation>
     </message>
     <message>
-        <source>Build of torch</source>
-        <translation>Ausgabe von torch</translation>
+        <source>PyTorch build</source>
+        <translation>PyTorch-Variante</translation>
     </message>
     <message>
-        <source>Where it will lie</source>
-        <translation>Wo es liegen wird</translation>
+        <source>Folder</source>
+        <translation>Ordner</translation>
     </message>
     <message>
-        <source>Fetch and install</source>
-        <translation>Holen und installieren</translation>
+        <source>Download and install</source>
+        <translation>Herunterladen und installieren</translation>
+    </message>
+    <message>
+        <source>This version of Potluck lacks the packages of the best build ({variant}).</source>
+        <translation>Dieser Version von Potluck fehlen die Pakete der besten Variante ({variant}).</translation>
+    </message>
+    <message>
+        <source>Potluck has not been tested with this build. It is used only if it passes a test here.</source>
+        <translation>Mit dieser Variante wurde Potluck noch nicht getestet. Sie wird nur genutzt, wenn sie hier einen Test besteht.</translation>
+    </message>
+    <message>
+        <source>Free some space, or choose another folder below.</source>
+        <translation>Schaffe Platz, oder wähle unten einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>Choose a folder for the compute engine</source>
+        <translation>Ordner für die Rechenumgebung wählen</translation>
+    </message>
+    <message>
+        <source>Another folder for the compute engine</source>
+        <translation>Anderer Ordner für die Rechenumgebung</translation>
     </message>
     <message>
         <source>Try again</source>
         <translation>Noch einmal</translation>
     </message>
-    <message>
-        <source>This version of Potluck comes without the packages of the best build ({variant}).</source>
-        <translation>Diese Version von Potluck kommt ohne die Pakete der besten Ausgabe ({variant}).</translation>
-    </message>
-    <message>
-        <source>Nobody of Potluck&apos;s has tried this build yet. It is used only if it passes its trial here.</source>
-        <translation>Von Potluck hat diese Ausgabe noch niemand ausprobiert. Sie wird nur benutzt, wenn sie hier ihre Probe besteht.</translation>
-    </message>
-    <message>
-        <source>Make room, or choose another folder below.</source>
-        <translation>Schaffe Platz oder wähle unten einen anderen Ordner.</translation>
-    </message>
-    <message>
-        <source>A folder for what computes</source>
-        <translation>Ein Ordner für das, was rechnet</translation>
-    </message>
-    <message>
-        <source>Another folder for what computes</source>
-        <translation>Anderer Ordner für das, was rechnet</translation>
-    </message>
 </context>
 <context>
     <name>SettingsForm</name>
     <message>
-        <source>The daemon does not know this yet; update it.</source>
-        <translation>Der Dienst kennt das noch nicht; aktualisiere ihn.</translation>
+        <source>Update Potluck to use this.</source>
+        <translation>Aktualisiere Potluck, um das zu nutzen.</translation>
     </message>
     <message>
-        <source>Fixed by {variable} in the daemon&apos;s environment.</source>
-        <translation>Festgelegt durch {variable} in der Umgebung des Dienstes.</translation>
-    </message>
-    <message>
-        <source>Saved, and in use.</source>
-        <translation>Gespeichert und in Kraft.</translation>
+        <source>Set by the environment variable {variable}.</source>
+        <translation>Durch die Umgebungsvariable {variable} festgelegt.</translation>
     </message>
     <message>
         <source>Undo</source>
         <translation>Rückgängig</translation>
     </message>
+    <message>
+        <source>Saved.</source>
+        <translation>Gespeichert.</translation>
+    </message>
 </context>
 <context>
     <name>SharePanel</name>
     <message>
-        <source>What fits</source>
-        <translation>Was passt</translation>
+        <source>All that fits</source>
+        <translation>Alles, was passt</translation>
     </message>
     <message>
-        <source>Half of it</source>
+        <source>Half</source>
         <translation>Die Hälfte</translation>
     </message>
     <message>
@@ -2759,20 +3180,20 @@
         <translation>Gar nicht</translation>
     </message>
     <message>
-        <source>Memory to give</source>
-        <translation>Speicher, den du gibst</translation>
+        <source>Memory to donate</source>
+        <translation>Gespendeter Speicher</translation>
+    </message>
+    <message>
+        <source>Games always come first.</source>
+        <translation>Spiele gehen immer vor.</translation>
+    </message>
+    <message>
+        <source>{device} has {size}. Potluck leaves enough for other programs.</source>
+        <translation>{device} hat {size}. Potluck lässt anderen Programmen genug.</translation>
     </message>
     <message>
         <source>Donate while I use the computer</source>
         <translation>Spenden, während ich den Computer benutze</translation>
-    </message>
-    <message>
-        <source>Games come first in any case.</source>
-        <translation>Spiele gehen auf jeden Fall vor.</translation>
-    </message>
-    <message>
-        <source>{device} has {size}. What other programs need stays free.</source>
-        <translation>{device} hat {size}. Was andere Programme brauchen, bleibt frei.</translation>
     </message>
 </context>
 <context>
@@ -2793,19 +3214,19 @@
         <translation>Deine Schwärme</translation>
     </message>
     <message numerus="yes">
-        <source>%n block(s)</source>
+        <source>%n layer(s)</source>
         <translation>
-            <numerusform>%n Block</numerusform>
-            <numerusform>%n Blöcke</numerusform>
+            <numerusform>%n Schicht</numerusform>
+            <numerusform>%n Schichten</numerusform>
         </translation>
     </message>
     <message>
-        <source>open to everybody</source>
+        <source>open to all</source>
         <translation>offen für alle</translation>
     </message>
     <message>
-        <source>served now</source>
-        <translation>gerade im Einsatz</translation>
+        <source>serving now</source>
+        <translation>jetzt im Einsatz</translation>
     </message>
     <message>
         <source>Serve this one</source>
@@ -2832,8 +3253,8 @@
         <translation>Verlassen</translation>
     </message>
     <message>
-        <source>Only a new invite brings you back. What you earned stays.</source>
-        <translation>Nur eine neue Einladung bringt dich zurück. Was du verdient hast, bleibt.</translation>
+        <source>You need a new invite to come back. You keep your credits.</source>
+        <translation>Zum Zurückkehren brauchst du eine neue Einladung. Deine Credits behältst du.</translation>
     </message>
 </context>
 <context>
@@ -2859,8 +3280,8 @@
         <translation>App beenden</translation>
     </message>
     <message>
-        <source>Version {version} is offered…</source>
-        <translation>Version {version} ist da…</translation>
+        <source>Version {version} is available…</source>
+        <translation>Version {version} ist verfügbar …</translation>
     </message>
     <message>
         <source>Start donating again</source>
@@ -2874,8 +3295,8 @@
 <context>
     <name>Updates</name>
     <message>
-        <source>Look now</source>
-        <translation>Jetzt nachsehen</translation>
+        <source>Check now</source>
+        <translation>Jetzt prüfen</translation>
     </message>
     <message>
         <source>Version</source>
@@ -2886,47 +3307,47 @@
         <translation>Nach Aktualisierungen sehen</translation>
     </message>
     <message>
-        <source>Once a day the publisher is asked for the newest version, and learns your address.</source>
-        <translation>Einmal am Tag wird der Herausgeber nach der neuesten Version gefragt; er erfährt deine Adresse.</translation>
+        <source>Once a day. The publisher sees your internet address.</source>
+        <translation>Einmal am Tag. Der Herausgeber sieht deine Internetadresse.</translation>
+    </message>
+    <message>
+        <source>{version}. Checked {time}.</source>
+        <translation>{version}. Geprüft: {time}.</translation>
+    </message>
+    <message>
+        <source>Version {version}, {day}</source>
+        <translation>Version {version}, {day}</translation>
+    </message>
+    <message>
+        <source>Open sessions get up to ten minutes to finish. If the new version does not start, Potluck returns to this one.</source>
+        <translation>Offene Sitzungen haben bis zu zehn Minuten Zeit. Startet die neue Version nicht, kehrt Potluck zu dieser zurück.</translation>
+    </message>
+    <message>
+        <source>Install this version the way you installed Potluck: with apt, or pip.</source>
+        <translation>Installiere sie so, wie du Potluck installiert hast: mit apt oder pip.</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal versuchen</translation>
+    </message>
+    <message>
+        <source>No update source. Set updates.url and updates.key to choose one.</source>
+        <translation>Keine Quelle für Updates. Wähle eine mit updates.url und updates.key.</translation>
     </message>
     <message>
         <source>Progress of the update</source>
         <translation>Fortschritt der Aktualisierung</translation>
     </message>
     <message>
-        <source>{version}. Looked at {time}.</source>
-        <translation>{version}. Nachgesehen: {time}.</translation>
-    </message>
-    <message>
-        <source>Version {version} of {day}</source>
-        <translation>Version {version}, {day}</translation>
-    </message>
-    <message>
         <source>Install version {version}</source>
         <translation>Version {version} installieren</translation>
-    </message>
-    <message>
-        <source>Open sessions may end first, for ten minutes at most; then they go on elsewhere. If the new version does not come up, this one is used again by itself.</source>
-        <translation>Offene Sitzungen dürfen vorher enden, höchstens zehn Minuten lang; dann gehen sie anderswo weiter. Startet die neue Version nicht, wird von selbst wieder diese benutzt.</translation>
-    </message>
-    <message>
-        <source>What installed Potluck also updates it: apt, or pip. Install the new version with that.</source>
-        <translation>Was Potluck installiert hat, aktualisiert es auch: apt oder pip. Installiere die neue Version damit.</translation>
-    </message>
-    <message>
-        <source>Look again</source>
-        <translation>Noch einmal nachsehen</translation>
-    </message>
-    <message>
-        <source>This installation has no publisher to ask. The settings updates.url and updates.key name one.</source>
-        <translation>Diese Installation hat keinen Herausgeber, den sie fragen könnte. Die Einstellungen updates.url und updates.key nennen einen.</translation>
     </message>
 </context>
 <context>
     <name>WatchingPage</name>
     <message>
-        <source>What Potluck watches</source>
-        <translation>Worauf Potluck achtet</translation>
+        <source>Detectors</source>
+        <translation>Melder</translation>
     </message>
     <message>
         <source>Back</source>
@@ -2948,63 +3369,19 @@
     <name>WhenPage</name>
     <message>
         <source>When to donate</source>
-        <translation>Wann spenden</translation>
-    </message>
-    <message>
-        <source>Hours of the week in which to donate</source>
-        <translation>Stunden der Woche, in denen gespendet wird</translation>
+        <translation>Spendezeiten</translation>
     </message>
     <message>
         <source>Always step aside for</source>
         <translation>Immer Platz machen für</translation>
     </message>
     <message>
-        <source>Whenever one of these runs, it has the computer for itself.</source>
-        <translation>Läuft eines davon, hat es den Computer für sich allein.</translation>
-    </message>
-    <message>
         <source>Never step aside for</source>
         <translation>Nie Platz machen für</translation>
     </message>
     <message>
-        <source>Programs that look like a game and are none.</source>
-        <translation>Programme, die wie ein Spiel aussehen und keines sind.</translation>
-    </message>
-    <message>
-        <source>At any time. Click hours or drag over them to leave them out.</source>
-        <translation>Jederzeit. Klicke Stunden an oder ziehe darüber, um sie auszulassen.</translation>
-    </message>
-    <message>
-        <source>Only in the filled hours.</source>
-        <translation>Nur in den ausgefüllten Stunden.</translation>
-    </message>
-    <message>
-        <source>Your settings are exact to the minute: {hours}. Painting rounds them to hours.</source>
-        <translation>Deine Einstellung gilt auf die Minute: {hours}. Malen rundet sie auf Stunden.</translation>
-    </message>
-    <message>
-        <source>No hour is left, so nothing was changed. To stop donating, use the menu.</source>
-        <translation>Keine Stunde bliebe übrig, daher wurde nichts geändert. Zum Aufhören gibt es das Menü.</translation>
-    </message>
-    <message>
-        <source>From now on, Potluck steps aside whenever {program} runs.</source>
-        <translation>Ab jetzt macht Potluck Platz, wenn {program} läuft.</translation>
-    </message>
-    <message>
-        <source>From now on, Potluck goes on serving while {program} runs.</source>
-        <translation>Ab jetzt macht Potluck weiter, während {program} läuft.</translation>
-    </message>
-    <message>
-        <source>{program} is judged by what it does again.</source>
-        <translation>Bei {program} zählt wieder, was es tut.</translation>
-    </message>
-    <message>
         <source>Games come first</source>
         <translation>Spiele gehen vor</translation>
-    </message>
-    <message>
-        <source>When a game starts, its graphics memory is free within a second. Donating goes on by itself.</source>
-        <translation>Startet ein Spiel, ist sein Grafikspeicher in einer Sekunde frei. Das Spenden geht von selbst weiter.</translation>
     </message>
     <message>
         <source>What counts as a game</source>
@@ -3015,44 +3392,8 @@
         <translation>Warten nach einem Spiel</translation>
     </message>
     <message>
-        <source>Enough to start the next round undisturbed.</source>
-        <translation>Genug, um ungestört die nächste Runde zu starten.</translation>
-    </message>
-    <message>
         <source>s</source>
         <translation>s</translation>
-    </message>
-    <message>
-        <source>Go on with the other graphics cards</source>
-        <translation>Mit den anderen Grafikkarten weitermachen</translation>
-    </message>
-    <message>
-        <source>Step aside only on the card that the game uses, if that is known.</source>
-        <translation>Nur auf der Karte Platz machen, die das Spiel benutzt, wenn das bekannt ist.</translation>
-    </message>
-    <message>
-        <source>Games that Steam runs</source>
-        <translation>Spiele, die Steam startet</translation>
-    </message>
-    <message>
-        <source>Games that ask for GameMode</source>
-        <translation>Spiele, die GameMode benutzen</translation>
-    </message>
-    <message>
-        <source>Windows games with Proton or Wine</source>
-        <translation>Windows-Spiele mit Proton oder Wine</translation>
-    </message>
-    <message>
-        <source>What runs in gamescope</source>
-        <translation>Was in gamescope läuft</translation>
-    </message>
-    <message>
-        <source>Full-screen programs that are busy</source>
-        <translation>Beschäftigte Programme im Vollbild</translation>
-    </message>
-    <message>
-        <source>Players of videos, browsers and screen savers do not count.</source>
-        <translation>Videoplayer, Browser und Bildschirmschoner zählen nicht.</translation>
     </message>
     <message>
         <source>Programs that keep a graphics card busy</source>
@@ -3071,28 +3412,12 @@
         <translation>Tempo, während ich den Computer benutze</translation>
     </message>
     <message>
-        <source>100 % is as fast as it can.</source>
-        <translation>100 % ist so schnell es geht.</translation>
-    </message>
-    <message>
-        <source>Donate only while I am away</source>
-        <translation>Nur spenden, wenn ich weg bin</translation>
-    </message>
-    <message>
         <source>Away after</source>
         <translation>Weg nach</translation>
     </message>
     <message>
-        <source>Keyboard and mouse have not been touched for so long.</source>
-        <translation>So lange wurden Tastatur und Maus nicht berührt.</translation>
-    </message>
-    <message>
         <source>min</source>
         <translation>min</translation>
-    </message>
-    <message>
-        <source>Step aside for other users who sit at the computer</source>
-        <translation>Platz machen für andere, die am Computer sitzen</translation>
     </message>
     <message>
         <source>Hours of the week</source>
@@ -3101,6 +3426,106 @@
     <message>
         <source>At any time</source>
         <translation>Jederzeit</translation>
+    </message>
+    <message>
+        <source>Hours of the week for donating</source>
+        <translation>Stunden der Woche zum Spenden</translation>
+    </message>
+    <message>
+        <source>Potluck stops whenever one runs.</source>
+        <translation>Potluck hält an, sobald eins davon läuft.</translation>
+    </message>
+    <message>
+        <source>Programs that Potluck mistakes for games.</source>
+        <translation>Programme, die Potluck für Spiele hält.</translation>
+    </message>
+    <message>
+        <source>Donate on battery power</source>
+        <translation>Auch im Akkubetrieb spenden</translation>
+    </message>
+    <message>
+        <source>Donate on metered networks</source>
+        <translation>Auch in getakteten Netzen spenden</translation>
+    </message>
+    <message>
+        <source>At any time. Click or drag to leave hours out.</source>
+        <translation>Jederzeit. Klicke oder ziehe, um Stunden auszunehmen.</translation>
+    </message>
+    <message>
+        <source>Only during the filled hours.</source>
+        <translation>Nur in den gefüllten Stunden.</translation>
+    </message>
+    <message>
+        <source>Your exact hours: {hours}. Painting rounds them to full hours.</source>
+        <translation>Deine genauen Zeiten: {hours}. Malen rundet auf volle Stunden.</translation>
+    </message>
+    <message>
+        <source>At least one hour must stay. To stop donating, use the tray menu.</source>
+        <translation>Mindestens eine Stunde muss bleiben. Das Spenden beendest du im Menü der Leiste.</translation>
+    </message>
+    <message>
+        <source>Potluck now steps aside whenever {program} runs.</source>
+        <translation>Potluck macht jetzt Platz, sobald {program} läuft.</translation>
+    </message>
+    <message>
+        <source>Potluck now keeps serving while {program} runs.</source>
+        <translation>Potluck bleibt jetzt im Einsatz, während {program} läuft.</translation>
+    </message>
+    <message>
+        <source>{program} is no longer on a list.</source>
+        <translation>{program} steht auf keiner Liste mehr.</translation>
+    </message>
+    <message>
+        <source>Time to start the next round undisturbed.</source>
+        <translation>Zeit, um ungestört die nächste Runde zu beginnen.</translation>
+    </message>
+    <message>
+        <source>Keep using the other graphics cards</source>
+        <translation>Andere Grafikkarten weiter nutzen</translation>
+    </message>
+    <message>
+        <source>Free only the card that the game uses.</source>
+        <translation>Nur die Karte freigeben, die das Spiel nutzt.</translation>
+    </message>
+    <message>
+        <source>When a game starts, Potluck frees its graphics memory within a second.</source>
+        <translation>Startet ein Spiel, gibt Potluck den Grafikspeicher innerhalb einer Sekunde frei.</translation>
+    </message>
+    <message>
+        <source>Games started by Steam</source>
+        <translation>Von Steam gestartete Spiele</translation>
+    </message>
+    <message>
+        <source>Games that use GameMode</source>
+        <translation>Spiele, die GameMode nutzen</translation>
+    </message>
+    <message>
+        <source>Windows games in Proton or Wine</source>
+        <translation>Windows-Spiele mit Proton oder Wine</translation>
+    </message>
+    <message>
+        <source>Programs in gamescope</source>
+        <translation>Programme in gamescope</translation>
+    </message>
+    <message>
+        <source>Busy full-screen programs</source>
+        <translation>Ausgelastete Vollbildprogramme</translation>
+    </message>
+    <message>
+        <source>Video players, browsers and screen savers do not count.</source>
+        <translation>Videoplayer, Browser und Bildschirmschoner zählen nicht.</translation>
+    </message>
+    <message>
+        <source>Only while I&apos;m away</source>
+        <translation>Nur wenn ich weg bin</translation>
+    </message>
+    <message>
+        <source>This long without keyboard or mouse.</source>
+        <translation>So lange ohne Tastatur und Maus.</translation>
+    </message>
+    <message>
+        <source>Step aside for other users of this computer</source>
+        <translation>Für andere Benutzer dieses Computers Platz machen</translation>
     </message>
     <message>
         <source>Only at night</source>
@@ -3113,14 +3538,6 @@
     <message>
         <source>On the move</source>
         <translation>Unterwegs</translation>
-    </message>
-    <message>
-        <source>Donate on battery as well</source>
-        <translation>Auch im Akkubetrieb spenden</translation>
-    </message>
-    <message>
-        <source>Donate over a metered network as well</source>
-        <translation>Auch über ein getaktetes Netz spenden</translation>
     </message>
     <message>
         <source>When you log in</source>

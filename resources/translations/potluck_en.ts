@@ -4,45 +4,10 @@
 <context>
     <name></name>
     <message numerus="yes">
-        <source>Others have signed for %n credit(s) of work. Thank you!</source>
-        <translation>
-            <numerusform>Others have signed for %n credit of work. Thank you!</numerusform>
-            <numerusform>Others have signed for %n credits of work. Thank you!</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
         <source>%n session(s) left</source>
         <translation>
             <numerusform>%n session left</numerusform>
             <numerusform>%n sessions left</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%n way(s) to notice that you need the computer</source>
-        <translation>
-            <numerusform>%n way to notice that you need the computer</numerusform>
-            <numerusform>%n ways to notice that you need the computer</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%n do(es) not work</source>
-        <translation>
-            <numerusform>%n does not work</numerusform>
-            <numerusform>%n do not work</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%n block(s)</source>
-        <translation>
-            <numerusform>%n block</numerusform>
-            <numerusform>%n blocks</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>each served at least %n time(s)</source>
-        <translation>
-            <numerusform>each served at least once</numerusform>
-            <numerusform>each served at least %n times</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -53,17 +18,45 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Swarm “{swarm}”, %n block(s) in all</source>
+        <source>Swarm “{swarm}”, %n layer(s)</source>
         <translation>
-            <numerusform>Swarm “{swarm}”, %n block in all</numerusform>
-            <numerusform>Swarm “{swarm}”, %n blocks in all</numerusform>
+            <numerusform>Swarm “{swarm}”, %n layer</numerusform>
+            <numerusform>Swarm “{swarm}”, %n layers</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n of them here: {blocks}</source>
+        <source>Here: {layers} (%n)</source>
         <translation>
-            <numerusform>%n of them here: {blocks}</numerusform>
-            <numerusform>%n of them here: {blocks}</numerusform>
+            <numerusform>Here: {layers} (%n)</numerusform>
+            <numerusform>Here: {layers} (%n)</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>You earned %n credit(s). Thank you!</source>
+        <translation>
+            <numerusform>You earned %n credit. Thank you!</numerusform>
+            <numerusform>You earned %n credits. Thank you!</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Watching for games and activity (%n detector(s) not working)</source>
+        <translation>
+            <numerusform>Watching for games and activity (%n detector not working)</numerusform>
+            <numerusform>Watching for games and activity (%n detectors not working)</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n layer(s), status unknown.</source>
+        <translation>
+            <numerusform>%n layer, status unknown.</numerusform>
+            <numerusform>%n layers, status unknown.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>All %n layer(s) online.</source>
+        <translation>
+            <numerusform>The %n layer is online.</numerusform>
+            <numerusform>All %n layers online.</numerusform>
         </translation>
     </message>
 </context>
@@ -130,10 +123,10 @@
 <context>
     <name>SwarmsCard</name>
     <message numerus="yes">
-        <source>%n block(s)</source>
+        <source>%n layer(s)</source>
         <translation>
-            <numerusform>%n block</numerusform>
-            <numerusform>%n blocks</numerusform>
+            <numerusform>%n layer</numerusform>
+            <numerusform>%n layers</numerusform>
         </translation>
     </message>
 </context>

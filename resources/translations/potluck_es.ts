@@ -12,12 +12,12 @@
         <translation>La respuesta ha tardado demasiado.</translation>
     </message>
     <message>
-        <source>The gateway went away before the answer was complete.</source>
-        <translation>La pasarela desapareció antes de completar la respuesta.</translation>
+        <source>The connection was lost before the answer was complete.</source>
+        <translation>La conexión se perdió antes de completar la respuesta.</translation>
     </message>
     <message>
-        <source>The gateway said something that is not understood.</source>
-        <translation>La pasarela ha dicho algo que no se entiende.</translation>
+        <source>Potluck received an answer that it does not understand.</source>
+        <translation>Potluck ha recibido una respuesta que no entiende.</translation>
     </message>
     <message>
         <source>{free} of {all} free</source>
@@ -28,12 +28,12 @@
         <translation>{number} GB/s</translation>
     </message>
     <message>
-        <source>{number} TFLOPS in {dtype}</source>
-        <translation>{number} TFLOPS en {dtype}</translation>
+        <source>{number} TFLOPS</source>
+        <translation>{number} TFLOPS</translation>
     </message>
     <message>
-        <source>chosen by itself</source>
-        <translation>elegido por sí solo</translation>
+        <source>selected automatically</source>
+        <translation>elegido automáticamente</translation>
     </message>
     <message>
         <source>Problem</source>
@@ -51,18 +51,6 @@
         <source>Fine</source>
         <translation>Correcto</translation>
     </message>
-    <message>
-        <source>Measured by {name}: {watts} W lately.</source>
-        <translation>Medido por {name}: {watts} W últimamente.</translation>
-    </message>
-    <message>
-        <source>As you gave it in the settings: {watts} W while serving.</source>
-        <translation>Como lo indicaste en los ajustes: {watts} W mientras sirve.</translation>
-    </message>
-    <message>
-        <source>Estimated, not measured ({name}): {watts} W lately.</source>
-        <translation>Estimado, no medido ({name}): {watts} W últimamente.</translation>
-    </message>
     <message numerus="yes">
         <source>%n entries written to {file}.</source>
         <translation>
@@ -71,42 +59,38 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Swarm “{swarm}”, %n block(s) in all</source>
+        <source>Swarm “{swarm}”, %n layer(s)</source>
         <translation>
-            <numerusform>Enjambre «{swarm}», %n bloque en total</numerusform>
-            <numerusform>Enjambre «{swarm}», %n bloques en total</numerusform>
+            <numerusform>Enjambre «{swarm}», %n capa</numerusform>
+            <numerusform>Enjambre «{swarm}», %n capas</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n of them here: {blocks}</source>
+        <source>Here: {layers} (%n)</source>
         <translation>
-            <numerusform>%n de ellos aquí: {blocks}</numerusform>
-            <numerusform>%n de ellos aquí: {blocks}</numerusform>
+            <numerusform>Aquí: {layers} (%n)</numerusform>
+            <numerusform>Aquí: {layers} (%n)</numerusform>
         </translation>
     </message>
     <message>
-        <source>Computed on {device} in {dtype}</source>
-        <translation>Se calcula en {device} con {dtype}</translation>
+        <source>Computed on {device}, {dtype}</source>
+        <translation>Se calcula en: {device}, {dtype}</translation>
     </message>
     <message>
-        <source>weights held in {format}</source>
-        <translation>pesos guardados en {format}</translation>
+        <source>weights in {format}</source>
+        <translation>pesos en {format}</translation>
     </message>
     <message>
-        <source>{size} of weights stay in its memory</source>
-        <translation>{size} de pesos quedan en su memoria</translation>
+        <source>{size} of weights in device memory</source>
+        <translation>{size} de pesos en la memoria del dispositivo</translation>
     </message>
     <message>
-        <source>{size} pass through it each time</source>
-        <translation>{size} pasan por ella cada vez</translation>
+        <source>{size} loaded for each step</source>
+        <translation>{size} cargados en cada paso</translation>
     </message>
     <message>
         <source>{done} of {all}</source>
         <translation>{done} de {all}</translation>
-    </message>
-    <message>
-        <source>{size} in a second</source>
-        <translation>{size} por segundo</translation>
     </message>
     <message>
         <source>Potluck needs attention</source>
@@ -117,19 +101,19 @@
         <translation>Potluck se ha actualizado</translation>
     </message>
     <message>
-        <source>A milestone</source>
-        <translation>Un hito</translation>
+        <source>Milestone</source>
+        <translation>Hito</translation>
     </message>
     <message numerus="yes">
-        <source>Others have signed for %n credit(s) of work. Thank you!</source>
+        <source>You earned %n credit(s). Thank you!</source>
         <translation>
-            <numerusform>Otros han firmado %n crédito de trabajo tuyo. ¡Gracias!</numerusform>
-            <numerusform>Otros han firmado %n créditos de trabajo tuyo. ¡Gracias!</numerusform>
+            <numerusform>Has ganado %n crédito. ¡Gracias!</numerusform>
+            <numerusform>Has ganado %n créditos. ¡Gracias!</numerusform>
         </translation>
     </message>
     <message>
-        <source>Paused since {time}. Resume from the menu when you like.</source>
-        <translation>En pausa desde {time}. Reanuda desde el menú cuando quieras.</translation>
+        <source>Paused since {time}. Resume from the tray menu.</source>
+        <translation>En pausa desde {time}. Reanuda desde el menú de la bandeja.</translation>
     </message>
     <message>
         <source>Still paused</source>
@@ -228,16 +212,8 @@
         <translation>El motor aún no está instalado</translation>
     </message>
     <message>
-        <source>The computer goes to sleep</source>
-        <translation>El ordenador se va a dormir</translation>
-    </message>
-    <message>
         <source>Starting up</source>
         <translation>Arrancando</translation>
-    </message>
-    <message>
-        <source>Looking whether somebody needs the computer</source>
-        <translation>Mira si alguien necesita el ordenador</translation>
     </message>
     <message>
         <source>Starting the engine</source>
@@ -248,20 +224,12 @@
         <translation>Cargando bloques</translation>
     </message>
     <message>
-        <source>Serving blocks {blocks} of {model} slowly, while you use the computer</source>
-        <translation>Sirve los bloques {blocks} de {model} despacio, mientras usas el ordenador</translation>
+        <source>blocks {blocks} of {model} while loading {target}</source>
+        <translation>las capas {blocks} de {model} (cargando {target})</translation>
     </message>
     <message>
-        <source>Serving blocks {blocks} of {model} slowly, because {who} is hot</source>
-        <translation>Sirve los bloques {blocks} de {model} despacio, porque {who} está caliente</translation>
-    </message>
-    <message>
-        <source>Serving blocks {blocks} of {model} slowly, to stay below the power cap of {who}</source>
-        <translation>Sirve los bloques {blocks} de {model} despacio, para no pasar el límite de potencia de {who}</translation>
-    </message>
-    <message>
-        <source>Serving blocks {blocks} of {model}</source>
-        <translation>Sirve los bloques {blocks} de {model}</translation>
+        <source>blocks {blocks} of {model} before moving to {target}</source>
+        <translation>las capas {blocks} de {model} (luego {target})</translation>
     </message>
     <message>
         <source>Giving way to {who}, which fills the screen</source>
@@ -300,16 +268,8 @@
         <translation>Enchufado de nuevo; espera un momento</translation>
     </message>
     <message>
-        <source>The network is not metered any more; waiting a moment</source>
-        <translation>La red ya no es de uso medido; espera un momento</translation>
-    </message>
-    <message>
         <source>It has cooled down; waiting a moment</source>
         <translation>Se ha enfriado; espera un momento</translation>
-    </message>
-    <message>
-        <source>{who} is over; waiting a moment</source>
-        <translation>{who} ha terminado; espera un momento</translation>
     </message>
     <message>
         <source>Not serving on battery</source>
@@ -322,30 +282,6 @@
     <message>
         <source>Too hot: {who}</source>
         <translation>Demasiado calor: {who}</translation>
-    </message>
-    <message>
-        <source>Serving only when nobody uses the computer, and nothing here can tell</source>
-        <translation>Dona solo cuando nadie usa el ordenador, y aquí nada puede saberlo</translation>
-    </message>
-    <message>
-        <source>Serving only when nobody uses the computer</source>
-        <translation>Dona solo cuando nadie usa el ordenador</translation>
-    </message>
-    <message>
-        <source>Outside of the hours in which you serve</source>
-        <translation>Fuera de las horas en que donas</translation>
-    </message>
-    <message>
-        <source>Today&apos;s upload is used up: {used} of {all} MiB</source>
-        <translation>La subida de hoy está agotada: {used} de {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s download is used up: {used} of {all} MiB</source>
-        <translation>La bajada de hoy está agotada: {used} de {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s electricity is used up: {used} of {all}</source>
-        <translation>La electricidad de hoy está agotada: {used} de {all}</translation>
     </message>
     <message>
         <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
@@ -366,14 +302,6 @@
     <message>
         <source>when the time is over, or when you resume</source>
         <translation>cuando pase el tiempo o reanudes</translation>
-    </message>
-    <message>
-        <source>when the moment is over, or when you resume</source>
-        <translation>cuando pase el momento o reanudes</translation>
-    </message>
-    <message>
-        <source>when it has been tried again, or when you resume</source>
-        <translation>tras otro intento o cuando reanudes</translation>
     </message>
     <message>
         <source>when you resume</source>
@@ -414,14 +342,6 @@
     <message>
         <source>when keyboard and mouse have rested for a while</source>
         <translation>cuando el teclado y el ratón descansen un rato</translation>
-    </message>
-    <message>
-        <source>when something can tell</source>
-        <translation>cuando algo pueda saberlo</translation>
-    </message>
-    <message>
-        <source>when the next hours of when.hours begin</source>
-        <translation>cuando empiecen tus próximas horas</translation>
     </message>
     <message>
         <source>at midnight</source>
@@ -468,10 +388,6 @@
         <translation>{name} medido</translation>
     </message>
     <message>
-        <source>no GPU is found; blocks are served by the processor, which is slow but works</source>
-        <translation>no se ha encontrado ninguna tarjeta gráfica; los bloques los sirve el procesador, que es lento pero funciona</translation>
-    </message>
-    <message>
         <source>{who} cannot be used by torch {version}</source>
         <translation>torch {version} no puede usar {who}</translation>
     </message>
@@ -516,6 +432,26 @@
         <translation>no se puede escribir en {path}</translation>
     </message>
     <message>
+        <source>Serving {what} slowly, while you use the computer</source>
+        <translation>Sirve {what} despacio mientras usas el ordenador</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, because {who} is hot</source>
+        <translation>Sirve {what} despacio por el calor: {who}</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, to stay below the power cap of {who}</source>
+        <translation>Sirve {what} despacio para no pasar el límite de potencia: {who}</translation>
+    </message>
+    <message>
+        <source>Serving {what}</source>
+        <translation>Sirve {what}</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} of {model}</source>
+        <translation>las capas {blocks} de {model}</translation>
+    </message>
+    <message>
         <source>{file} cannot be fetched from {host}: {why}</source>
         <translation>no se puede descargar {file} de {host}: {why}</translation>
     </message>
@@ -528,14 +464,6 @@
         <translation>el disco de {folder} está lleno</translation>
     </message>
     <message>
-        <source>make room, or choose another folder, then try again: it goes on where it stopped</source>
-        <translation>haz sitio o elige otra carpeta y vuelve a intentarlo: sigue donde se quedó</translation>
-    </message>
-    <message>
-        <source>choose another folder, or see whom it belongs to</source>
-        <translation>elige otra carpeta o mira a quién pertenece</translation>
-    </message>
-    <message>
         <source>{host} cannot be found</source>
         <translation>no se encuentra {host}</translation>
     </message>
@@ -544,44 +472,8 @@
         <translation>{host} no responde</translation>
     </message>
     <message>
-        <source>see that this computer has a network, then try again: it goes on where it stopped</source>
-        <translation>mira si este equipo tiene red y vuelve a intentarlo: sigue donde se quedó</translation>
-    </message>
-    <message>
-        <source>try again: it goes on where it stopped</source>
-        <translation>inténtalo de nuevo: sigue donde se quedó</translation>
-    </message>
-    <message>
-        <source>{file} arrives damaged</source>
-        <translation>{file} llega dañado</translation>
-    </message>
-    <message>
-        <source>see whether something changes downloads, then try again: it goes on where it stopped</source>
-        <translation>mira si algo altera las descargas y vuelve a intentarlo: sigue donde se quedó</translation>
-    </message>
-    <message>
-        <source>{what} is not offered where packages come from</source>
-        <translation>{what} no se ofrece donde están los paquetes</translation>
-    </message>
-    <message>
         <source>the engine does not answer</source>
         <translation>el motor no responde</translation>
-    </message>
-    <message>
-        <source>try again when the computer has less to do</source>
-        <translation>inténtalo de nuevo cuando el equipo tenga menos trabajo</translation>
-    </message>
-    <message>
-        <source>the proxy does not lead to {host}</source>
-        <translation>el proxy no lleva a {host}</translation>
-    </message>
-    <message>
-        <source>{path} vanished while the engine was set up</source>
-        <translation>{path} desapareció mientras se instalaba el motor</translation>
-    </message>
-    <message>
-        <source>leave its folder alone, and try again</source>
-        <translation>deja su carpeta en paz e inténtalo de nuevo</translation>
     </message>
     <message>
         <source>the engine does not work here: {why}</source>
@@ -608,20 +500,12 @@
         <translation>desempaquetando</translation>
     </message>
     <message>
-        <source>letting open sessions end</source>
-        <translation>esperando a que acaben las sesiones abiertas</translation>
-    </message>
-    <message>
         <source>starting the new version</source>
         <translation>iniciando la versión nueva</translation>
     </message>
     <message>
         <source>watching the new version</source>
         <translation>observando la versión nueva</translation>
-    </message>
-    <message>
-        <source>going back to the version before</source>
-        <translation>volviendo a la versión anterior</translation>
     </message>
     <message>
         <source>the last try was interrupted</source>
@@ -634,10 +518,6 @@
     <message>
         <source>the publisher did not answer within {time} s</source>
         <translation>el editor no ha respondido en {time} s</translation>
-    </message>
-    <message>
-        <source>try again later; see that this computer has a network, and the setting updates.url</source>
-        <translation>inténtalo más tarde; comprueba que este equipo tiene red y el ajuste updates.url</translation>
     </message>
     <message>
         <source>the look for updates cannot be started: {why}</source>
@@ -668,26 +548,6 @@
         <translation>empezando</translation>
     </message>
     <message>
-        <source>updates cannot be had from {host}: {why}</source>
-        <translation>no se pueden obtener actualizaciones de {host}: {why}</translation>
-    </message>
-    <message>
-        <source>see that this computer has a network, and the setting updates.url</source>
-        <translation>comprueba que este equipo tiene red y el ajuste updates.url</translation>
-    </message>
-    <message>
-        <source>the connection ended before the update was here</source>
-        <translation>la conexión se ha cortado antes de que llegara la actualización</translation>
-    </message>
-    <message>
-        <source>try again later; it goes on where it stopped</source>
-        <translation>inténtalo más tarde; continúa donde se quedó</translation>
-    </message>
-    <message>
-        <source>the server only trickles</source>
-        <translation>el servidor solo envía con cuentagotas</translation>
-    </message>
-    <message>
         <source>the update is not the file that was signed; nothing was changed</source>
         <translation>la actualización no es el archivo firmado; no se ha cambiado nada</translation>
     </message>
@@ -712,10 +572,6 @@
         <translation>la descripción de la actualización ha caducado: el editor ya no está o alguien oculta las más nuevas</translation>
     </message>
     <message>
-        <source>version {offered} is offered, but {number} was before: somebody shows an old description</source>
-        <translation>se ofrece la versión {offered}, pero antes era la {number}: alguien muestra una descripción antigua</translation>
-    </message>
-    <message>
         <source>see the publisher&apos;s page</source>
         <translation>consulta la página del editor</translation>
     </message>
@@ -732,20 +588,8 @@
         <translation>la versión {offered} no ha arrancado ({why}); vuelve a usarse la {number}</translation>
     </message>
     <message>
-        <source>where updates come from is not said</source>
-        <translation>no se ha dicho de dónde vienen las actualizaciones</translation>
-    </message>
-    <message>
         <source>set updates.url and updates.key, as published</source>
         <translation>define updates.url y updates.key, tal como se publicaron</translation>
-    </message>
-    <message>
-        <source>another update runs already</source>
-        <translation>ya hay otra actualización en marcha</translation>
-    </message>
-    <message>
-        <source>an update runs already</source>
-        <translation>ya hay una actualización en marcha</translation>
     </message>
     <message>
         <source>try again later</source>
@@ -766,6 +610,242 @@
     <message>
         <source>restart the daemon: potluck drain, then potluck start</source>
         <translation>reinicia el servicio: potluck drain y después potluck start</translation>
+    </message>
+    <message>
+        <source>Checking whether you need the computer</source>
+        <translation>Comprueba si necesitas el ordenador</translation>
+    </message>
+    <message>
+        <source>The computer is going to sleep</source>
+        <translation>El ordenador se va a suspender</translation>
+    </message>
+    <message>
+        <source>The network is no longer metered; waiting a moment</source>
+        <translation>La red ya no es de uso medido; espera un momento</translation>
+    </message>
+    <message>
+        <source>{who} has ended; waiting a moment</source>
+        <translation>{who} ha terminado; espera un momento</translation>
+    </message>
+    <message>
+        <source>Can&apos;t tell whether you&apos;re away, so not serving</source>
+        <translation>No sirve porque no puede saber si estás ausente</translation>
+    </message>
+    <message>
+        <source>Not serving while you use the computer</source>
+        <translation>No sirve mientras usas el ordenador</translation>
+    </message>
+    <message>
+        <source>Outside your serving hours</source>
+        <translation>Fuera de tus horas de donación</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload limit is reached: {used} of {all} MiB</source>
+        <translation>Se alcanzó el límite de subida de hoy: {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download limit is reached: {used} of {all} MiB</source>
+        <translation>Se alcanzó el límite de descarga de hoy: {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
+        <translation>El presupuesto de electricidad de hoy está agotado: {used} de {all}</translation>
+    </message>
+    <message>
+        <source>in a moment, or when you resume</source>
+        <translation>en un momento, o cuando reanudes</translation>
+    </message>
+    <message>
+        <source>with the next try, or when you resume</source>
+        <translation>con el próximo intento, o cuando reanudes</translation>
+    </message>
+    <message>
+        <source>when you switch when.only_when_idle off</source>
+        <translation>cuando desactives when.only_when_idle</translation>
+    </message>
+    <message>
+        <source>when your next serving hours begin</source>
+        <translation>cuando empiecen tus próximas horas de donación</translation>
+    </message>
+    <message>
+        <source>no GPU found; the processor serves instead, which is slow but works</source>
+        <translation>no se ha encontrado ninguna tarjeta gráfica; calcula el procesador, despacio pero funciona</translation>
+    </message>
+    <message>
+        <source>make room, or choose another folder, then try again: it continues where it stopped</source>
+        <translation>libera espacio o elige otra carpeta y vuelve a intentarlo: continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>choose another folder, or check who owns it</source>
+        <translation>elige otra carpeta o comprueba de quién es</translation>
+    </message>
+    <message>
+        <source>check this computer&apos;s network, then try again: it continues where it stopped</source>
+        <translation>comprueba la red de este ordenador y vuelve a intentarlo: continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>try again: it continues where it stopped</source>
+        <translation>vuelve a intentarlo: continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>{file} arrived damaged</source>
+        <translation>{file} ha llegado dañado</translation>
+    </message>
+    <message>
+        <source>check whether something alters downloads, then try again: it continues where it stopped</source>
+        <translation>comprueba si algo altera las descargas y vuelve a intentarlo: continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>the package index does not have {what}</source>
+        <translation>el índice de paquetes no tiene {what}</translation>
+    </message>
+    <message>
+        <source>try again when the computer is less busy</source>
+        <translation>vuelve a intentarlo cuando el ordenador esté menos ocupado</translation>
+    </message>
+    <message>
+        <source>the proxy does not reach {host}</source>
+        <translation>el proxy no llega a {host}</translation>
+    </message>
+    <message>
+        <source>{path} disappeared while the engine was set up</source>
+        <translation>{path} desapareció al instalar el motor</translation>
+    </message>
+    <message>
+        <source>don&apos;t change its folder, and try again</source>
+        <translation>no cambies su carpeta y vuelve a intentarlo</translation>
+    </message>
+    <message>
+        <source>waiting for open sessions to end</source>
+        <translation>esperando a que acaben las sesiones abiertas</translation>
+    </message>
+    <message>
+        <source>going back to the earlier version</source>
+        <translation>volviendo a la versión anterior</translation>
+    </message>
+    <message>
+        <source>try again later; check the network and the setting updates.url</source>
+        <translation>vuelve a intentarlo más tarde; comprueba la red y el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>cannot fetch updates from {host}: {why}</source>
+        <translation>no se pueden obtener actualizaciones de {host}: {why}</translation>
+    </message>
+    <message>
+        <source>check the network and the setting updates.url</source>
+        <translation>comprueba la red y el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>try again later; it continues where it stopped</source>
+        <translation>vuelve a intentarlo más tarde; continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>the update server is too slow</source>
+        <translation>el servidor de actualizaciones es demasiado lento</translation>
+    </message>
+    <message>
+        <source>version {offered} is offered, but {number} was earlier: somebody shows an old description</source>
+        <translation>se ofrece la versión {offered}, pero antes la {number}: alguien muestra una descripción vieja</translation>
+    </message>
+    <message>
+        <source>no source of updates is set</source>
+        <translation>no hay ningún origen de actualizaciones</translation>
+    </message>
+    <message>
+        <source>another update is running</source>
+        <translation>ya hay otra actualización en marcha</translation>
+    </message>
+    <message>
+        <source>an update is already running</source>
+        <translation>ya hay una actualización en marcha</translation>
+    </message>
+    <message>
+        <source>Loading layers</source>
+        <translation>Carga capas</translation>
+    </message>
+    <message>
+        <source>layers {blocks} of {model} (loading {target})</source>
+        <translation>las capas {blocks} de {model} (cargando {target})</translation>
+    </message>
+    <message>
+        <source>layers {blocks} of {model} (moving to {target})</source>
+        <translation>las capas {blocks} de {model} (luego {target})</translation>
+    </message>
+    <message>
+        <source>layers {blocks} of {model}</source>
+        <translation>las capas {blocks} de {model}</translation>
+    </message>
+    <message>
+        <source>You stopped donating</source>
+        <translation>Has dejado de donar</translation>
+    </message>
+    <message>
+        <source>The compute engine is not set up yet</source>
+        <translation>El motor de cálculo aún no está instalado</translation>
+    </message>
+    <message>
+        <source>Can&apos;t tell whether you&apos;re away, so not serving. Turn off “Only while I&apos;m away” to serve anyway</source>
+        <translation>No sirve porque no puede saber si estás ausente. Desactiva «Solo cuando no estoy» para servir igualmente</translation>
+    </message>
+    <message>
+        <source>when you turn it off</source>
+        <translation>cuando lo desactives</translation>
+    </message>
+    <message>
+        <source>Models fill their {all} on the disk</source>
+        <translation>Los modelos ocupan sus {all} del disco</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload of {all} is used up</source>
+        <translation>La subida de hoy ({all}) está agotada</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download of {all} is used up</source>
+        <translation>La descarga de hoy ({all}) está agotada</translation>
+    </message>
+    <message>
+        <source>The disk is nearly full: {free} left</source>
+        <translation>El disco está casi lleno: quedan {free}</translation>
+    </message>
+    <message>
+        <source>only {free} free at {path}</source>
+        <translation>solo {free} libres en {path}</translation>
+    </message>
+    <message>
+        <source>{free} free for models at {path}</source>
+        <translation>{free} libres para modelos en {path}</translation>
+    </message>
+    <message>
+        <source>{free} of {all} available</source>
+        <translation>{free} de {all} disponibles</translation>
+    </message>
+    <message>
+        <source>when the time is over</source>
+        <translation>cuando pase el tiempo</translation>
+    </message>
+    <message>
+        <source>in a moment</source>
+        <translation>en un momento</translation>
+    </message>
+    <message>
+        <source>when you&apos;ve been away for a while</source>
+        <translation>cuando lleves un rato ausente</translation>
+    </message>
+    <message>
+        <source>when you start donating again</source>
+        <translation>cuando vuelvas a donar</translation>
+    </message>
+    <message>
+        <source>when you set it up</source>
+        <translation>cuando lo instales</translation>
+    </message>
+    <message>
+        <source>when the disk has more space</source>
+        <translation>cuando haya más espacio en el disco</translation>
+    </message>
+    <message>
+        <source>when you delete a model or raise the limit</source>
+        <translation>cuando borres un modelo o subas el límite</translation>
     </message>
     <message>
         <source>Joining the swarm</source>
@@ -796,8 +876,8 @@
         <translation>En marcha</translation>
     </message>
     <message>
-        <source>Looking at this computer</source>
-        <translation>Examinando este equipo</translation>
+        <source>Checking this computer</source>
+        <translation>Comprobando este ordenador</translation>
     </message>
     <message>
         <source>Looking up the packages</source>
@@ -808,76 +888,91 @@
         <translation>Instalando</translation>
     </message>
     <message>
-        <source>Trying it out on this computer</source>
-        <translation>Probándolo en este equipo</translation>
+        <source>Testing on this computer</source>
+        <translation>Probando en este ordenador</translation>
     </message>
     <message>
-        <source>In use from now on</source>
-        <translation>En uso a partir de ahora</translation>
+        <source>Activating</source>
+        <translation>Activando</translation>
+    </message>
+    <message>
+        <source>{name}, for NVIDIA graphics cards</source>
+        <translation>{name}, para tarjetas gráficas NVIDIA</translation>
+    </message>
+    <message>
+        <source>{name}, for older NVIDIA graphics cards or drivers</source>
+        <translation>{name}, para tarjetas o controladores NVIDIA antiguos</translation>
+    </message>
+    <message>
+        <source>{name}, for AMD graphics cards</source>
+        <translation>{name}, para tarjetas gráficas AMD</translation>
+    </message>
+    <message>
+        <source>{name}, for Intel graphics cards</source>
+        <translation>{name}, para tarjetas gráficas Intel</translation>
+    </message>
+    <message>
+        <source>Downloading {what}</source>
+        <translation>Descargando {what}</translation>
+    </message>
+    <message>
+        <source>Downloads up to {download} and takes {disk} on the disk.</source>
+        <translation>Descarga hasta {download} y ocupa {disk} en el disco.</translation>
     </message>
     <message>
         <source>{name}, for the processor</source>
         <translation>{name}, para el procesador</translation>
     </message>
     <message>
-        <source>{name}, for graphics cards by NVIDIA</source>
-        <translation>{name}, para tarjetas gráficas de NVIDIA</translation>
-    </message>
-    <message>
-        <source>{name}, for older graphics cards or drivers by NVIDIA</source>
-        <translation>{name}, para tarjetas o controladores antiguos de NVIDIA</translation>
-    </message>
-    <message>
-        <source>{name}, for graphics cards by AMD</source>
-        <translation>{name}, para tarjetas gráficas de AMD</translation>
-    </message>
-    <message>
         <source>{name}, for Macs with Apple&apos;s processor</source>
         <translation>{name}, para Mac con procesador de Apple</translation>
     </message>
     <message>
-        <source>{name}, for graphics cards by Intel</source>
-        <translation>{name}, para tarjetas gráficas de Intel</translation>
+        <source>Detecting something now</source>
+        <translation>Detecta algo ahora</translation>
     </message>
     <message>
-        <source>Sees something now</source>
-        <translation>Ve algo ahora</translation>
-    </message>
-    <message>
-        <source>Does not work</source>
+        <source>Not working</source>
         <translation>No funciona</translation>
     </message>
     <message>
-        <source>Watching, nothing seen</source>
-        <translation>Vigilando, nada visto</translation>
+        <source>Active, nothing detected</source>
+        <translation>Activo, nada detectado</translation>
     </message>
     <message>
-        <source>Resting, as there is nothing to give back</source>
-        <translation>En reposo, pues no hay nada que devolver</translation>
+        <source>Resting while Potluck is not serving</source>
+        <translation>En reposo mientras Potluck no sirve</translation>
     </message>
     <message>
-        <source>Not on this computer</source>
-        <translation>No en este ordenador</translation>
+        <source>Not available on this computer</source>
+        <translation>No disponible en este ordenador</translation>
     </message>
     <message>
-        <source>Not needed with these settings</source>
-        <translation>No hace falta con estos ajustes</translation>
+        <source>Off in your settings</source>
+        <translation>Desactivado en tus ajustes</translation>
     </message>
     <message>
         <source>Known only to a newer version</source>
         <translation>Solo lo conoce una versión más nueva</translation>
     </message>
+    <message numerus="yes">
+        <source>Watching for games and activity (%n detector(s) not working)</source>
+        <translation>
+            <numerusform>Atento a juegos y actividad (%n detector no funciona)</numerusform>
+            <numerusform>Atento a juegos y actividad (%n detectores no funcionan)</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Watching for games and activity</source>
+        <translation>Atento a juegos y actividad</translation>
+    </message>
+    <message>
+        <source>Detectors are resting</source>
+        <translation>Los detectores están en reposo</translation>
+    </message>
     <message>
         <source>Potluck is not running</source>
         <translation>Potluck no está en marcha</translation>
-    </message>
-    <message>
-        <source>Nothing is served until it runs. Your settings and what you earned are kept.</source>
-        <translation>No se sirve nada hasta que arranque. Tus ajustes y lo que ganaste se conservan.</translation>
-    </message>
-    <message>
-        <source>The daemon has ended.</source>
-        <translation>El servicio ha terminado.</translation>
     </message>
     <message>
         <source>Serving at {percent} %</source>
@@ -897,10 +992,6 @@
             <numerusform>queda %n sesión</numerusform>
             <numerusform>quedan %n sesiones</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>{left}; shuts down at {time} at the latest.</source>
-        <translation>{left}; se apaga a las {time} como muy tarde.</translation>
     </message>
     <message>
         <source>Serves again at {time}.</source>
@@ -927,6 +1018,22 @@
         <translation>Lo intenta de nuevo: {condition}.</translation>
     </message>
     <message>
+        <source>Your settings and credits are safe.</source>
+        <translation>Tus ajustes y créditos están a salvo.</translation>
+    </message>
+    <message>
+        <source>It may come back by itself. The log says more: potluck logs</source>
+        <translation>Puede que vuelva solo. El registro dice más: potluck logs</translation>
+    </message>
+    <message>
+        <source>Potluck stopped responding</source>
+        <translation>Potluck ha dejado de responder</translation>
+    </message>
+    <message>
+        <source>{left}. Shuts down by {time}.</source>
+        <translation>{left}. Se apaga antes de las {time}.</translation>
+    </message>
+    <message>
         <source>Resume</source>
         <translation>Reanudar</translation>
     </message>
@@ -951,34 +1058,12 @@
         <translation>No apartarse nunca por {program}…</translation>
     </message>
     <message>
-        <source>Go on serving whenever {program} runs, now and from now on? You can take it back on the Activity page.</source>
-        <translation>¿Seguir sirviendo siempre que {program} esté abierto, desde ahora? Puedes deshacerlo en la página Actividad.</translation>
+        <source>Keep serving whenever {program} runs? You can change this later in Activity.</source>
+        <translation>¿Seguir sirviendo mientras funcione {program}? Puedes cambiarlo después en Actividad.</translation>
     </message>
     <message>
-        <source>Watches nothing just now</source>
-        <translation>Ahora no vigila nada</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n way(s) to notice that you need the computer</source>
-        <translation>
-            <numerusform>%n forma de notar que necesitas el ordenador</numerusform>
-            <numerusform>%n formas de notar que necesitas el ordenador</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%n do(es) not work</source>
-        <translation>
-            <numerusform>%n no funciona</numerusform>
-            <numerusform>%n no funcionan</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Used today: {sent} sent, {received} received, {energy} of electricity</source>
-        <translation>Hoy: {sent} enviados, {received} recibidos, {energy} de electricidad</translation>
-    </message>
-    <message>
-        <source>{energy} for {cost}</source>
-        <translation>{energy} por {cost}</translation>
+        <source>Today: {sent} sent, {received} received, {energy}</source>
+        <translation>Hoy: {sent} enviados, {received} recibidos, {energy}</translation>
     </message>
     <message>
         <source>{number} tokens/s</source>
@@ -989,10 +1074,6 @@
         <translation>{used} de {all}</translation>
     </message>
     <message>
-        <source>Fetching {what}</source>
-        <translation>Descargando {what}</translation>
-    </message>
-    <message>
         <source>{size}/s</source>
         <translation>{size}/s</translation>
     </message>
@@ -1001,12 +1082,256 @@
         <translation>faltan unos {time}</translation>
     </message>
     <message>
-        <source>Fetches {download} at most, and takes {disk} of the disk.</source>
-        <translation>Descarga {download} como mucho y ocupa {disk} en el disco.</translation>
+        <source>Agents</source>
+        <translation>Agentes</translation>
+    </message>
+    <message>
+        <source>Battery</source>
+        <translation>Batería</translation>
+    </message>
+    <message>
+        <source>Full-screen windows</source>
+        <translation>Ventanas a pantalla completa</translation>
+    </message>
+    <message>
+        <source>GPU memory</source>
+        <translation>Memoria gráfica</translation>
+    </message>
+    <message>
+        <source>GPU use ({name})</source>
+        <translation>Uso de la tarjeta gráfica ({name})</translation>
+    </message>
+    <message>
+        <source>Idle hint (logind)</source>
+        <translation>Inactividad (logind)</translation>
+    </message>
+    <message>
+        <source>Idle time ({name})</source>
+        <translation>Tiempo inactivo ({name})</translation>
+    </message>
+    <message>
+        <source>Listed programs</source>
+        <translation>Programas de tu lista</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Memoria</translation>
+    </message>
+    <message>
+        <source>Metered network</source>
+        <translation>Red de uso medido</translation>
+    </message>
+    <message>
+        <source>Other users</source>
+        <translation>Otros usuarios</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Potencia</translation>
+    </message>
+    <message>
+        <source>Proton and Wine</source>
+        <translation>Proton y Wine</translation>
+    </message>
+    <message>
+        <source>Screen lock (logind)</source>
+        <translation>Bloqueo de pantalla (logind)</translation>
+    </message>
+    <message>
+        <source>Screen lock (desktop)</source>
+        <translation>Bloqueo de pantalla (escritorio)</translation>
+    </message>
+    <message>
+        <source>Sleep</source>
+        <translation>Suspensión</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatura</translation>
+    </message>
+    <message>
+        <source>User switch</source>
+        <translation>Cambio de usuario</translation>
+    </message>
+    <message>
+        <source>clock</source>
+        <translation>reloj</translation>
+    </message>
+    <message>
+        <source>disk</source>
+        <translation>disco</translation>
+    </message>
+    <message>
+        <source>memory</source>
+        <translation>memoria</translation>
+    </message>
+    <message>
+        <source>packages</source>
+        <translation>paquetes</translation>
+    </message>
+    <message>
+        <source>daemon</source>
+        <translation>servicio</translation>
+    </message>
+    <message>
+        <source>swarm</source>
+        <translation>enjambre</translation>
+    </message>
+    <message>
+        <source>settings</source>
+        <translation>ajustes</translation>
+    </message>
+    <message>
+        <source>engine</source>
+        <translation>motor</translation>
+    </message>
+    <message>
+        <source>keyboard or mouse</source>
+        <translation>teclado o ratón</translation>
+    </message>
+    <message>
+        <source>nobody</source>
+        <translation>nadie</translation>
+    </message>
+    <message>
+        <source>processor</source>
+        <translation>procesador</translation>
+    </message>
+    <message>
+        <source>the battery</source>
+        <translation>la batería</translation>
+    </message>
+    <message>
+        <source>the computer</source>
+        <translation>el ordenador</translation>
+    </message>
+    <message>
+        <source>the memory</source>
+        <translation>la memoria</translation>
     </message>
     <message>
         <source>the processor</source>
         <translation>el procesador</translation>
+    </message>
+    <message>
+        <source>the screen is locked</source>
+        <translation>la pantalla está bloqueada</translation>
+    </message>
+    <message>
+        <source>this network</source>
+        <translation>esta red</translation>
+    </message>
+    <message>
+        <source>no battery</source>
+        <translation>sin batería</translation>
+    </message>
+    <message>
+        <source>no {what} bus ({why})</source>
+        <translation>no hay bus {what} ({why})</translation>
+    </message>
+    <message>
+        <source>a service on the {what} bus does not answer</source>
+        <translation>un servicio del bus {what} no responde</translation>
+    </message>
+    <message>
+        <source>the {what} bus went away</source>
+        <translation>el bus {what} ha desaparecido</translation>
+    </message>
+    <message>
+        <source>no GPU with a DRM driver</source>
+        <translation>ninguna tarjeta gráfica con controlador DRM</translation>
+    </message>
+    <message>
+        <source>no sensor reports a temperature</source>
+        <translation>ningún sensor indica la temperatura</translation>
+    </message>
+    <message>
+        <source>no GPU reports its power</source>
+        <translation>ninguna tarjeta gráfica indica su potencia</translation>
+    </message>
+    <message>
+        <source>no GPU reports its memory</source>
+        <translation>ninguna tarjeta gráfica indica su memoria</translation>
+    </message>
+    <message>
+        <source>no keyboard or mouse is listed</source>
+        <translation>no se ha encontrado teclado ni ratón</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor refuses to report idle time</source>
+        <translation>el compositor de Wayland no quiere dar el tiempo inactivo</translation>
+    </message>
+    <message>
+        <source>the kernel does not report it ({why})</source>
+        <translation>el núcleo no lo indica ({why})</translation>
+    </message>
+    <message>
+        <source>the kernel does not report it</source>
+        <translation>el núcleo no lo indica</translation>
+    </message>
+    <message>
+        <source>{name} does not report idle time</source>
+        <translation>no indica el tiempo inactivo: {name}</translation>
+    </message>
+    <message>
+        <source>this is a Wayland session</source>
+        <translation>esta es una sesión de Wayland</translation>
+    </message>
+    <message>
+        <source>no ioreg ({why})</source>
+        <translation>falta ioreg ({why})</translation>
+    </message>
+    <message>
+        <source>no screen saver service runs</source>
+        <translation>no hay ningún servicio de salvapantallas</translation>
+    </message>
+    <message>
+        <source>no Wayland session</source>
+        <translation>no hay sesión de Wayland</translation>
+    </message>
+    <message>
+        <source>no Wayland compositor at {path} ({why})</source>
+        <translation>no hay compositor de Wayland en {path} ({why})</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor went away</source>
+        <translation>el compositor de Wayland ha desaparecido</translation>
+    </message>
+    <message>
+        <source>logind knows of no graphical session of yours</source>
+        <translation>logind no conoce ninguna sesión gráfica tuya</translation>
+    </message>
+    <message>
+        <source>logind does not let us finish before sleep</source>
+        <translation>logind no deja terminar antes de la suspensión</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver says: {why}</source>
+        <translation>el controlador NVIDIA dice: {why}</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver does not start ({why})</source>
+        <translation>el controlador NVIDIA no arranca ({why})</translation>
+    </message>
+    <message>
+        <source>no NVIDIA driver</source>
+        <translation>sin controlador NVIDIA</translation>
+    </message>
+    <message>
+        <source>the list of processes cannot be read ({why})</source>
+        <translation>no se puede leer la lista de procesos ({why})</translation>
+    </message>
+    <message>
+        <source>no X11 display</source>
+        <translation>no hay pantalla X11</translation>
+    </message>
+    <message>
+        <source>{name} does not answer</source>
+        <translation>{name} no responde</translation>
+    </message>
+    <message>
+        <source>{name} does not run</source>
+        <translation>{name} no está en marcha</translation>
     </message>
     <message>
         <source>graphics card {number}</source>
@@ -1023,48 +1348,6 @@
     <message>
         <source>Yesterday</source>
         <translation>Ayer</translation>
-    </message>
-    <message>
-        <source>none of them yours</source>
-        <translation>ninguno es tuyo</translation>
-    </message>
-    <message>
-        <source>yours: {blocks}</source>
-        <translation>tuyos: {blocks}</translation>
-    </message>
-    <message>
-        <source>at {time} {coverage}</source>
-        <translation>a las {time} {coverage}</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n block(s)</source>
-        <translation>
-            <numerusform>%n bloque</numerusform>
-            <numerusform>%n bloques</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Together the swarm serves up to {rate}</source>
-        <translation>En conjunto, el enjambre alcanza hasta {rate}</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} (framed) set the limit.</source>
-        <translation>los bloques {blocks} (enmarcados) marcan el límite.</translation>
-    </message>
-    <message>
-        <source>coverage not known yet</source>
-        <translation>cobertura aún desconocida</translation>
-    </message>
-    <message>
-        <source>nobody serves {blocks}</source>
-        <translation>nadie sirve {blocks}</translation>
-    </message>
-    <message numerus="yes">
-        <source>each served at least %n time(s)</source>
-        <translation>
-            <numerusform>cada uno servido al menos una vez</numerusform>
-            <numerusform>cada uno servido al menos %n veces</numerusform>
-        </translation>
     </message>
     <message>
         <source>the daemon is not running</source>
@@ -1163,10 +1446,6 @@
         <translation>empiézala con / o ~</translation>
     </message>
     <message>
-        <source>the hub did not tell in time about {name}</source>
-        <translation>el hub no ha informado a tiempo sobre {name}</translation>
-    </message>
-    <message>
         <source>cannot ask the hub about {name}</source>
         <translation>no se puede preguntar al hub por {name}</translation>
     </message>
@@ -1195,11 +1474,15 @@
         <translation>empiézala con /</translation>
     </message>
     <message>
-        <source>the models lie there already</source>
-        <translation>los modelos ya están ahí</translation>
+        <source>the hub did not answer in time about {name}</source>
+        <translation>el hub no respondió a tiempo sobre {name}</translation>
     </message>
     <message>
-        <source>one of the folders lies in the other</source>
+        <source>the models are already there</source>
+        <translation>los modelos ya están allí</translation>
+    </message>
+    <message>
+        <source>one of the folders is inside the other</source>
         <translation>una de las carpetas está dentro de la otra</translation>
     </message>
     <message>
@@ -1267,8 +1550,8 @@
         <translation>no hay un entorno anterior al que volver</translation>
     </message>
     <message>
-        <source>no game is running as far as one can see</source>
-        <translation>por lo que se ve, no hay ningún juego en marcha</translation>
+        <source>no game is running as far as Potluck can see</source>
+        <translation>no hay ningún juego en marcha, que Potluck vea</translation>
     </message>
     <message>
         <source>name a time: potluck pause 2h</source>
@@ -1367,8 +1650,64 @@
         <translation>un motor necesita 2 GiB; este equipo solo puede usar un enjambre</translation>
     </message>
     <message>
-        <source>end other programs, or serve fewer blocks: serve.num_blocks</source>
-        <translation>cierra otros programas o sirve menos bloques: serve.num_blocks</translation>
+        <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
+        <translation>cierra otros programas o sirve menos capas: serve.num_blocks</translation>
+    </message>
+    <message>
+        <source>this works, but more slowly; for direct connections forward {port} in the router</source>
+        <translation>funciona, pero más despacio; para conexiones directas redirige en el router: {port}</translation>
+    </message>
+    <message>
+        <source>no port is chosen yet; the daemon chooses one when it starts</source>
+        <translation>aún no hay puerto; el servicio elige uno al arrancar</translation>
+    </message>
+    <message>
+        <source>there is a GPU without NVIDIA&apos;s driver; it is used if torch has a build for it</source>
+        <translation>hay una tarjeta gráfica sin controlador NVIDIA; se usa si PyTorch tiene una variante para ella</translation>
+    </message>
+    <message>
+        <source>no GPU found; the CPU serves instead, which is slow but works</source>
+        <translation>no se ha encontrado ninguna tarjeta gráfica; calcula el procesador, despacio pero funciona</translation>
+    </message>
+    <message>
+        <source>torch {version} supports the CPU only, so the GPU is not used</source>
+        <translation>PyTorch {version} solo admite el procesador, así que la tarjeta gráfica no se usa</translation>
+    </message>
+    <message>
+        <source>the clock is not synchronised; it says {time}</source>
+        <translation>el reloj no está sincronizado; marca {time}</translation>
+    </message>
+    <message>
+        <source>{name} relies on this machine to be found</source>
+        <translation>{name} solo se encuentra a través de este ordenador</translation>
+    </message>
+    <message>
+        <source>{number} of {all} addresses of {name} answer</source>
+        <translation>{number} de {all} direcciones responden: {name}</translation>
+    </message>
+    <message>
+        <source>nobody serves {number} blocks of {name}</source>
+        <translation>nadie sirve {number} capas de {name}</translation>
+    </message>
+    <message>
+        <source>the clock says {time}, which is in the past</source>
+        <translation>el reloj marca {time}, que ya pasó</translation>
+    </message>
+    <message>
+        <source>set the clock: others ignore announcements from the past</source>
+        <translation>ajusta el reloj: nadie hace caso de anuncios del pasado</translation>
+    </message>
+    <message>
+        <source>the engine listens at TCP port {port}</source>
+        <translation>el motor escucha en el puerto TCP {port}</translation>
+    </message>
+    <message>
+        <source>the engine is starting and most likely uses TCP port {port}</source>
+        <translation>el motor está arrancando y seguramente usa el puerto TCP {port}</translation>
+    </message>
+    <message>
+        <source>the daemon runs version {theirs}, but {ours} is installed</source>
+        <translation>el servicio usa la versión {theirs}, pero está instalada la {ours}</translation>
     </message>
     <message>
         <source>this machine has no network</source>
@@ -1383,16 +1722,8 @@
         <translation>{number} de {all} miembros que lo intentaron llegaron directamente a este equipo: sirve a través de un relé</translation>
     </message>
     <message>
-        <source>it works, but more slowly; to be reached directly forward {port} in the router</source>
-        <translation>funciona, pero más despacio; para que lleguen directamente, redirige {port} en el router</translation>
-    </message>
-    <message>
         <source>the engine needs {names}, which is not installed</source>
         <translation>el motor necesita {names}, que no está instalado</translation>
-    </message>
-    <message>
-        <source>no port is chosen yet; the daemon does so when it starts</source>
-        <translation>aún no hay puerto elegido; el servicio lo elige al arrancar</translation>
     </message>
     <message>
         <source>the engine serves, but nobody listens at TCP port {port}</source>
@@ -1411,44 +1742,142 @@
         <translation>instala o repara el controlador de NVIDIA y reinicia el equipo</translation>
     </message>
     <message>
-        <source>a GPU without NVIDIA&apos;s driver is found; it is used if torch is a build for it</source>
-        <translation>hay una tarjeta gráfica sin el controlador de NVIDIA; se usa si torch está hecho para ella</translation>
-    </message>
-    <message>
-        <source>no GPU is found; blocks are served by the CPU, which is slow but works</source>
-        <translation>no se ha encontrado ninguna tarjeta gráfica; los bloques los sirve el procesador, que es lento pero funciona</translation>
-    </message>
-    <message>
-        <source>torch {version} computes on the CPU only; the GPU is not used</source>
-        <translation>torch {version} solo calcula en el procesador; la tarjeta gráfica no se usa</translation>
-    </message>
-    <message>
-        <source>nobody keeps the clock right; it says {time}</source>
-        <translation>nadie mantiene el reloj en hora; marca {time}</translation>
-    </message>
-    <message>
         <source>timedatectl set-ntp true, and compare with another clock now</source>
         <translation>timedatectl set-ntp true, y compara ahora con otro reloj</translation>
-    </message>
-    <message>
-        <source>{name} is found through this machine</source>
-        <translation>a {name} se llega a través de este equipo</translation>
-    </message>
-    <message>
-        <source>{number} of {all} addresses where {name} is found answer</source>
-        <translation>responden {number} de {all} direcciones donde se encuentra {name}</translation>
     </message>
     <message>
         <source>ask a member for a new invite: potluck swarm invite; check the network</source>
         <translation>pide a un miembro una invitación nueva: potluck swarm invite; comprueba la red</translation>
     </message>
     <message>
-        <source>{number} blocks of {name} are served by nobody</source>
-        <translation>{number} bloques de {name} no los sirve nadie</translation>
-    </message>
-    <message>
         <source>invite more members: potluck swarm invite</source>
         <translation>invita a más miembros: potluck swarm invite</translation>
+    </message>
+    <message>
+        <source>it says {time}</source>
+        <translation>marca {time}</translation>
+    </message>
+    <message>
+        <source>as root if the daemon is the system&apos;s; else: chown it to yourself</source>
+        <translation>como root si el servicio es del sistema; si no, asígnatelo con chown</translation>
+    </message>
+    <message>
+        <source>serve.device is {name}, but no GPU is found</source>
+        <translation>serve.device es {name}, pero no se encuentra ninguna tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>driver {version} is too old for torch</source>
+        <translation>el controlador {version} es demasiado antiguo para PyTorch</translation>
+    </message>
+    <message>
+        <source>install version {version} or newer</source>
+        <translation>instala la versión {version} o posterior</translation>
+    </message>
+    <message>
+        <source>driver {version}</source>
+        <translation>controlador {version}</translation>
+    </message>
+    <message>
+        <source>{name} is too old for torch</source>
+        <translation>{name} es demasiado antigua para PyTorch</translation>
+    </message>
+    <message>
+        <source>this machine has a public address; a firewall may still be in the way, no member has tried yet</source>
+        <translation>este ordenador tiene una dirección pública; un cortafuegos puede estorbar, aún no lo ha probado nadie</translation>
+    </message>
+    <message>
+        <source>only IPv6 is public; members without IPv6 cannot dial this machine</source>
+        <translation>solo IPv6 es pública; los miembros sin IPv6 no llegan a este ordenador</translation>
+    </message>
+    <message>
+        <source>all addresses are private, and no member has tried yet whether it reaches this machine</source>
+        <translation>todas las direcciones son privadas y ningún miembro ha probado aún a llegar a este ordenador</translation>
+    </message>
+    <message>
+        <source>members in the same network reach it; others through a relay, unless {port} is forwarded</source>
+        <translation>los miembros de la misma red llegan a él; los demás por un relé, salvo que se redirija {port}</translation>
+    </message>
+    <message>
+        <source>{number} of {all} members that tried reached this machine directly</source>
+        <translation>{number} de {all} miembros han llegado directamente a este ordenador</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s TCP port</source>
+        <translation>el puerto TCP del motor</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s interpreter {path} cannot be run ({why})</source>
+        <translation>el Python del motor en {path} no se puede ejecutar ({why})</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s packages are installed</source>
+        <translation>los paquetes del motor están instalados</translation>
+    </message>
+    <message>
+        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT</source>
+        <translation>ciérralo, o: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT</translation>
+    </message>
+    <message>
+        <source>TCP port {port} is free</source>
+        <translation>el puerto TCP {port} está libre</translation>
+    </message>
+    <message>
+        <source>version {version} runs</source>
+        <translation>funciona la versión {version}</translation>
+    </message>
+    <message>
+        <source>could not be checked ({why})</source>
+        <translation>no se pudo comprobar ({why})</translation>
+    </message>
+    <message>
+        <source>{name}: {watts} W (measured).</source>
+        <translation>{name}: {watts} W (medidos).</translation>
+    </message>
+    <message>
+        <source>While serving: {watts} W (from your settings).</source>
+        <translation>Al servir: {watts} W (según tus ajustes).</translation>
+    </message>
+    <message>
+        <source>{name}: {watts} W (estimated).</source>
+        <translation>{name}: {watts} W (estimados).</translation>
+    </message>
+    <message>
+        <source>{coverage} (at {time})</source>
+        <translation>{coverage} (a las {time})</translation>
+    </message>
+    <message>
+        <source>You serve none.</source>
+        <translation>Tú no sirves ninguna.</translation>
+    </message>
+    <message>
+        <source>You serve {layers}.</source>
+        <translation>Tú sirves {layers}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n layer(s), status unknown.</source>
+        <translation>
+            <numerusform>%n capa, estado desconocido.</numerusform>
+            <numerusform>%n capas, estado desconocido.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Nobody serves layers {layers}.</source>
+        <translation>Nadie sirve las capas {layers}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>All %n layer(s) online.</source>
+        <translation>
+            <numerusform>La única capa está en línea.</numerusform>
+            <numerusform>Las %n capas están en línea.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Total capacity: about {rate}.</source>
+        <translation>Capacidad total: unos {rate}.</translation>
+    </message>
+    <message>
+        <source>The framed layers limit it: {layers}.</source>
+        <translation>Las capas enmarcadas la limitan: {layers}.</translation>
     </message>
 </context>
 <context>
@@ -1470,52 +1899,48 @@
         <translation>Problemas</translation>
     </message>
     <message>
-        <source>What to show</source>
-        <translation>Qué mostrar</translation>
+        <source>Show</source>
+        <translation>Mostrar</translation>
     </message>
     <message>
-        <source>Looking…</source>
-        <translation>Buscando…</translation>
+        <source>Loading…</source>
+        <translation>Cargando…</translation>
+    </message>
+    <message>
+        <source>Nothing here yet</source>
+        <translation>Aún no hay nada</translation>
+    </message>
+    <message>
+        <source>Keep serving while {program} runs</source>
+        <translation>Seguir sirviendo mientras funciona {program}</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Quitar</translation>
+    </message>
+    <message>
+        <source>Never step aside for</source>
+        <translation>No apartarse nunca por</translation>
+    </message>
+    <message>
+        <source>Potluck now keeps serving while {program} runs.</source>
+        <translation>Potluck sigue sirviendo ahora mientras funciona {program}.</translation>
     </message>
     <message>
         <source>Show more</source>
         <translation>Mostrar más</translation>
     </message>
     <message>
-        <source>Nothing of this kind has happened yet.</source>
-        <translation>Aún no ha ocurrido nada así.</translation>
-    </message>
-    <message>
-        <source>Nothing here</source>
-        <translation>Aquí no hay nada</translation>
-    </message>
-    <message>
         <source>Never for this app</source>
         <translation>Nunca por esta aplicación</translation>
-    </message>
-    <message>
-        <source>Go on serving whenever {program} runs</source>
-        <translation>Seguir sirviendo siempre que {program} esté abierto</translation>
     </message>
     <message>
         <source>Never step aside for {program}</source>
         <translation>No apartarse nunca por {program}</translation>
     </message>
     <message>
-        <source>Never stepped aside for</source>
-        <translation>Nunca se aparta por</translation>
-    </message>
-    <message>
-        <source>Take back</source>
-        <translation>Deshacer</translation>
-    </message>
-    <message>
         <source>Step aside for {program} again</source>
         <translation>Volver a apartarse por {program}</translation>
-    </message>
-    <message>
-        <source>Potluck goes on serving while {program} runs.</source>
-        <translation>Potluck sigue sirviendo mientras {program} está abierto.</translation>
     </message>
     <message>
         <source>Potluck steps aside for {program} again.</source>
@@ -1529,27 +1954,20 @@
 <context>
     <name>AwayPage</name>
     <message>
-        <source>Start it</source>
-        <translation>Iniciarlo</translation>
+        <source>Start Potluck</source>
+        <translation>Iniciar Potluck</translation>
     </message>
     <message>
         <source>Potluck is being updated</source>
         <translation>Potluck se está actualizando</translation>
     </message>
     <message>
-        <source>The new version starts in a moment; if it does not, this one does.</source>
-        <translation>Enseguida arranca la versión nueva; si no lo hace, arranca esta.</translation>
+        <source>The new version starts in a moment.</source>
+        <translation>La nueva versión arranca en un momento.</translation>
     </message>
     <message>
         <source>Potluck was updated</source>
         <translation>Potluck se ha actualizado</translation>
-    </message>
-</context>
-<context>
-    <name>BlockStrip</name>
-    <message>
-        <source>Blocks of the model</source>
-        <translation>Bloques del modelo</translation>
     </message>
 </context>
 <context>
@@ -1587,12 +2005,28 @@
         <translation>Esperando la primera palabra…</translation>
     </message>
     <message>
-        <source>The gateway was stopped.</source>
-        <translation>La pasarela se detuvo.</translation>
+        <source>The chat service was stopped.</source>
+        <translation>El servicio de chat se detuvo.</translation>
     </message>
     <message>
-        <source>The model added nothing. A small one only continues a text: begin a sentence.</source>
-        <translation>El modelo no añadió nada. Uno pequeño solo continúa un texto: empieza una frase.</translation>
+        <source>No answer. A small model only continues a text: begin a sentence.</source>
+        <translation>Sin respuesta. Un modelo pequeño solo continúa un texto: empieza una frase.</translation>
+    </message>
+    <message>
+        <source>Join or start a swarm to chat.</source>
+        <translation>Únete a un enjambre o crea uno para chatear.</translation>
+    </message>
+    <message>
+        <source>No model to talk to yet</source>
+        <translation>Aún no hay modelo con el que hablar</translation>
+    </message>
+    <message>
+        <source>People serving this model can read your messages. Questions spend your credits.</source>
+        <translation>Quienes sirven este modelo pueden leer tus mensajes. Las preguntas gastan tus créditos.</translation>
+    </message>
+    <message>
+        <source>People serving this model can read your messages. Your credits: {credits}</source>
+        <translation>Quienes sirven este modelo pueden leer tus mensajes. Tus créditos: {credits}</translation>
     </message>
     <message>
         <source>Ask again</source>
@@ -1603,49 +2037,25 @@
         <translation>Detenido.</translation>
     </message>
     <message>
-        <source>A chat needs a swarm: join one, or start one.</source>
-        <translation>Un chat necesita un enjambre: únete a uno o crea uno.</translation>
-    </message>
-    <message>
-        <source>Nobody to talk to yet</source>
-        <translation>Aún no hay con quién hablar</translation>
-    </message>
-    <message>
-        <source>Each answer is computed by the members who serve its blocks. They can read what you write, so never send what they must not know. Your questions spend the credit that this computer earned.</source>
-        <translation>Cada respuesta la calculan los miembros que sirven los bloques. Pueden leer lo que escribes, así que nunca envíes lo que no deban saber. Tus preguntas gastan el crédito que ganó este ordenador.</translation>
-    </message>
-    <message>
         <source>Talk to {model}</source>
         <translation>Habla con {model}</translation>
-    </message>
-    <message>
-        <source>Servers can read along. Your credit: {credit}</source>
-        <translation>Los servidores pueden leer lo que escribes. Tu crédito: {credit}</translation>
     </message>
 </context>
 <context>
     <name>CommandStarter</name>
     <message>
-        <source>The daemon does not start.</source>
-        <translation>El servicio no arranca.</translation>
+        <source>Potluck does not start. The log says more: potluck logs</source>
+        <translation>Potluck no arranca. El registro dice más: potluck logs</translation>
     </message>
 </context>
 <context>
     <name>CreditCard</name>
-    <message>
-        <source>Credit earned in the last 24 hours</source>
-        <translation>Crédito ganado en las últimas 24 horas</translation>
-    </message>
     <message numerus="yes">
         <source>from %n people</source>
         <translation>
             <numerusform>de una persona</numerusform>
             <numerusform>de %n personas</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>nothing signed for yet</source>
-        <translation>nada firmado todavía</translation>
     </message>
     <message>
         <source>{amount} credits in the last 24 hours</source>
@@ -1656,12 +2066,20 @@
         <translation>Ganancias</translation>
     </message>
     <message>
+        <source>Credits earned in the last 24 hours</source>
+        <translation>Créditos ganados en las últimas 24 horas</translation>
+    </message>
+    <message>
         <source>Show all earnings</source>
         <translation>Mostrar todas las ganancias</translation>
     </message>
     <message>
-        <source>Credit today</source>
-        <translation>Crédito de hoy</translation>
+        <source>Credits today</source>
+        <translation>Créditos de hoy</translation>
+    </message>
+    <message>
+        <source>No credits yet today</source>
+        <translation>Aún sin créditos hoy</translation>
     </message>
 </context>
 <context>
@@ -1687,15 +2105,15 @@
         <translation>Sin usar</translation>
     </message>
     <message>
-        <source>Set it up…</source>
-        <translation>Instalarlo…</translation>
+        <source>Set up…</source>
+        <translation>Instalar…</translation>
     </message>
     <message>
-        <source>The engine that computes is not installed yet.</source>
-        <translation>El motor que calcula aún no está instalado.</translation>
+        <source>The compute engine is not installed yet.</source>
+        <translation>El motor de cálculo aún no está instalado.</translation>
     </message>
     <message>
-        <source>Progress of measuring</source>
+        <source>Measuring progress</source>
         <translation>Progreso de la medición</translation>
     </message>
 </context>
@@ -1714,10 +2132,6 @@
         <translation>Aún sin comprobar</translation>
     </message>
     <message>
-        <source>A check-up looks at the installation, the disk, the graphics card, the network and the swarm.</source>
-        <translation>Se examinan la instalación, el disco, la tarjeta gráfica, la red y el enjambre.</translation>
-    </message>
-    <message>
         <source>Checking…</source>
         <translation>Comprobando…</translation>
     </message>
@@ -1726,8 +2140,12 @@
         <translation>{done} de {all} comprobados…</translation>
     </message>
     <message>
-        <source>Checked at {time}.</source>
-        <translation>Comprobado a las {time}.</translation>
+        <source>A check-up covers the installation, disk, graphics card, network and swarm.</source>
+        <translation>Se revisan la instalación, el disco, la tarjeta gráfica, la red y el enjambre.</translation>
+    </message>
+    <message>
+        <source>Checked {time}.</source>
+        <translation>Revisado: {time}.</translation>
     </message>
     <message numerus="yes">
         <source>%n check(s) found nothing wrong</source>
@@ -1749,24 +2167,20 @@
         <translation>Guardado {file} ({size}): {parts}.</translation>
     </message>
     <message>
-        <source>Copied. It names versions, devices and what is watched, no keys and no addresses.</source>
-        <translation>Copiado. Incluye versiones, dispositivos y lo que se vigila; ni claves ni direcciones.</translation>
+        <source>Copied, without keys or addresses.</source>
+        <translation>Copiado, sin claves ni direcciones.</translation>
+    </message>
+    <message>
+        <source>Check-up progress</source>
+        <translation>Progreso de la revisión</translation>
+    </message>
+    <message>
+        <source>A report holds settings, history and log, without keys, invites, addresses or your user name.</source>
+        <translation>Un informe contiene ajustes, historial y registro, sin claves, invitaciones, direcciones ni tu nombre de usuario.</translation>
     </message>
     <message>
         <source>Check-up</source>
         <translation>Comprobación</translation>
-    </message>
-    <message>
-        <source>Progress of the check-up</source>
-        <translation>Progreso de la comprobación</translation>
-    </message>
-    <message>
-        <source>For somebody who helps you</source>
-        <translation>Para quien te ayude</translation>
-    </message>
-    <message>
-        <source>A report holds the settings, the history and the log. Keys, invites, addresses and your user name are taken out.</source>
-        <translation>Un informe contiene los ajustes, el historial y el registro. Se quitan claves, invitaciones, direcciones y tu nombre de usuario.</translation>
     </message>
     <message>
         <source>Save a report…</source>
@@ -1775,6 +2189,10 @@
     <message>
         <source>Copy system info</source>
         <translation>Copiar datos del sistema</translation>
+    </message>
+    <message>
+        <source>Get help</source>
+        <translation>Obtener ayuda</translation>
     </message>
     <message>
         <source>Log</source>
@@ -1804,7 +2222,7 @@
         <translation>Mes</translation>
     </message>
     <message>
-        <source>Stretch of time</source>
+        <source>Period</source>
         <translation>Periodo</translation>
     </message>
     <message>
@@ -1867,16 +2285,20 @@
         <translation>Modelo</translation>
     </message>
     <message>
-        <source>No model has earned anything in this time.</source>
-        <translation>Ningún modelo ha ganado nada en este tiempo.</translation>
+        <source>No credits in this period.</source>
+        <translation>Sin créditos en este periodo.</translation>
     </message>
     <message>
-        <source>Adding up…</source>
-        <translation>Sumando…</translation>
+        <source>Loading…</source>
+        <translation>Cargando…</translation>
     </message>
     <message>
-        <source>Balance: {balance} credits. Since the beginning {earned} earned and {spent} spent.</source>
-        <translation>Saldo: {balance} créditos. Desde el principio, {earned} ganados y {spent} gastados.</translation>
+        <source>Balance: {balance} credits. In total, {earned} earned and {spent} spent.</source>
+        <translation>Saldo: {balance} créditos. En total, {earned} ganados y {spent} gastados.</translation>
+    </message>
+    <message>
+        <source>Credits move your requests up the queue. They are not money.</source>
+        <translation>Los créditos adelantan tus peticiones en la cola. No son dinero.</translation>
     </message>
     <message>
         <source>{amount} credits</source>
@@ -1891,10 +2313,6 @@
         <translation>Exportar…</translation>
     </message>
     <message>
-        <source>A credit is 10¹² parameter-tokens of work that somebody signed for. It is no money: it buys an earlier place in the queues of those who trust you.</source>
-        <translation>Un crédito son 10¹² parámetros-token de trabajo que alguien firmó. No es dinero: te adelanta en las colas de quienes confían en ti.</translation>
-    </message>
-    <message>
         <source>By model</source>
         <translation>Por modelo</translation>
     </message>
@@ -1906,8 +2324,8 @@
         <translation>electricidad usada</translation>
     </message>
     <message>
-        <source>cost, no price is set</source>
-        <translation>coste, sin precio indicado</translation>
+        <source>cost (no price set)</source>
+        <translation>coste (sin precio indicado)</translation>
     </message>
     <message>
         <source>time served</source>
@@ -1936,44 +2354,44 @@
         <translation>Examinando este equipo…</translation>
     </message>
     <message>
-        <source>Progress of the installation</source>
+        <source>Installation progress</source>
         <translation>Progreso de la instalación</translation>
+    </message>
+    <message>
+        <source>Update</source>
+        <translation>Actualizar</translation>
+    </message>
+    <message>
+        <source>Go back to the previous one</source>
+        <translation>Volver al anterior</translation>
+    </message>
+    <message>
+        <source>Change build or folder…</source>
+        <translation>Cambiar variante o carpeta…</translation>
+    </message>
+    <message>
+        <source>Using your own Python environment.</source>
+        <translation>Usa tu propio entorno de Python.</translation>
+    </message>
+    <message>
+        <source>Ready: {devices}.</source>
+        <translation>Listo: {devices}.</translation>
+    </message>
+    <message>
+        <source>PyTorch build: {variant}</source>
+        <translation>Variante de PyTorch: {variant}</translation>
+    </message>
+    <message>
+        <source>Newer packages are available. Update when it suits you.</source>
+        <translation>Hay paquetes más nuevos. Actualiza cuando te venga bien.</translation>
     </message>
     <message>
         <source>Cancel</source>
         <translation>Cancelar</translation>
     </message>
     <message>
-        <source>Renew it</source>
-        <translation>Renovar</translation>
-    </message>
-    <message>
-        <source>Use the one before again</source>
-        <translation>Volver a la anterior</translation>
-    </message>
-    <message>
-        <source>Another build or folder…</source>
-        <translation>Otra versión…</translation>
-    </message>
-    <message>
-        <source>It computes in a Python that you look after yourself.</source>
-        <translation>Calcula en un Python que mantienes tú.</translation>
-    </message>
-    <message>
-        <source>Ready. It computes on: {devices}.</source>
-        <translation>Listo. Calcula en: {devices}.</translation>
-    </message>
-    <message>
-        <source>Build of torch: {variant}</source>
-        <translation>Versión de torch: {variant}</translation>
-    </message>
-    <message>
         <source>Folder: {folder}</source>
         <translation>Carpeta: {folder}</translation>
-    </message>
-    <message>
-        <source>This version of Potluck comes with newer packages; renew it when it suits you.</source>
-        <translation>Esta versión de Potluck trae paquetes más nuevos; renuévalos cuando te venga bien.</translation>
     </message>
     <message>
         <source>Try again</source>
@@ -2006,10 +2424,6 @@
         <translation>Más tarde</translation>
     </message>
     <message>
-        <source>What computes</source>
-        <translation>Lo que calcula</translation>
-    </message>
-    <message>
         <source>This computer</source>
         <translation>Este ordenador</translation>
     </message>
@@ -2022,48 +2436,52 @@
         <translation>Cuando inicies sesión</translation>
     </message>
     <message>
-        <source>Bring a few blocks to the table</source>
-        <translation>Trae unos bloques a la mesa</translation>
-    </message>
-    <message>
-        <source>Lend a swarm what your computer does not need.</source>
-        <translation>Presta a un enjambre lo que tu ordenador no necesita.</translation>
-    </message>
-    <message>
-        <source>Potluck takes the build of torch that fits this computer.</source>
-        <translation>Potluck elige la versión de torch que conviene a este equipo.</translation>
-    </message>
-    <message>
-        <source>Which swarm?</source>
-        <translation>¿Qué enjambre?</translation>
-    </message>
-    <message>
-        <source>People who run one model together. An invite is the key to it.</source>
-        <translation>Personas que hacen funcionar juntas un modelo. Una invitación es la llave.</translation>
-    </message>
-    <message>
-        <source>What you bring</source>
-        <translation>Lo que aportas</translation>
-    </message>
-    <message>
-        <source>Measuring takes a moment; you need not wait for it.</source>
-        <translation>Medir tarda un momento; no hace falta que esperes.</translation>
-    </message>
-    <message>
         <source>You come first</source>
         <translation>Tú vas primero</translation>
     </message>
     <message>
-        <source>Change it whenever you like, under When to donate and Limits.</source>
-        <translation>Cámbialo cuando quieras, en «Cuándo donar» y «Límites».</translation>
+        <source>Welcome to Potluck</source>
+        <translation>Te damos la bienvenida a Potluck</translation>
     </message>
     <message>
-        <source>From now on</source>
-        <translation>A partir de ahora</translation>
+        <source>Lend a swarm the power that you do not need.</source>
+        <translation>Presta a un enjambre la potencia que no necesitas.</translation>
     </message>
     <message>
-        <source>Nothing starts by itself unless you switch it on.</source>
-        <translation>Nada arranca por sí solo si no lo activas.</translation>
+        <source>Compute engine</source>
+        <translation>Motor de cálculo</translation>
+    </message>
+    <message>
+        <source>Potluck chooses the PyTorch build that fits this computer.</source>
+        <translation>Potluck elige la variante de PyTorch adecuada para este ordenador.</translation>
+    </message>
+    <message>
+        <source>Choose a swarm</source>
+        <translation>Elige un enjambre</translation>
+    </message>
+    <message>
+        <source>A swarm is a group of people who run a model together.</source>
+        <translation>Un enjambre es un grupo de personas que ejecutan juntas un modelo.</translation>
+    </message>
+    <message>
+        <source>Your computer</source>
+        <translation>Tu ordenador</translation>
+    </message>
+    <message>
+        <source>Potluck measures its speed. You can continue meanwhile.</source>
+        <translation>Potluck mide su velocidad. Mientras tanto puedes continuar.</translation>
+    </message>
+    <message>
+        <source>You can change this later in When to donate and Limits.</source>
+        <translation>Puedes cambiarlo después en Cuándo donar y Límites.</translation>
+    </message>
+    <message>
+        <source>Start at log-in</source>
+        <translation>Inicio de sesión</translation>
+    </message>
+    <message>
+        <source>Nothing starts by itself unless you turn it on.</source>
+        <translation>Nada arranca solo si no lo activas.</translation>
     </message>
     <message>
         <source>{step} of {all}</source>
@@ -2082,32 +2500,40 @@
         <translation>Pasos</translation>
     </message>
     <message>
-        <source>What this is</source>
-        <translation>Qué es esto</translation>
+        <source>How it works</source>
+        <translation>Cómo funciona</translation>
     </message>
     <message>
-        <source>Together you run what nobody can run alone</source>
-        <translation>Juntos hacéis funcionar lo que nadie puede solo</translation>
+        <source>Run large models together</source>
+        <translation>Ejecutar juntos modelos grandes</translation>
     </message>
     <message>
-        <source>A large language model is cut into blocks. Your computer serves a few of them, others serve the rest, and everybody in the swarm can use the whole.</source>
-        <translation>Un gran modelo de lenguaje se corta en bloques. Tu ordenador sirve unos cuantos, otros sirven el resto, y todo el enjambre puede usar el conjunto.</translation>
+        <source>Your computer serves some layers of a model. Others serve the rest, and all can use it.</source>
+        <translation>Tu ordenador sirve algunas capas de un modelo. Otros sirven el resto y todos pueden usarlo.</translation>
+    </message>
+    <message>
+        <source>When a game starts, Potluck frees the graphics memory within a second.</source>
+        <translation>Cuando empieza un juego, Potluck libera la memoria gráfica en un segundo.</translation>
+    </message>
+    <message>
+        <source>Earn credits</source>
+        <translation>Gana créditos</translation>
+    </message>
+    <message>
+        <source>Serving others earns credits, which move your requests up the queue. They are not money.</source>
+        <translation>Servir a otros da créditos, que adelantan tus peticiones en la cola. No son dinero.</translation>
+    </message>
+    <message>
+        <source>They see your internet address, your layers and your speed. People serving a model can read the messages you send to it.</source>
+        <translation>Ven tu dirección de internet, tus capas y tu velocidad. Quienes sirven un modelo pueden leer los mensajes que le envías.</translation>
+    </message>
+    <message>
+        <source>No account, no telemetry. Your files stay private, and nobody can run code here.</source>
+        <translation>Sin cuenta ni telemetría. Tus archivos siguen siendo privados y nadie puede ejecutar código aquí.</translation>
     </message>
     <message>
         <source>Your games come first</source>
         <translation>Tus juegos van primero</translation>
-    </message>
-    <message>
-        <source>When one starts, its graphics memory is free within a second. Later it goes on by itself.</source>
-        <translation>Cuando empieza uno, su memoria gráfica queda libre en un segundo. Después sigue por sí solo.</translation>
-    </message>
-    <message>
-        <source>What you give, you get back</source>
-        <translation>Lo que das, lo recibes</translation>
-    </message>
-    <message>
-        <source>Work for others earns credit. It is no money: it lets your own requests go first.</source>
-        <translation>Trabajar para otros da crédito. No es dinero: hace que tus peticiones pasen antes.</translation>
     </message>
     <message>
         <source>What others can see</source>
@@ -2118,16 +2544,8 @@
         <translation>Los miembros de tu enjambre</translation>
     </message>
     <message>
-        <source>Your internet address, which blocks you serve and how fast. If you chat, those who serve the model can read what you write. Never send what they must not know.</source>
-        <translation>Tu dirección de internet, qué bloques sirves y a qué velocidad. Si chateas, quienes sirven el modelo pueden leer lo que escribes. Nunca envíes lo que no deban saber.</translation>
-    </message>
-    <message>
         <source>Nobody else</source>
         <translation>Nadie más</translation>
-    </message>
-    <message>
-        <source>No account and no telemetry. Your files stay yours: no code comes from others.</source>
-        <translation>Sin cuenta ni telemetría. Tus archivos siguen siendo tuyos: no llega código de otros.</translation>
     </message>
 </context>
 <context>
@@ -2145,20 +2563,28 @@
         <translation>Copiar invitación</translation>
     </message>
     <message>
-        <source>Version {version} of Potluck is offered.</source>
-        <translation>Hay una versión nueva de Potluck: {version}.</translation>
+        <source>Potluck {version} is available.</source>
+        <translation>Potluck {version} está disponible.</translation>
     </message>
     <message>
-        <source>See what changes</source>
-        <translation>Ver los cambios</translation>
+        <source>What&apos;s new</source>
+        <translation>Novedades</translation>
     </message>
     <message>
-        <source>Set up what computes</source>
-        <translation>Instalar lo que calcula</translation>
+        <source>Set up the compute engine</source>
+        <translation>Instalar el motor de cálculo</translation>
     </message>
     <message>
-        <source>See how far it is</source>
-        <translation>Ver cómo va</translation>
+        <source>Show progress</source>
+        <translation>Ver el progreso</translation>
+    </message>
+    <message>
+        <source>Copies an invite. Anyone who has it can serve and use the model.</source>
+        <translation>Copia una invitación. Quien la tenga puede servir y usar el modelo.</translation>
+    </message>
+    <message>
+        <source>Show all detectors</source>
+        <translation>Ver todos los detectores</translation>
     </message>
     <message>
         <source>No swarm joined</source>
@@ -2167,14 +2593,6 @@
     <message>
         <source>{model}, swarm “{swarm}”</source>
         <translation>{model}, enjambre «{swarm}»</translation>
-    </message>
-    <message>
-        <source>Show what Potluck watches to step aside in time</source>
-        <translation>Muestra qué vigila Potluck para apartarse a tiempo</translation>
-    </message>
-    <message>
-        <source>Copies an invite to this swarm; whoever has it can serve and use the model</source>
-        <translation>Copia una invitación a este enjambre; quien la tenga puede servir y usar el modelo</translation>
     </message>
     <message>
         <source>Copied</source>
@@ -2188,8 +2606,8 @@
         <translation>Instalación</translation>
     </message>
     <message>
-        <source>What computes</source>
-        <translation>Lo que calcula</translation>
+        <source>Compute engine</source>
+        <translation>Motor de cálculo</translation>
     </message>
     <message>
         <source>Updates</source>
@@ -2201,6 +2619,14 @@
     <message>
         <source>Join this swarm</source>
         <translation>Unirse a este enjambre</translation>
+    </message>
+    <message>
+        <source>Invite others from Home. A small demo model is included.</source>
+        <translation>Invita a otros desde Inicio. Se incluye un pequeño modelo de demostración.</translation>
+    </message>
+    <message>
+        <source>Start a new swarm</source>
+        <translation>Crear un enjambre nuevo</translation>
     </message>
     <message>
         <source>Start this swarm</source>
@@ -2219,20 +2645,19 @@
         <translation>Invitación</translation>
     </message>
     <message>
-        <source>I want to start one</source>
-        <translation>Quiero crear uno</translation>
-    </message>
-    <message>
-        <source>Others join with an invite that you copy from Home. A small model to try it with is included.</source>
-        <translation>Los demás se unen con una invitación que copias en «Inicio». Se incluye un modelo pequeño para probar.</translation>
-    </message>
-    <message>
         <source>Another model: its name on Hugging Face, or a folder</source>
         <translation>Otro modelo: su nombre en Hugging Face o una carpeta</translation>
     </message>
     <message>
         <source>Model</source>
         <translation>Modelo</translation>
+    </message>
+</context>
+<context>
+    <name>LayerStrip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Capas del modelo</translation>
     </message>
 </context>
 <context>
@@ -2246,52 +2671,120 @@
         <translation>Sin límite</translation>
     </message>
     <message>
-        <source>Computes on</source>
-        <translation>Calcula en</translation>
+        <source>Devices</source>
+        <translation>Dispositivos</translation>
     </message>
     <message>
-        <source>Several graphics cards hold the blocks together. With none chosen, the best one is taken.</source>
-        <translation>Varias tarjetas gráficas guardan los bloques juntas. Si no eliges ninguna, se toma la mejor.</translation>
+        <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
+        <translation>Varias tarjetas gráficas se reparten las capas. Si no eliges ninguna, Potluck usa la más rápida.</translation>
+    </message>
+    <message>
+        <source>All that fits</source>
+        <translation>Todo lo que quepa</translation>
+    </message>
+    <message>
+        <source>With less memory, Potluck serves fewer layers. A change reloads them.</source>
+        <translation>Con menos memoria, Potluck sirve menos capas. Un cambio las vuelve a cargar.</translation>
+    </message>
+    <message>
+        <source>GPU memory limit (system memory if no GPU)</source>
+        <translation>Límite de memoria gráfica (o del sistema, si no hay tarjeta)</translation>
+    </message>
+    <message>
+        <source>System memory for Potluck as a whole</source>
+        <translation>Memoria del sistema para todo Potluck</translation>
+    </message>
+    <message>
+        <source>Layers to serve</source>
+        <translation>Número de capas</translation>
+    </message>
+    <message>
+        <source>Upload speed</source>
+        <translation>Velocidad de subida</translation>
+    </message>
+    <message>
+        <source>Download speed</source>
+        <translation>Velocidad de descarga</translation>
+    </message>
+    <message>
+        <source>Upload per day</source>
+        <translation>Subida al día</translation>
+    </message>
+    <message>
+        <source>Download per day</source>
+        <translation>Descarga al día</translation>
+    </message>
+    <message>
+        <source>Choose their folder on Models.</source>
+        <translation>Elige su carpeta en Modelos.</translation>
+    </message>
+    <message>
+        <source>Downloads wait while less is free.</source>
+        <translation>Las descargas esperan si hay menos espacio.</translation>
+    </message>
+    <message>
+        <source>Space for downloaded models</source>
+        <translation>Espacio para modelos descargados</translation>
+    </message>
+    <message>
+        <source>Graphics card temperature</source>
+        <translation>Temperatura de la tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>Processor temperature</source>
+        <translation>Temperatura del procesador</translation>
+    </message>
+    <message>
+        <source>Graphics card power</source>
+        <translation>Potencia de la tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>Above these limits, Potluck slows down.</source>
+        <translation>Por encima de estos límites, Potluck va más despacio.</translation>
+    </message>
+    <message>
+        <source>Price per kilowatt-hour</source>
+        <translation>Precio por kilovatio hora</translation>
+    </message>
+    <message>
+        <source>In your currency. Earnings then shows your costs.</source>
+        <translation>En tu moneda. Ganancias muestra entonces tus costes.</translation>
+    </message>
+    <message>
+        <source>Not set</source>
+        <translation>Sin indicar</translation>
+    </message>
+    <message>
+        <source>Cost per day</source>
+        <translation>Coste al día</translation>
+    </message>
+    <message>
+        <source>Potluck stops for the day when the cost reaches this.</source>
+        <translation>Al llegar a este coste, Potluck para por hoy.</translation>
+    </message>
+    <message>
+        <source>Power while serving</source>
+        <translation>Potencia al servir</translation>
+    </message>
+    <message>
+        <source>Enter the reading of a power meter, if you have one.</source>
+        <translation>Escribe la lectura de un medidor, si tienes uno.</translation>
     </message>
     <message>
         <source>Memory</source>
         <translation>Memoria</translation>
     </message>
     <message>
-        <source>GiB</source>
-        <translation>GiB</translation>
-    </message>
-    <message>
-        <source>On the graphics card, or in the computer without one</source>
-        <translation>En la tarjeta gráfica o, si no hay, en el ordenador</translation>
-    </message>
-    <message>
-        <source>Never takes more, so fewer blocks may be served. A change loads the blocks again.</source>
-        <translation>Nunca toma más, así que quizá sirva menos bloques. Un cambio vuelve a cargarlos.</translation>
-    </message>
-    <message>
-        <source>What fits</source>
-        <translation>Lo que quepa</translation>
-    </message>
-    <message>
-        <source>In the computer, engine and network together</source>
-        <translation>En el ordenador, motor y red juntos</translation>
-    </message>
-    <message>
         <source>Always left free for other programs</source>
         <translation>Siempre libre para otros programas</translation>
     </message>
     <message>
-        <source>Blocks to serve</source>
-        <translation>Bloques que sirves</translation>
-    </message>
-    <message>
-        <source>Processor cores to compute with</source>
-        <translation>Núcleos del procesador para calcular</translation>
-    </message>
-    <message>
         <source>Half of them</source>
         <translation>La mitad</translation>
+    </message>
+    <message>
+        <source>Processor cores to use</source>
+        <translation>Núcleos del procesador</translation>
     </message>
     <message>
         <source>Network</source>
@@ -2302,92 +2795,20 @@
         <translation>Mbit/s</translation>
     </message>
     <message>
-        <source>Upload</source>
-        <translation>Subida</translation>
-    </message>
-    <message>
-        <source>Download</source>
-        <translation>Bajada</translation>
-    </message>
-    <message>
-        <source>Upload in a day</source>
-        <translation>Subida en un día</translation>
-    </message>
-    <message>
-        <source>Download in a day</source>
-        <translation>Bajada en un día</translation>
-    </message>
-    <message>
         <source>Disk</source>
         <translation>Disco</translation>
-    </message>
-    <message>
-        <source>Downloaded models may take</source>
-        <translation>Los modelos descargados pueden ocupar</translation>
-    </message>
-    <message>
-        <source>Where they lie is on the page Models.</source>
-        <translation>Dónde están se ve en la página «Modelos».</translation>
     </message>
     <message>
         <source>Always left free on the disk</source>
         <translation>Siempre libre en el disco</translation>
     </message>
     <message>
-        <source>No download begins when less is free.</source>
-        <translation>No empieza ninguna descarga si hay menos libre.</translation>
-    </message>
-    <message>
         <source>Heat and power</source>
         <translation>Calor y potencia</translation>
     </message>
     <message>
-        <source>Above these, it computes more slowly until it is below them again.</source>
-        <translation>Por encima de esto calcula más despacio hasta bajar de nuevo.</translation>
-    </message>
-    <message>
-        <source>Temperature of a graphics card</source>
-        <translation>Temperatura de una tarjeta gráfica</translation>
-    </message>
-    <message>
-        <source>Temperature of the processor</source>
-        <translation>Temperatura del procesador</translation>
-    </message>
-    <message>
-        <source>Power of a graphics card</source>
-        <translation>Potencia de una tarjeta gráfica</translation>
-    </message>
-    <message>
         <source>Electricity</source>
         <translation>Electricidad</translation>
-    </message>
-    <message>
-        <source>Price of a kilowatt-hour</source>
-        <translation>Precio del kilovatio-hora</translation>
-    </message>
-    <message>
-        <source>In your currency. With it, Earnings shows what donating costs.</source>
-        <translation>En tu moneda. Con él, «Ganancias» muestra lo que cuesta donar.</translation>
-    </message>
-    <message>
-        <source>Not known</source>
-        <translation>Desconocido</translation>
-    </message>
-    <message>
-        <source>Costs in a day</source>
-        <translation>Coste en un día</translation>
-    </message>
-    <message>
-        <source>When they are reached, donating rests until midnight.</source>
-        <translation>Al alcanzarlo, la donación descansa hasta medianoche.</translation>
-    </message>
-    <message>
-        <source>Power that donating takes</source>
-        <translation>Potencia que consume donar</translation>
-    </message>
-    <message>
-        <source>From a meter at the plug, if you have one.</source>
-        <translation>De un medidor en el enchufe, si lo tienes.</translation>
     </message>
     <message>
         <source>Measured</source>
@@ -2397,12 +2818,24 @@
 <context>
     <name>Login</name>
     <message>
+        <source>It follows your rules.</source>
+        <translation>Siguiendo tus reglas.</translation>
+    </message>
+    <message>
         <source>Start donating</source>
         <translation>Empezar a donar</translation>
     </message>
     <message>
-        <source>By the rules that you have set.</source>
-        <translation>Según las reglas que has puesto.</translation>
+        <source>Set in {file}</source>
+        <translation>Definido en {file}</translation>
+    </message>
+    <message>
+        <source>Set up for all users of this computer.</source>
+        <translation>Configurado para todos los usuarios de este ordenador.</translation>
+    </message>
+    <message>
+        <source>Not available on this computer.</source>
+        <translation>No disponible en este ordenador.</translation>
     </message>
     <message>
         <source>Show Potluck in the tray</source>
@@ -2411,18 +2844,6 @@
     <message>
         <source>Without a window.</source>
         <translation>Sin ventana.</translation>
-    </message>
-    <message>
-        <source>By {file}</source>
-        <translation>Por {file}</translation>
-    </message>
-    <message>
-        <source>It is arranged for everybody here.</source>
-        <translation>Aquí está dispuesto así para todos.</translation>
-    </message>
-    <message>
-        <source>This computer does not offer it.</source>
-        <translation>Este ordenador no lo ofrece.</translation>
     </message>
 </context>
 <context>
@@ -2444,19 +2865,19 @@
         <translation>Este ordenador</translation>
     </message>
     <message>
-        <source>{all} %, of which Potluck {ours} %</source>
-        <translation>{all} %, de los cuales Potluck {ours} %</translation>
+        <source>{all} %, Potluck {ours} %</source>
+        <translation>{all} %, Potluck {ours} %</translation>
     </message>
 </context>
 <context>
     <name>MainWindow</name>
     <message>
-        <source>Looking for the daemon.</source>
-        <translation>Buscando el servicio.</translation>
+        <source>Connecting…</source>
+        <translation>Conectando…</translation>
     </message>
     <message>
-        <source>Version {installed} of Potluck is installed; this window is still of version {running}. A restart stops nothing and ends only a conversation in Chat.</source>
-        <translation>La versión {installed} de Potluck está instalada; esta ventana es todavía de la versión {running}. Reiniciarla no detiene nada y solo acaba una conversación del Chat.</translation>
+        <source>Potluck {installed} is installed, and this window still runs {running}. Restarting it ends your chat, but not your serving.</source>
+        <translation>Potluck {installed} está instalado y esta ventana aún usa {running}. Reiniciarla cierra tu chat, pero sigues sirviendo.</translation>
     </message>
     <message>
         <source>Restart</source>
@@ -2470,32 +2891,12 @@
         <translation>Modelos</translation>
     </message>
     <message>
-        <source>Looking…</source>
-        <translation>Buscando…</translation>
-    </message>
-    <message>
-        <source>Served here</source>
-        <translation>Servido aquí</translation>
-    </message>
-    <message>
         <source>What the swarm needs</source>
         <translation>Qué necesita el enjambre</translation>
     </message>
     <message>
         <source>On the disk</source>
         <translation>En el disco</translation>
-    </message>
-    <message>
-        <source>Progress of the download</source>
-        <translation>Progreso de la descarga</translation>
-    </message>
-    <message>
-        <source>Join a swarm, and this computer takes the blocks that it lacks most.</source>
-        <translation>Únete a un enjambre y este ordenador tomará los bloques que más le falten.</translation>
-    </message>
-    <message>
-        <source>Nothing is served</source>
-        <translation>No se sirve nada</translation>
     </message>
     <message>
         <source>Downloading: {progress}</source>
@@ -2506,8 +2907,28 @@
         <translation>Cargando: {progress}</translation>
     </message>
     <message>
-        <source>Blocks {blocks}</source>
-        <translation>Bloques {blocks}</translation>
+        <source>Loading…</source>
+        <translation>Cargando…</translation>
+    </message>
+    <message>
+        <source>Download progress</source>
+        <translation>Progreso de la descarga</translation>
+    </message>
+    <message>
+        <source>On this computer</source>
+        <translation>En este ordenador</translation>
+    </message>
+    <message>
+        <source>Join a swarm. This computer then takes the layers that the swarm needs most.</source>
+        <translation>Únete a un enjambre. Este ordenador tomará entonces las capas que más faltan.</translation>
+    </message>
+    <message>
+        <source>Not serving a model</source>
+        <translation>No se sirve ningún modelo</translation>
+    </message>
+    <message>
+        <source>Layers {layers}</source>
+        <translation>Capas {layers}</translation>
     </message>
     <message numerus="yes">
         <source>%n server(s)</source>
@@ -2529,20 +2950,40 @@
         <translation>Borrar</translation>
     </message>
     <message>
-        <source>{size}, made again when needed</source>
-        <translation>{size}, se rehacen si hacen falta</translation>
+        <source>Delete prepared layers</source>
+        <translation>Borrar las capas preparadas</translation>
     </message>
     <message>
-        <source>Blocks prepared for this computer</source>
-        <translation>Bloques preparados para este ordenador</translation>
+        <source>{size}. Potluck makes them again when needed.</source>
+        <translation>{size}. Potluck las vuelve a crear si hacen falta.</translation>
     </message>
     <message>
-        <source>Delete prepared blocks</source>
-        <translation>Borrar bloques preparados</translation>
+        <source>Layers prepared for this computer</source>
+        <translation>Capas preparadas para este ordenador</translation>
     </message>
     <message>
-        <source>{used} used, {free} free on this disk</source>
-        <translation>{used} usados, {free} libres en este disco</translation>
+        <source>{used} used, {free} free</source>
+        <translation>{used} en uso, {free} libres</translation>
+    </message>
+    <message>
+        <source>serving now</source>
+        <translation>en servicio</translation>
+    </message>
+    <message>
+        <source>incomplete</source>
+        <translation>incompleto</translation>
+    </message>
+    <message>
+        <source>Frees {size}. Potluck downloads the model again when it needs it.</source>
+        <translation>Libera {size}. Potluck vuelve a descargar el modelo si lo necesita.</translation>
+    </message>
+    <message>
+        <source>Freed {size}.</source>
+        <translation>{size} liberados.</translation>
+    </message>
+    <message>
+        <source>Choose a folder for models</source>
+        <translation>Elige una carpeta para los modelos</translation>
     </message>
     <message>
         <source>Move…</source>
@@ -2553,36 +2994,16 @@
         <translation>Mover los modelos a otra carpeta</translation>
     </message>
     <message>
-        <source>served now</source>
-        <translation>servido ahora</translation>
-    </message>
-    <message>
         <source>used by {swarms}</source>
         <translation>usado por {swarms}</translation>
-    </message>
-    <message>
-        <source>not complete</source>
-        <translation>incompleto</translation>
     </message>
     <message>
         <source>Delete {model}</source>
         <translation>Borrar {model}</translation>
     </message>
     <message>
-        <source>{size} become free. If the model is needed again, it is downloaded again.</source>
-        <translation>Se liberan {size}. Si el modelo vuelve a hacer falta, se descarga de nuevo.</translation>
-    </message>
-    <message>
         <source>Delete {model}?</source>
         <translation>¿Borrar {model}?</translation>
-    </message>
-    <message>
-        <source>{size} are free again.</source>
-        <translation>{size} vuelven a estar libres.</translation>
-    </message>
-    <message>
-        <source>Folder for models</source>
-        <translation>Carpeta para modelos</translation>
     </message>
 </context>
 <context>
@@ -2677,69 +3098,69 @@
         <translation>Otra versión</translation>
     </message>
     <message>
-        <source>Build of torch</source>
-        <translation>Versión de torch</translation>
+        <source>PyTorch build</source>
+        <translation>Variante de PyTorch</translation>
     </message>
     <message>
-        <source>Where it will lie</source>
-        <translation>Dónde se guardará</translation>
+        <source>Folder</source>
+        <translation>Carpeta</translation>
     </message>
     <message>
-        <source>Fetch and install</source>
+        <source>Download and install</source>
         <translation>Descargar e instalar</translation>
+    </message>
+    <message>
+        <source>This version of Potluck lacks the packages of the best build ({variant}).</source>
+        <translation>A esta versión de Potluck le faltan los paquetes de la mejor variante ({variant}).</translation>
+    </message>
+    <message>
+        <source>Potluck has not been tested with this build. It is used only if it passes a test here.</source>
+        <translation>Potluck no se ha probado con esta variante. Solo se usa si aquí pasa una prueba.</translation>
+    </message>
+    <message>
+        <source>Free some space, or choose another folder below.</source>
+        <translation>Libera espacio o elige otra carpeta abajo.</translation>
+    </message>
+    <message>
+        <source>Choose a folder for the compute engine</source>
+        <translation>Elige una carpeta para el motor de cálculo</translation>
+    </message>
+    <message>
+        <source>Another folder for the compute engine</source>
+        <translation>Otra carpeta para el motor de cálculo</translation>
     </message>
     <message>
         <source>Try again</source>
         <translation>Reintentar</translation>
     </message>
-    <message>
-        <source>This version of Potluck comes without the packages of the best build ({variant}).</source>
-        <translation>Esta versión de Potluck viene sin los paquetes de la mejor versión ({variant}).</translation>
-    </message>
-    <message>
-        <source>Nobody of Potluck&apos;s has tried this build yet. It is used only if it passes its trial here.</source>
-        <translation>Nadie de Potluck ha probado aún esta versión. Solo se usa si supera aquí su prueba.</translation>
-    </message>
-    <message>
-        <source>Make room, or choose another folder below.</source>
-        <translation>Haz sitio o elige abajo otra carpeta.</translation>
-    </message>
-    <message>
-        <source>A folder for what computes</source>
-        <translation>Una carpeta para lo que calcula</translation>
-    </message>
-    <message>
-        <source>Another folder for what computes</source>
-        <translation>Otra carpeta para lo que calcula</translation>
-    </message>
 </context>
 <context>
     <name>SettingsForm</name>
     <message>
-        <source>The daemon does not know this yet; update it.</source>
-        <translation>El servicio aún no conoce esto; actualízalo.</translation>
+        <source>Update Potluck to use this.</source>
+        <translation>Actualiza Potluck para usar esto.</translation>
     </message>
     <message>
-        <source>Fixed by {variable} in the daemon&apos;s environment.</source>
-        <translation>Fijado por {variable} en el entorno del servicio.</translation>
-    </message>
-    <message>
-        <source>Saved, and in use.</source>
-        <translation>Guardado y en vigor.</translation>
+        <source>Set by the environment variable {variable}.</source>
+        <translation>Fijado por la variable de entorno {variable}.</translation>
     </message>
     <message>
         <source>Undo</source>
         <translation>Deshacer</translation>
     </message>
+    <message>
+        <source>Saved.</source>
+        <translation>Guardado.</translation>
+    </message>
 </context>
 <context>
     <name>SharePanel</name>
     <message>
-        <source>What fits</source>
-        <translation>Lo que quepa</translation>
+        <source>All that fits</source>
+        <translation>Todo lo que quepa</translation>
     </message>
     <message>
-        <source>Half of it</source>
+        <source>Half</source>
         <translation>La mitad</translation>
     </message>
     <message>
@@ -2759,20 +3180,20 @@
         <translation>Nada</translation>
     </message>
     <message>
-        <source>Memory to give</source>
-        <translation>Memoria que das</translation>
+        <source>Memory to donate</source>
+        <translation>Memoria que donas</translation>
+    </message>
+    <message>
+        <source>Games always come first.</source>
+        <translation>Los juegos siempre van primero.</translation>
+    </message>
+    <message>
+        <source>{device} has {size}. Potluck leaves enough for other programs.</source>
+        <translation>{device} tiene {size}. Potluck deja suficiente para otros programas.</translation>
     </message>
     <message>
         <source>Donate while I use the computer</source>
         <translation>Donar mientras uso el ordenador</translation>
-    </message>
-    <message>
-        <source>Games come first in any case.</source>
-        <translation>Los juegos van primero en todo caso.</translation>
-    </message>
-    <message>
-        <source>{device} has {size}. What other programs need stays free.</source>
-        <translation>{device} tiene {size}. Lo que necesiten otros programas queda libre.</translation>
     </message>
 </context>
 <context>
@@ -2793,19 +3214,19 @@
         <translation>Tus enjambres</translation>
     </message>
     <message numerus="yes">
-        <source>%n block(s)</source>
+        <source>%n layer(s)</source>
         <translation>
-            <numerusform>%n bloque</numerusform>
-            <numerusform>%n bloques</numerusform>
+            <numerusform>%n capa</numerusform>
+            <numerusform>%n capas</numerusform>
         </translation>
     </message>
     <message>
-        <source>open to everybody</source>
+        <source>open to all</source>
         <translation>abierto a todos</translation>
     </message>
     <message>
-        <source>served now</source>
-        <translation>servido ahora</translation>
+        <source>serving now</source>
+        <translation>en servicio</translation>
     </message>
     <message>
         <source>Serve this one</source>
@@ -2832,8 +3253,8 @@
         <translation>Salir</translation>
     </message>
     <message>
-        <source>Only a new invite brings you back. What you earned stays.</source>
-        <translation>Solo una invitación nueva te trae de vuelta. Lo que ganaste se queda.</translation>
+        <source>You need a new invite to come back. You keep your credits.</source>
+        <translation>Para volver necesitas una invitación nueva. Conservas tus créditos.</translation>
     </message>
 </context>
 <context>
@@ -2859,8 +3280,8 @@
         <translation>Cerrar la aplicación</translation>
     </message>
     <message>
-        <source>Version {version} is offered…</source>
-        <translation>Hay una versión nueva: {version}…</translation>
+        <source>Version {version} is available…</source>
+        <translation>Versión {version} disponible…</translation>
     </message>
     <message>
         <source>Start donating again</source>
@@ -2874,8 +3295,8 @@
 <context>
     <name>Updates</name>
     <message>
-        <source>Look now</source>
-        <translation>Mirar ahora</translation>
+        <source>Check now</source>
+        <translation>Comprobar ahora</translation>
     </message>
     <message>
         <source>Version</source>
@@ -2886,47 +3307,47 @@
         <translation>Buscar actualizaciones</translation>
     </message>
     <message>
-        <source>Once a day the publisher is asked for the newest version, and learns your address.</source>
-        <translation>Una vez al día se pregunta al editor por la versión más nueva; conoce así tu dirección.</translation>
+        <source>Once a day. The publisher sees your internet address.</source>
+        <translation>Una vez al día. El editor ve tu dirección de internet.</translation>
+    </message>
+    <message>
+        <source>{version}. Checked {time}.</source>
+        <translation>{version}. Comprobado: {time}.</translation>
+    </message>
+    <message>
+        <source>Version {version}, {day}</source>
+        <translation>Versión {version}, {day}</translation>
+    </message>
+    <message>
+        <source>Open sessions get up to ten minutes to finish. If the new version does not start, Potluck returns to this one.</source>
+        <translation>Las sesiones abiertas tienen hasta diez minutos. Si la nueva versión no arranca, Potluck vuelve a esta.</translation>
+    </message>
+    <message>
+        <source>Install this version the way you installed Potluck: with apt, or pip.</source>
+        <translation>Instálala como instalaste Potluck: con apt o pip.</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Reintentar</translation>
+    </message>
+    <message>
+        <source>No update source. Set updates.url and updates.key to choose one.</source>
+        <translation>Sin origen de actualizaciones. Elige uno con updates.url y updates.key.</translation>
     </message>
     <message>
         <source>Progress of the update</source>
         <translation>Progreso de la actualización</translation>
     </message>
     <message>
-        <source>{version}. Looked at {time}.</source>
-        <translation>{version}. Consultado: {time}.</translation>
-    </message>
-    <message>
-        <source>Version {version} of {day}</source>
-        <translation>Versión {version}, {day}</translation>
-    </message>
-    <message>
         <source>Install version {version}</source>
         <translation>Instalar la versión {version}</translation>
-    </message>
-    <message>
-        <source>Open sessions may end first, for ten minutes at most; then they go on elsewhere. If the new version does not come up, this one is used again by itself.</source>
-        <translation>Las sesiones abiertas pueden acabar antes, durante diez minutos como mucho; luego siguen en otro sitio. Si la versión nueva no arranca, se vuelve a usar esta por sí sola.</translation>
-    </message>
-    <message>
-        <source>What installed Potluck also updates it: apt, or pip. Install the new version with that.</source>
-        <translation>Lo que instaló Potluck también lo actualiza: apt o pip. Instala con eso la versión nueva.</translation>
-    </message>
-    <message>
-        <source>Look again</source>
-        <translation>Mirar de nuevo</translation>
-    </message>
-    <message>
-        <source>This installation has no publisher to ask. The settings updates.url and updates.key name one.</source>
-        <translation>Esta instalación no tiene editor a quien preguntar. Los ajustes updates.url y updates.key nombran uno.</translation>
     </message>
 </context>
 <context>
     <name>WatchingPage</name>
     <message>
-        <source>What Potluck watches</source>
-        <translation>Qué vigila Potluck</translation>
+        <source>Detectors</source>
+        <translation>Detectores</translation>
     </message>
     <message>
         <source>Back</source>
@@ -2951,60 +3372,16 @@
         <translation>Cuándo donar</translation>
     </message>
     <message>
-        <source>Hours of the week in which to donate</source>
-        <translation>Horas de la semana en las que donar</translation>
-    </message>
-    <message>
         <source>Always step aside for</source>
         <translation>Apartarse siempre por</translation>
-    </message>
-    <message>
-        <source>Whenever one of these runs, it has the computer for itself.</source>
-        <translation>Siempre que uno de estos esté abierto, tiene el ordenador para sí.</translation>
     </message>
     <message>
         <source>Never step aside for</source>
         <translation>No apartarse nunca por</translation>
     </message>
     <message>
-        <source>Programs that look like a game and are none.</source>
-        <translation>Programas que parecen un juego y no lo son.</translation>
-    </message>
-    <message>
-        <source>At any time. Click hours or drag over them to leave them out.</source>
-        <translation>A cualquier hora. Haz clic en las horas o arrastra sobre ellas para excluirlas.</translation>
-    </message>
-    <message>
-        <source>Only in the filled hours.</source>
-        <translation>Solo en las horas marcadas.</translation>
-    </message>
-    <message>
-        <source>Your settings are exact to the minute: {hours}. Painting rounds them to hours.</source>
-        <translation>Tus ajustes son exactos al minuto: {hours}. Al pintar se redondean a horas.</translation>
-    </message>
-    <message>
-        <source>No hour is left, so nothing was changed. To stop donating, use the menu.</source>
-        <translation>No quedaría ninguna hora, así que nada ha cambiado. Para dejar de donar, usa el menú.</translation>
-    </message>
-    <message>
-        <source>From now on, Potluck steps aside whenever {program} runs.</source>
-        <translation>Desde ahora, Potluck se aparta siempre que {program} esté abierto.</translation>
-    </message>
-    <message>
-        <source>From now on, Potluck goes on serving while {program} runs.</source>
-        <translation>Desde ahora, Potluck sigue sirviendo mientras {program} esté abierto.</translation>
-    </message>
-    <message>
-        <source>{program} is judged by what it does again.</source>
-        <translation>{program} vuelve a juzgarse por lo que hace.</translation>
-    </message>
-    <message>
         <source>Games come first</source>
         <translation>Los juegos van primero</translation>
-    </message>
-    <message>
-        <source>When a game starts, its graphics memory is free within a second. Donating goes on by itself.</source>
-        <translation>Cuando empieza un juego, su memoria gráfica queda libre en un segundo. La donación sigue por sí sola.</translation>
     </message>
     <message>
         <source>What counts as a game</source>
@@ -3015,44 +3392,8 @@
         <translation>Espera tras un juego</translation>
     </message>
     <message>
-        <source>Enough to start the next round undisturbed.</source>
-        <translation>Lo justo para empezar la siguiente partida sin molestias.</translation>
-    </message>
-    <message>
         <source>s</source>
         <translation>s</translation>
-    </message>
-    <message>
-        <source>Go on with the other graphics cards</source>
-        <translation>Seguir con las otras tarjetas gráficas</translation>
-    </message>
-    <message>
-        <source>Step aside only on the card that the game uses, if that is known.</source>
-        <translation>Apartarse solo en la tarjeta que usa el juego, si se sabe cuál es.</translation>
-    </message>
-    <message>
-        <source>Games that Steam runs</source>
-        <translation>Juegos que ejecuta Steam</translation>
-    </message>
-    <message>
-        <source>Games that ask for GameMode</source>
-        <translation>Juegos que piden GameMode</translation>
-    </message>
-    <message>
-        <source>Windows games with Proton or Wine</source>
-        <translation>Juegos de Windows con Proton o Wine</translation>
-    </message>
-    <message>
-        <source>What runs in gamescope</source>
-        <translation>Lo que se ejecuta en gamescope</translation>
-    </message>
-    <message>
-        <source>Full-screen programs that are busy</source>
-        <translation>Programas ocupados a pantalla completa</translation>
-    </message>
-    <message>
-        <source>Players of videos, browsers and screen savers do not count.</source>
-        <translation>Los reproductores de vídeo, navegadores y salvapantallas no cuentan.</translation>
     </message>
     <message>
         <source>Programs that keep a graphics card busy</source>
@@ -3071,28 +3412,12 @@
         <translation>Velocidad mientras uso el ordenador</translation>
     </message>
     <message>
-        <source>100 % is as fast as it can.</source>
-        <translation>100 % es lo más rápido posible.</translation>
-    </message>
-    <message>
-        <source>Donate only while I am away</source>
-        <translation>Donar solo cuando no estoy</translation>
-    </message>
-    <message>
         <source>Away after</source>
         <translation>Ausente tras</translation>
     </message>
     <message>
-        <source>Keyboard and mouse have not been touched for so long.</source>
-        <translation>Tanto tiempo sin tocar el teclado ni el ratón.</translation>
-    </message>
-    <message>
         <source>min</source>
         <translation>min</translation>
-    </message>
-    <message>
-        <source>Step aside for other users who sit at the computer</source>
-        <translation>Apartarse por otros usuarios que usen el ordenador</translation>
     </message>
     <message>
         <source>Hours of the week</source>
@@ -3101,6 +3426,106 @@
     <message>
         <source>At any time</source>
         <translation>A cualquier hora</translation>
+    </message>
+    <message>
+        <source>Hours of the week for donating</source>
+        <translation>Horas de la semana para donar</translation>
+    </message>
+    <message>
+        <source>Potluck stops whenever one runs.</source>
+        <translation>Potluck para cuando funciona alguno.</translation>
+    </message>
+    <message>
+        <source>Programs that Potluck mistakes for games.</source>
+        <translation>Programas que Potluck confunde con juegos.</translation>
+    </message>
+    <message>
+        <source>Donate on battery power</source>
+        <translation>Donar también con batería</translation>
+    </message>
+    <message>
+        <source>Donate on metered networks</source>
+        <translation>Donar también en redes de uso medido</translation>
+    </message>
+    <message>
+        <source>At any time. Click or drag to leave hours out.</source>
+        <translation>A cualquier hora. Pulsa o arrastra para excluir horas.</translation>
+    </message>
+    <message>
+        <source>Only during the filled hours.</source>
+        <translation>Solo en las horas marcadas.</translation>
+    </message>
+    <message>
+        <source>Your exact hours: {hours}. Painting rounds them to full hours.</source>
+        <translation>Tus horas exactas: {hours}. Al pintar se redondean a horas completas.</translation>
+    </message>
+    <message>
+        <source>At least one hour must stay. To stop donating, use the tray menu.</source>
+        <translation>Debe quedar al menos una hora. Para dejar de donar, usa el menú de la bandeja.</translation>
+    </message>
+    <message>
+        <source>Potluck now steps aside whenever {program} runs.</source>
+        <translation>Potluck se aparta ahora cuando funciona {program}.</translation>
+    </message>
+    <message>
+        <source>Potluck now keeps serving while {program} runs.</source>
+        <translation>Potluck sigue sirviendo ahora mientras funciona {program}.</translation>
+    </message>
+    <message>
+        <source>{program} is no longer on a list.</source>
+        <translation>{program} ya no está en ninguna lista.</translation>
+    </message>
+    <message>
+        <source>Time to start the next round undisturbed.</source>
+        <translation>Tiempo para empezar la siguiente partida con calma.</translation>
+    </message>
+    <message>
+        <source>Keep using the other graphics cards</source>
+        <translation>Seguir usando las otras tarjetas gráficas</translation>
+    </message>
+    <message>
+        <source>Free only the card that the game uses.</source>
+        <translation>Liberar solo la tarjeta que usa el juego.</translation>
+    </message>
+    <message>
+        <source>When a game starts, Potluck frees its graphics memory within a second.</source>
+        <translation>Cuando empieza un juego, Potluck libera la memoria gráfica en un segundo.</translation>
+    </message>
+    <message>
+        <source>Games started by Steam</source>
+        <translation>Juegos iniciados por Steam</translation>
+    </message>
+    <message>
+        <source>Games that use GameMode</source>
+        <translation>Juegos que usan GameMode</translation>
+    </message>
+    <message>
+        <source>Windows games in Proton or Wine</source>
+        <translation>Juegos de Windows en Proton o Wine</translation>
+    </message>
+    <message>
+        <source>Programs in gamescope</source>
+        <translation>Programas en gamescope</translation>
+    </message>
+    <message>
+        <source>Busy full-screen programs</source>
+        <translation>Programas a pantalla completa ocupados</translation>
+    </message>
+    <message>
+        <source>Video players, browsers and screen savers do not count.</source>
+        <translation>No cuentan reproductores, navegadores ni salvapantallas.</translation>
+    </message>
+    <message>
+        <source>Only while I&apos;m away</source>
+        <translation>Solo cuando no estoy</translation>
+    </message>
+    <message>
+        <source>This long without keyboard or mouse.</source>
+        <translation>Este tiempo sin teclado ni ratón.</translation>
+    </message>
+    <message>
+        <source>Step aside for other users of this computer</source>
+        <translation>Apartarse por otros usuarios de este ordenador</translation>
     </message>
     <message>
         <source>Only at night</source>
@@ -3113,14 +3538,6 @@
     <message>
         <source>On the move</source>
         <translation>En movimiento</translation>
-    </message>
-    <message>
-        <source>Donate on battery as well</source>
-        <translation>Donar también con batería</translation>
-    </message>
-    <message>
-        <source>Donate over a metered network as well</source>
-        <translation>Donar también por una red de uso medido</translation>
     </message>
     <message>
         <source>When you log in</source>

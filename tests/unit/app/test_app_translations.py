@@ -77,13 +77,13 @@ def test_compiled_texts_are_those_of_the_source(language: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("language", "one", "many"),
     [
-        ("en", "1 block", "2 blocks"),
-        ("de", "1 Block", "2 Blöcke"),
-        ("es", "1 bloque", "2 bloques"),
+        ("en", "1 session left", "2 sessions left"),
+        ("de", "noch 1 Sitzung", "noch 2 Sitzungen"),
+        ("es", "queda 1 sesión", "quedan 2 sesiones"),
     ],
 )
 def test_plural_forms_are_those_of_the_language(language: str, one: str, many: str) -> None:
     translator = QTranslator()
     assert translator.load(f"potluck_{language}", str(tool.FOLDER))
-    assert translator.translate("", "%n block(s)", "", 1).replace("%n", "1") == one
-    assert translator.translate("", "%n block(s)", "", 2).replace("%n", "2") == many
+    assert translator.translate("", "%n session(s) left", "", 1).replace("%n", "1") == one
+    assert translator.translate("", "%n session(s) left", "", 2).replace("%n", "2") == many
