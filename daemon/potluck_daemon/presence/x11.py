@@ -6,10 +6,11 @@ Xlib calls block, and a call to a hung X server (Xwayland does hang) blocks for 
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Surroundings
 
@@ -30,42 +31,34 @@ class XScreen(Generic[T]):
             raise ProbeUnavailableError("no X11 display")
         self._look = look
         self._display: Display | None = None
-        self._wanted = threading.Semaphore(0)
-        self._answer: Future[T] | None = None
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._work, name="x11", daemon=True)  # it may hang for ever
-        self._thread.start()
+        self._wanted: queue.SimpleQueue[Future[T] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="x11", daemon=True).start()  # it may hang for ever
 
     async def look(self) -> T:
         """Return what `look` finds. Raises ProbeUnavailableError if the server is gone, ProbeFailedError on a hang."""
-        self._answer = Future()
-        self._wanted.release()
+        answer: Future[T] = Future()
+        self._wanted.put(answer)
         try:
             async with asyncio.timeout(LOOK_TIMEOUT_S):
-                return await asyncio.wrap_future(self._answer)
+                return await asyncio.wrap_future(answer)
         except TimeoutError:
             raise ProbeFailedError("the X server does not answer") from None
 
     def close(self) -> None:
-        self._is_closed = True
-        self._wanted.release()
+        self._wanted.put(None)
 
     def _work(self) -> None:
-        while True:
-            self._wanted.acquire()
-            if self._is_closed:
-                break
-            answer = self._answer
-            assert answer is not None
+        while (answer := self._wanted.get()) is not None:
+            if not answer.set_running_or_notify_cancel():
+                continue
             try:
-                found = self._once()
+                answer.set_result(self._once())
             except ProbeUnavailableError as error:
-                _settle(answer, None, error)
+                answer.set_exception(error)
             except Exception as error:  # the edge of this thread; Xlib raises many kinds
-                _settle(answer, None, ProbeUnavailableError(f"no X11 display ({_sentence(error)})"))
+                said = " ".join(str(error).split())[:120] or type(error).__name__
+                answer.set_exception(ProbeUnavailableError(f"no X11 display ({said})"))
                 self._disconnect()
-            else:
-                _settle(answer, found, None)
         self._disconnect()
 
     def _once(self) -> T:
@@ -83,16 +76,3 @@ class XScreen(Generic[T]):
                 display.close()
             except Exception:  # the connection was broken already, and Xlib says so in many ways
                 return
-
-
-def _settle(answer: Future[Any], found: object, error: Exception | None) -> None:
-    if not answer.set_running_or_notify_cancel():
-        return
-    if error is not None:
-        answer.set_exception(error)
-    else:
-        answer.set_result(found)
-
-
-def _sentence(error: Exception) -> str:
-    return " ".join(str(error).split())[:120] or type(error).__name__

@@ -22,8 +22,10 @@ def errors(machine: Hardware = MACHINE, site: Site = SITE) -> list[str]:
 
 
 def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
-    assert errors() == []
-    assert errors(MAC) == []
+    found = examine(MAC, choose_variant(MAC), replace(SITE, proxy="http://proxy:1"))
+    assert [finding.check for finding in found] == ["system", "Python", "folder", "disk", "GPU", "proxy"]
+    assert found[0].text == "macOS 15.1, arm64"
+    assert errors() == errors(replace(MAC, macos=(14, 0))) == []
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,7 @@ def test_a_machine_that_torch_is_not_built_for_is_refused(machine: Hardware, che
         (replace(SITE, proxy="ftp://proxy.example"), "proxy"),
         (replace(SITE, proxy="http://"), "proxy"),
         (replace(SITE, proxy="http://host:99999"), "proxy"),
+        (replace(SITE, proxy="http://host:0"), "proxy"),
     ],
 )
 def test_a_place_that_would_fail_later_is_refused_now(site: Site, check: str) -> None:

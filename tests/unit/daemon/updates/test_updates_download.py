@@ -55,25 +55,6 @@ def test_encrypted_addresses_and_this_machine_may_be_asked(url: str) -> None:
     check_address(url)
 
 
-def test_a_file_comes_whole_and_says_how_far_it_is(server: UpdateServer, tmp_path: Path) -> None:
-    told: list[int] = []
-    fetch(server.url_of("file"), tmp_path / "file", len(CONTENT), SHA256, told.append)
-    assert (tmp_path / "file").read_bytes() == CONTENT
-    assert told == sorted(told)
-    assert told[-1] == len(CONTENT)
-
-
-def test_a_cut_connection_is_gone_on_with(server: UpdateServer, tmp_path: Path) -> None:
-    server.answers["file"] = update_server.cut
-    assert fetched(server, tmp_path) == CONTENT
-    assert server.asked == ["file", "file"]
-
-
-def test_half_a_file_of_an_earlier_try_is_continued(server: UpdateServer, tmp_path: Path) -> None:
-    (tmp_path / "file.part").write_bytes(CONTENT[:5000])
-    assert fetched(server, tmp_path) == CONTENT
-
-
 @pytest.mark.parametrize("num_bytes", [5000, len(CONTENT)])
 def test_half_of_another_file_is_fetched_anew(server: UpdateServer, tmp_path: Path, num_bytes: int) -> None:
     (tmp_path / "file.part").write_bytes(bytes(num_bytes))
