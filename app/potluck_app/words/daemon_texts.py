@@ -102,7 +102,7 @@ _SETUP = (
     QT_TRANSLATE_NOOP("", "install NVIDIA's driver {number} or newer to use {who}; this machine has {driver}"),
     QT_TRANSLATE_NOOP("", "graphics inside the processor share its memory; computing on them gains nothing"),
     QT_TRANSLATE_NOOP("", "{who} is older than what torch {version} has kernels for"),
-    QT_TRANSLATE_NOOP("", "{free} GB are free, {least} GB are needed at most"),
+    QT_TRANSLATE_NOOP("", "{free} are free, {least} are needed at most"),
     QT_TRANSLATE_NOOP("", "packages are fetched through the proxy {host}"),
     QT_TRANSLATE_NOOP("", "{path} cannot be written"),
     QT_TRANSLATE_NOOP("", "{file} cannot be fetched from {host}: {why}"),

@@ -7,6 +7,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck_control.formatting import size
+
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "disk"
@@ -43,9 +45,9 @@ def judge(facts: DiskFacts) -> list[Finding]:
         advice = "as root if the daemon is the system's; else: chown it to yourself"
         found.append(Finding(NAME, Severity.ERROR, f"{facts.state} cannot be written", advice))
     if facts.state_free_bytes < STATE_BYTES:
-        text = f"only {facts.state_free_bytes / 2**20:.0f} MiB are free at {facts.state}"
+        text = f"only {size(facts.state_free_bytes)} are free at {facts.state}"
         found.append(Finding(NAME, Severity.ERROR, text, "make room: settings and history cannot be kept"))
-    text = f"{facts.cache_free_bytes / 2**30:.0f} GiB are free for downloaded checkpoints at {facts.cache}"
+    text = f"{size(facts.cache_free_bytes)} are free for downloaded checkpoints at {facts.cache}"
     if facts.needs_cache and facts.cache_free_bytes < CACHE_BYTES:
         advice = "make room, or use another disk: potluck models move DIR"
         found.append(Finding(NAME, Severity.WARNING, text, advice))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from potluck_control.formatting import size
+
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, apple_gpus, ask_nvidia
 
@@ -61,7 +63,7 @@ def _without_nvidia(facts: GpuFacts) -> Finding:
 
 
 def _of_gpu(gpu: Gpu) -> Finding:
-    text = f"{gpu.name} with {gpu.memory_bytes / 2**30:.0f} GiB"
+    text = f"{gpu.name} with {size(gpu.memory_bytes)}"
     if gpu.capability is not None and gpu.capability < MIN_CAPABILITY:
         return Finding(NAME, Severity.WARNING, f"{text} is too old for torch", "potluck config set serve.device cpu")
     return Finding(NAME, Severity.OK, text)

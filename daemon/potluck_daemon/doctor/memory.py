@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import psutil
+from potluck_control.formatting import part_size
 
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "memory"
-ENGINE_BYTES = 2 << 30  # for imports, the node and a few small blocks
+ENGINE_BYTES = 2_000_000_000  # for imports, the node and a few small blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,9 @@ def gather(scene: Scene) -> MemoryFacts:
 
 
 def judge(facts: MemoryFacts) -> list[Finding]:
-    text = f"{facts.available_bytes / 2**30:.1f} of {facts.total_bytes / 2**30:.1f} GiB are available"
+    text = f"{part_size(facts.available_bytes, facts.total_bytes)} are available"
     if facts.total_bytes < ENGINE_BYTES:
-        return [Finding(NAME, Severity.ERROR, text, "an engine needs 2 GiB; this machine can only use a swarm")]
+        return [Finding(NAME, Severity.ERROR, text, "an engine needs 2 GB; this machine can only use a swarm")]
     if facts.available_bytes < ENGINE_BYTES and not facts.is_engine_running:
         return [Finding(NAME, Severity.WARNING, text, "close other programs, or serve fewer blocks: serve.num_blocks")]
     return [Finding(NAME, Severity.OK, text)]

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from potluck_control.formatting import size
+
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.variants import Choice, TorchVariant
@@ -126,7 +128,7 @@ def _folder(site: Site) -> Finding:
 
 def _disk(variant: TorchVariant, site: Site) -> Finding:
     needed = variant.download_bytes + variant.disk_bytes
-    text = f"{site.free_bytes / 1e9:.1f} GB are free, {needed / 1e9:.1f} GB are needed at most"
+    text = f"{size(site.free_bytes)} are free, {size(needed)} are needed at most"
     if site.free_bytes < needed:
         return Finding("disk", Severity.ERROR, text, "make room, or choose a folder on another disk with --folder")
     return Finding("disk", Severity.OK, text)

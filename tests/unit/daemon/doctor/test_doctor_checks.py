@@ -19,11 +19,11 @@ from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, Vendor
 
-GIB = 1 << 30
+GB = 10**9
 OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
-APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 * GIB)
-H200 = Gpu(Vendor.NVIDIA, "H200", 140 * GIB, (9, 0))
-DISK = disk.DiskFacts("/s", GIB, True, "/c", 100 * GIB)
+APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 * GB)
+H200 = Gpu(Vendor.NVIDIA, "H200", 140 * GB, (9, 0))
+DISK = disk.DiskFacts("/s", GB, True, "/c", 100 * GB)
 NOW = clock.EARLIEST + 1.0
 
 
@@ -38,23 +38,23 @@ def places(tmp_path: Path) -> Places:
         (gpu.judge, gpu.GpuFacts(), [NOTE], "no GPU found"),
         (gpu.judge, gpu.GpuFacts(wanted="cuda:1"), [ERROR], "serve.device is 'cuda:1'"),
         (gpu.judge, gpu.GpuFacts(has_other=True), [NOTE], "without NVIDIA's driver"),
-        (gpu.judge, gpu.GpuFacts((APPLE,), torch="2.13.0"), [OK], "Apple M2 with 16 GiB"),
+        (gpu.judge, gpu.GpuFacts((APPLE,), torch="2.13.0"), [OK], "Apple M2 with 16.0 GB"),
         (gpu.judge, gpu.GpuFacts(problem="Driver Not Loaded"), [ERROR], "Driver Not Loaded"),
-        (gpu.judge, gpu.GpuFacts((H200,), "580.65.06", torch="2.13.0+cu130"), [OK, OK], "H200 with 140 GiB"),
+        (gpu.judge, gpu.GpuFacts((H200,), "580.65.06", torch="2.13.0+cu130"), [OK, OK], "H200 with 140 GB"),
         (gpu.judge, gpu.GpuFacts((H200,), "470.1", torch="2.13.0+cu130"), [OK, ERROR], "too old"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.1", torch="2.13.0+cpu"), [OK, OK, WARNING], "the CPU only"),
         (gpu.judge, gpu.GpuFacts((replace(H200, capability=(3, 5)),), "580.1"), [WARNING, OK], "too old for torch"),
         (packages.judge, packages.PackageFacts("/p"), [OK], "installed"),
         (packages.judge, packages.PackageFacts("/p", ("torch",)), [ERROR], "needs torch"),
         (packages.judge, packages.PackageFacts("/p", problem="FileNotFoundError"), [ERROR], "/p cannot be run"),
-        (memory.judge, memory.MemoryFacts(16 * GIB, 8 * GIB), [OK], "8.0 of 16.0 GiB"),
-        (memory.judge, memory.MemoryFacts(16 * GIB, GIB), [WARNING], "1.0 of 16.0"),
-        (memory.judge, memory.MemoryFacts(16 * GIB, GIB, is_engine_running=True), [OK], "1.0 of 16.0"),
-        (memory.judge, memory.MemoryFacts(GIB, GIB), [ERROR], "1.0 of 1.0"),
-        (disk.judge, DISK, [OK], "100 GiB"),
-        (disk.judge, replace(DISK, cache_free_bytes=GIB), [WARNING], "1 GiB"),
-        (disk.judge, replace(DISK, cache_free_bytes=GIB, needs_cache=False), [OK], "1 GiB"),
-        (disk.judge, replace(DISK, state_free_bytes=0), [ERROR], "0 MiB"),
+        (memory.judge, memory.MemoryFacts(16 * GB, 8 * GB), [OK], "8.0 of 16.0 GB"),
+        (memory.judge, memory.MemoryFacts(16 * GB, GB), [WARNING], "1.0 of 16.0"),
+        (memory.judge, memory.MemoryFacts(16 * GB, GB, is_engine_running=True), [OK], "1.0 of 16.0"),
+        (memory.judge, memory.MemoryFacts(GB, GB), [ERROR], "1.0 of 1.0"),
+        (disk.judge, DISK, [OK], "100 GB"),
+        (disk.judge, replace(DISK, cache_free_bytes=GB), [WARNING], "1.0 GB"),
+        (disk.judge, replace(DISK, cache_free_bytes=GB, needs_cache=False), [OK], "1.0 GB"),
+        (disk.judge, replace(DISK, state_free_bytes=0), [ERROR], "0 B"),
         (disk.judge, replace(DISK, is_state_writable=False), [ERROR], "/s cannot be written"),
         (clock.judge, clock.ClockFacts(NOW, True), [OK], "2026"),
         (clock.judge, clock.ClockFacts(NOW, None), [OK], "2026"),
