@@ -1,7 +1,7 @@
-"""The command `potluck`: finds the subcommand, runs it, and turns errors into one line.
+"""Runs the command `potluck`: finds the subcommand, runs it, and turns errors into one line.
 
-Subcommands are modules with the parts of `Command`. They are imported only when they are called, and import what is
-heavy only when they run, so help and `--version` answer at once.
+Each subcommand is a module with the parts of `Command`. It is imported only when it is called, and imports heavy
+packages only when it runs, so that help and `--version` answer at once.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ from potluck_cli.parser import Parser, actions_of
 COMMANDS = {
     "start": "start the daemon, which serves when nobody needs the machine",
     "stop": "end the daemon",
-    "drain": "finish what is open, then end the daemon",
-    "status": "what this machine does for the swarm, and why",
-    "top": "what this machine does, live",
-    "pause": "give the machine back for an hour, or as long as you say",
+    "drain": "finish open sessions, then end the daemon",
+    "status": "show what this machine does for the swarm, and why",
+    "top": "show what this machine does, live",
+    "pause": "stop serving for an hour, or as long as you say",
     "offload": "free the device's memory now, serve again later",
     "resume": "end a pause",
     "join": "join a swarm by its invite and serve it",
     "leave": "leave a swarm for good",
-    "models": "what is served, what the swarm lacks, what lies on the disk",
-    "contribution": "what this machine gave, and what that took",
-    "programs": "which programs the machine is given back for",
-    "machine": "processor and GPUs, and how fast they are",
-    "history": "what the daemon did, when and why",
-    "earnings": "credits for what this machine did for others",
+    "models": "list what is served, what the swarm lacks and what is on the disk",
+    "contribution": "report what this machine gave, and what that cost",
+    "programs": "choose the programs that Potluck steps aside for",
+    "machine": "list processor and GPUs, and how fast they are",
+    "history": "list what the daemon did, when and why",
+    "earnings": "report the credits this machine earned and you spent",
     "ledger": "export, check, back up and move the ledger of credits",
-    "logs": "the daemon's log",
-    "config": "settings: what may be served, when the machine is given back, ...",
+    "logs": "print the daemon's log",
+    "config": "show and change the settings",
     "doctor": "find what stands in the way, and what to do about it",
-    "diag": "what one needs to help you, without what is private",
+    "diag": "write a file that helps others to help you, without private data",
     "setup": "make the engine's environment for this machine's hardware",
-    "update": "look for a newer version, and change over to it",
-    "autostart": "what starts when you log in",
+    "update": "look for a newer version, and switch to it",
+    "autostart": "choose what starts when you log in",
     "service": "have systemd start the daemon",
     "serve": "serve blocks of a model to a swarm",
     "generate": "let a swarm complete a prompt",
     "chat": "talk to a swarm's model",
-    "gateway": "let other programs here use the swarm by OpenAI's API",
+    "gateway": "let other programs here use the swarm through OpenAI's API",
     "swarm": "create, join and look at swarms",
-    "bootstrap": "run a meeting point that a swarm is found by",
-    "convert": "turn an old .bin checkpoint into safetensors",
-    "demo": "a private swarm on this machine, start to end",
-    "control": "join input and output with the daemon, for an app in another system",
-    "completions": "let your shell complete the words of commands",
+    "bootstrap": "run a meeting point where members find a swarm",
+    "convert": "convert an old .bin checkpoint to safetensors",
+    "demo": "run a private swarm on this machine, start to end",
+    "control": "connect input and output to the daemon, for an app in another system",
+    "completions": "let your shell complete commands and options",
 }
 
-_GOES_ON = "POTLUCK_GOES_ON"  # in the environment of a command that was started again with another interpreter
+_GOES_ON = "POTLUCK_GOES_ON"  # set when a command was started again with another interpreter
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -69,8 +69,8 @@ EXIT_INTERRUPTED = 130
 
 ABOUT = "Everyone brings a few blocks; together they serve a model that fits on nobody's machine."
 EXIT_CODES_HELP = """\
-exit codes: 0 done; 1 it failed; 2 wrong usage; 3 the network or the swarm cannot do it now; 70 a fault of Potluck's;
-130 interrupted. POTLUCK_DEBUG=1 shows the whole traceback of an error."""
+exit codes: 0 done; 1 failed; 2 wrong usage; 3 not possible now because of the network or the swarm; 70 internal error;
+130 interrupted. POTLUCK_DEBUG=1 shows the traceback of an error."""
 
 
 class Command(Protocol):
@@ -86,10 +86,10 @@ class Command(Protocol):
 
 
 def program() -> NoReturn:
-    """What the installed command runs.
+    """Run the installed command and end the process.
 
-    A thread that still reads a checkpoint may be inside torch, and the interpreter's own way out would abort there.
-    Everything that has to be closed is closed by then.
+    If a thread still reads a checkpoint with torch, the interpreter's own exit would abort. Everything that must be
+    closed is closed by then.
     """
     _replace_closed_streams()
     code = main()
@@ -102,14 +102,14 @@ def program() -> NoReturn:
 
 
 def _replace_closed_streams() -> None:
-    """What is written to a closed one (`>&-`) goes nowhere, and not into the file or socket that is opened next."""
+    """Replace closed streams (`>&-`), so that output does not go to the next file or socket that is opened."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, open as long as the process
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `potluck ARGV`; returns the exit code."""
+    """Run `potluck ARGV` and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         name = top_parser().parse_args(arguments[:1] or ["--help"]).command
@@ -130,15 +130,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def describe(error: BaseException) -> str:
-    """One line for people: what went wrong, and what to do about it."""
+    """Return one line that says what went wrong and what to do about it."""
     if isinstance(error, PotluckError):
         hint = f" ({error.hint})" if error.hint else ""
         return " ".join(f"potluck: {error}{hint}".split())
     if isinstance(error, ModuleNotFoundError):
-        remedy = "potluck setup fetches it"
-        return f"potluck: this needs {error.name}, which is not installed ({remedy})"
+        return f"potluck: this needs {error.name}, which is not installed (potluck setup fetches it)"
     if _is_full(error):
-        return "potluck: there is no room left to write to (make room on the disk, or choose another place)"
+        return "potluck: there is no room left to write (free disk space, or choose another place)"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 
@@ -160,7 +159,7 @@ def _is_full(error: BaseException) -> bool:
 
 
 def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
-    """Become the same command where torch is installed; returns if there is no such place, or this is it."""
+    """Restart the command where torch is installed; returns if this is already that place or there is none."""
     from potluck_control.places import find_places
     from potluck_daemon.environment.interpreter import engine_python
     from potluck_daemon.settings.owner import drop_root, files_as_owner
@@ -169,7 +168,7 @@ def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
     with files_as_owner(places):
         python = engine_python(places, "")
     if python != sys.executable and _GOES_ON not in os.environ:
-        drop_root(places)  # the environment is the service's
+        drop_root(places)  # the environment belongs to the service
         os.execve(python, [python, "-m", "potluck_cli.main", *arguments], {**os.environ, _GOES_ON: "1"})
 
 

@@ -79,7 +79,7 @@ def _mark(parser: argparse.ArgumentParser) -> None:
 def _man_page(
     name: str, section: int, summary: str, parsers: typing.Iterable[argparse.ArgumentParser], exit_codes: str
 ) -> str:
-    """In the man(7) language; the help texts stand as they are."""
+    """Write a page in the man(7) language with the help texts as they are."""
     other = "potluckd (8)" if section == 1 else "potluck (1)"
     lines = [f'.TH {name.upper()} {section} "{_DATE}" "Potluck" "Potluck manual"']
     lines += [".SH NAME", f"{name} \\- {_roff(summary)}", ".SH COMMANDS"]

@@ -47,7 +47,7 @@ class Temperature:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TopSample:
     """One moment; `engine` is null while no engine runs."""
 
     status: Status
@@ -55,7 +55,7 @@ class Sample:
     temperatures: tuple[Temperature, ...]
 
 
-RESULT = Sample
+RESULT = TopSample
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,16 +86,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def samples(client: ControlClient) -> Iterator[Sample]:
+def samples(client: ControlClient) -> Iterator[TopSample]:
     """Yield a sample for each status that the daemon sends, about one per second."""
     reader = NvmlReader()
     with asyncio.Runner() as runner:
         for event in client.events():
             if isinstance(event, Status):
-                yield Sample(event, _metrics(client, event), tuple(runner.run(_temperatures(reader))))
+                yield TopSample(event, _metrics(client, event), tuple(runner.run(_temperatures(reader))))
 
 
-def one_line(sample: Sample, now: float) -> str:
+def one_line(sample: TopSample, now: float) -> str:
     """Return a sample as a line, for terminals that only append."""
     status, load = sample.status, sample.status.load
     when = time.strftime("%H:%M:%S", time.localtime(now))
@@ -147,7 +147,7 @@ def _pages(engine: EngineMetrics | None) -> str:
     return f"{pages.used} of {pages.total} used, {pages.free} free{spilled}"
 
 
-def _paint(sample: Sample, speeds: list[float], terminal: Terminal) -> None:
+def _paint(sample: TopSample, speeds: list[float], terminal: Terminal) -> None:
     """Overwrite the old page line by line, so that nothing flickers, within the height of the terminal."""
     height = shutil.get_terminal_size().lines
     hot = ", ".join(f"{item.name} {item.celsius:.0f} °C" for item in sample.temperatures) or "no sensors"

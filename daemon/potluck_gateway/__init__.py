@@ -1,1 +1,1 @@
-"""The chat gateway: an OpenAI-compatible server on loopback before a swarm. `Gateway` is the daemon's side of it."""
+"""The chat gateway: an OpenAI-compatible server on loopback that answers from a swarm."""

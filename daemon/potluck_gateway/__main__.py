@@ -1,4 +1,4 @@
-"""The gateway's process: `python -m potluck_gateway`, started by the daemon."""
+"""Runs the gateway's process: `python -m potluck_gateway`, started by the daemon."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _serve(wanted: GatewayOpening) -> None:
-    """Until standard input ends. Raises PotluckError."""
+    """Serve until standard input ends. Raises PotluckError."""
     _tell(GatewayReport(step="Importing"))
     from potluck.checkpoint import open_checkpoint
     from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
@@ -62,7 +62,7 @@ def _tell(told: GatewayReport) -> None:
 
 
 def _end_with_daemon() -> None:
-    """By force: a generation may be waiting for servers, and the daemon has nobody else to wait for."""
+    """Exit at once when the daemon closes the input, because a generation may be waiting for servers."""
     while os.read(0, 1 << 16):
         pass
     os._exit(0)

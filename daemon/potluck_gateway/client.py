@@ -1,4 +1,4 @@
-"""Ask a gateway: a conversation in, the parts of an answer out. For the command line; the app has Qt's own means."""
+"""Asks a gateway for the command line: a conversation in, the parts of an answer out. The app uses Qt instead."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from potluck_control.methods.gateway import GatewayStatus
 from potluck.errors import PotluckError
 from potluck_gateway.requests import Message
 
-_TIMEOUT_S = 300.0  # of one part: the first needs the whole prompt
+_TIMEOUT_S = 300.0  # for one part; the first needs the whole prompt
 
 
 def ask(gateway: GatewayStatus, messages: Sequence[Message], *, max_tokens: int | None = None) -> Iterator[str]:
-    """Parts of the answer as they come. Raises PotluckError."""
+    """Yield the parts of the answer as they arrive. Raises PotluckError."""
     place = urlsplit(gateway.url)
     body = {
         "messages": [{"role": message.role, "content": message.content} for message in messages],
@@ -32,7 +32,7 @@ def ask(gateway: GatewayStatus, messages: Sequence[Message], *, max_tokens: int 
             raise PotluckError(_error(answer.read()))
         yield from _parts(answer)
     except (OSError, http.client.HTTPException) as error:
-        raise PotluckError(f"the gateway went away: {error or type(error).__name__}", hint="try again") from error
+        raise PotluckError(f"the gateway hung up: {error or type(error).__name__}", hint="try again") from error
     finally:
         connection.close()
 

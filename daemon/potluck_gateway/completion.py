@@ -1,6 +1,6 @@
-"""One completion of a prompt, through any Transformers causal model: a swarm's or a local one.
+"""Completes a prompt with any Transformers causal model: a swarm's or a local one.
 
-Imports torch and transformers, so commands import it when they run.
+Imports torch and transformers, so commands import it only when they run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from potluck.errors import CheckpointError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to continue a prompt; `temperature` 0 is greedy."""
+    """The options of a completion; `temperature` 0 is greedy."""
 
     max_new_tokens: int
     min_new_tokens: int = 0
@@ -29,7 +29,7 @@ class Options:
     seed: int | None = None
 
     def generate_options(self) -> dict[str, Any]:
-        """For transformers' `generate`."""
+        """Return the options for transformers' `generate`."""
         options: dict[str, Any] = {
             "max_new_tokens": self.max_new_tokens,
             "min_new_tokens": self.min_new_tokens,
@@ -42,52 +42,50 @@ class Options:
 
 @dataclass(slots=True)
 class Completion:
-    """New tokens, without the prompt; times are seconds since the start of the call."""
+    """The new tokens of a completion, and when each came, in seconds since the start of the call."""
 
     tokens: list[int] = field(default_factory=list)
     times_s: list[float] = field(default_factory=list)
 
     @property
     def tokens_per_s(self) -> float:
-        """Of decoding: the first token is the prefill's."""
+        """Return the speed of decoding, without the first token, which the prefill makes."""
         return (len(self.tokens) - 1) / (self.times_s[-1] - self.times_s[0]) if len(self.tokens) > 1 else 0.0
 
     @property
     def longest_wait_s(self) -> float:
-        """For one token after the first."""
+        """Return the longest wait for a token after the first."""
         return max((b - a for a, b in pairwise(self.times_s)), default=0.0)
 
 
 class Text:
-    """A tokenizer that gives text as it becomes certain: a letter may take several tokens."""
+    """A tokenizer that decodes text step by step, although a letter may take several tokens."""
 
     def __init__(self, folder: str | Path) -> None:
-        """Raises CheckpointError if there is no tokenizer."""
+        """Load the tokenizer of a checkpoint. Raises CheckpointError if it has none."""
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         except (OSError, ValueError, KeyError) as error:
-            raise CheckpointError(
-                f"{folder} has no tokenizer that can be used", hint="copy the tokenizer files too"
-            ) from error
+            raise CheckpointError(f"{folder} has no usable tokenizer", hint="copy the tokenizer files too") from error
 
     def encode(self, prompt: str) -> torch.Tensor:
-        """Token ids [1, tokens], int64. Raises UsageError for an empty prompt."""
+        """Return token ids [1, tokens], int64. Raises UsageError for an empty prompt."""
         tokens: torch.Tensor = self._tokenizer(prompt, return_tensors="pt").input_ids
         if not tokens.numel():
             raise UsageError("the prompt is empty")
         return tokens
 
     def encode_chat(self, messages: list[dict[str, str]]) -> torch.Tensor | None:
-        """Token ids [1, tokens], int64, by the model's chat template; None if it has none.
+        """Return token ids [1, tokens], int64, as the model's chat template makes them; None if it has no template.
 
         Raises:
-            UsageError: the template refuses these messages, e.g. two of one role after another.
+            UsageError: the template refuses these messages, e.g. two of the same role in a row.
         """
         if self._tokenizer.chat_template is None:
             return None
         try:
             text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except Exception as error:  # whatever the model's authors wrote into their template
+        except Exception as error:  # templates may raise anything
             raise UsageError(f"the model's chat template refuses these messages: {error}") from error
         tokens: torch.Tensor = self._tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
         return tokens
@@ -96,13 +94,13 @@ class Text:
         return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
 
     def new_part(self, tokens: list[int], shown: str) -> str:
-        """What `tokens` add to the text `shown` so far; empty while the last letter is incomplete."""
+        """Return what `tokens` add to the text `shown` so far, or nothing while the last letter is incomplete."""
         text = self.decode(tokens)
         return "" if text.endswith("�") else text[len(shown) :]
 
 
 def complete(model: Any, prompt: torch.Tensor, options: Options, on_token: Callable[[Completion], None]) -> Completion:
-    """Generate; `on_token` is called after each new token with the completion so far.
+    """Generate, and call `on_token` after each new token with the completion so far.
 
     Shapes: prompt [1, tokens] int64.
     """
@@ -124,13 +122,13 @@ def complete(model: Any, prompt: torch.Tensor, options: Options, on_token: Calla
 
 
 def quiet() -> None:
-    """Keep the progress bars and warnings of transformers out of a command's output."""
+    """Switch off the progress bars and warnings of transformers."""
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
 
 
 class _Streamer(BaseStreamer):  # type: ignore[misc]
-    """transformers calls `put` with the prompt first, then with each new token."""
+    """Passes on each new token. Transformers calls `put` with the prompt first."""
 
     def __init__(self, on_token: Callable[[int], None]) -> None:
         self._on_token = on_token
@@ -142,4 +140,4 @@ class _Streamer(BaseStreamer):  # type: ignore[misc]
         self._has_prompt = True
 
     def end(self) -> None:
-        """Nothing is held back."""
+        """Do nothing, because no token is held back."""

@@ -1,4 +1,4 @@
-"""A swarm's model as a chat needs it: messages to tokens, tokens to text as it comes. Imports torch."""
+"""Answers chat requests with a swarm's model: messages to tokens, tokens to text as it comes. Imports torch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _EnoughError(Exception):
 
 
 class SwarmChat:
-    """One answer at a time: several at once would only slow each other down on one client."""
+    """The chat model of a swarm. It answers one request at a time, because several would slow each other down."""
 
     def __init__(self, name: str, model: Any, text: Text) -> None:
         self.name = name
@@ -27,7 +27,6 @@ class SwarmChat:
         self._turn = threading.Lock()
 
     def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
-        """As `ChatModel` says."""
         prompt = self._prompt(request.messages)
         options = Options(request.max_tokens, temperature=request.temperature, seed=request.seed)
         follower = _Follower(self._text, request.stop, on_text)
@@ -38,14 +37,14 @@ class SwarmChat:
         return text, "length" if is_full else "stop", (int(prompt.shape[1]), follower.num_tokens)
 
     def _prompt(self, messages: Sequence[Message]) -> torch.Tensor:
-        """By the model's own chat template; a model without one goes on from the last text. Raises UsageError."""
-        told = [{"role": message.role, "content": message.content} for message in messages]
-        tokens = self._text.encode_chat(told)
+        """Apply the model's chat template, or use the plain text if it has none. Raises UsageError."""
+        plain = [{"role": message.role, "content": message.content} for message in messages]
+        tokens = self._text.encode_chat(plain)
         return tokens if tokens is not None else self._text.encode(plain_prompt(messages))
 
 
 class _Follower:
-    """Gives text as it becomes certain, and holds back what may be the start of a stop text."""
+    """Passes on text as it becomes certain, and holds back what may be the start of a stop text."""
 
     def __init__(self, text: Text, stop: tuple[str, ...], on_text: Callable[[str], None]) -> None:
         self._text = text
@@ -69,7 +68,7 @@ class _Follower:
             raise _EnoughError
 
     def finish(self) -> str:
-        """All of the text; the rest of it is shown."""
+        """Pass on the rest of the text, and return all of it."""
         text, _ = visible(self._text.decode(self._tokens), self._stop)
         self._show(text)
         return text
@@ -81,13 +80,13 @@ class _Follower:
 
 
 def _held_back(text: str, stop: Sequence[str]) -> int:
-    """Letters at the end that may become a stop text."""
+    """Count the letters at the end that may become a stop text."""
     starts = (size for word in stop for size in range(len(word) - 1, 0, -1) if text.endswith(word[:size]))
     return max(starts, default=0)
 
 
 def plain_prompt(messages: Sequence[Message]) -> str:
-    """For a model that was never taught to chat: one message is gone on from, several are a script."""
+    """Return a prompt for a model without a chat template: a single message as it is, several as a script."""
     if len(messages) == 1:
         return messages[0].content
     lines = [f"{message.role.capitalize()}: {message.content}" for message in messages]

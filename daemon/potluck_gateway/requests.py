@@ -1,6 +1,6 @@
-"""What a chat client asks and is answered, in the words of OpenAI's chat completions as far as a chat needs them. Pure.
+"""Parses chat requests and writes answers in the format of OpenAI's chat completions, as far as a chat needs it. Pure.
 
-Source: the published API reference, "Create chat completion". Unknown fields are ignored, as other servers do.
+Source: the published API reference, "Create chat completion". Unknown fields are ignored, as in other servers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
 class BadRequestError(Exception):
-    """Answered with `status`; the text is for whoever wrote the client."""
+    """A request that is refused with `status`; the text is for the author of the client."""
 
     def __init__(self, text: str, status: int = 400) -> None:
         super().__init__(text)
@@ -43,7 +43,7 @@ class ChatRequest:
 
 
 def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
-    """`most_tokens`: of an answer, also if more are asked for. Raises BadRequestError."""
+    """Parse a request; `most_tokens` limits the answer even if more are asked for. Raises BadRequestError."""
     try:
         asked = loads(body)
     except CodecError as error:
@@ -65,7 +65,7 @@ def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnswerHead:
-    """What all parts of one answer have in common."""
+    """The fields that all parts of one answer share."""
 
     id: str
     created: int  # Unix seconds
@@ -77,14 +77,14 @@ def answer_head(model: str) -> AnswerHead:
 
 
 def completion(head: AnswerHead, text: str, reason: str, counts: tuple[int, int]) -> bytes:
-    """A whole answer. `counts`: tokens of the prompt and of the answer."""
+    """Return a whole answer. `counts`: tokens of the prompt and of the answer."""
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": reason}
     return _dumps({**_fields(head, "chat.completion"), "choices": [choice], "usage": _usage(counts)})
 
 
 def chunk(head: AnswerHead, text: str | None, reason: str | None = None) -> bytes:
-    """One event of a streamed answer; `text` None: the first, which says who speaks."""
+    """Return an event of a streamed answer; without `text` the first one, which names the role."""
     delta = {"role": "assistant", "content": ""} if text is None else {"content": text}
     choice = {"index": 0, "delta": delta if reason is None else {}, "finish_reason": reason}
     return _event({**_fields(head, "chat.completion.chunk"), "choices": [choice]})
@@ -100,7 +100,7 @@ def error_body(text: str, status: int) -> bytes:
 
 
 def error_event(text: str) -> bytes:
-    """In the middle of a stream, where the status has been sent long ago."""
+    """Return an error for the middle of a stream, when the status has already been sent."""
     return _event(json.loads(error_body(text, 500)))
 
 
@@ -112,7 +112,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 def visible(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
-    """The text up to the first stop text, and whether there is one."""
+    """Return the text up to the first stop text, and whether there is one."""
     cut = min((place for word in stop if (place := text.find(word)) >= 0), default=-1)
     return (text[:cut], True) if cut >= 0 else (text, False)
 
@@ -126,26 +126,26 @@ def _messages(value: object) -> tuple[Message, ...]:
 def _message(value: object) -> Message:
     role = value.get("role") if isinstance(value, dict) else None
     if not isinstance(value, dict) or role not in _ROLES:
-        raise BadRequestError(f"a message has a role, one of {', '.join(_ROLES)}")
+        raise BadRequestError(f"a message needs a role: one of {', '.join(_ROLES)}")
     content = value.get("content")
-    if isinstance(content, list):  # parts, of which a text model takes the texts
+    if isinstance(content, list):  # a text model uses only the text parts
         texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         content = "".join(text for text in texts if isinstance(text, str))
     if not isinstance(content, str):
-        raise BadRequestError("a message has a text as its content")
+        raise BadRequestError("the content of a message must be text")
     return Message("system" if role == "developer" else str(role), content)
 
 
 def _stop(value: object) -> tuple[str, ...]:
     words = [value] if isinstance(value, str) else value or []
     if not isinstance(words, list) or len(words) > 16 or not all(isinstance(word, str) for word in words):
-        raise BadRequestError("stop is a text or a list of at most 16 texts")
+        raise BadRequestError("stop must be a text or a list of at most 16 texts")
     return tuple(word for word in words if word)
 
 
 def _number(value: object, name: str, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise BadRequestError(f"{name} is a number from {low} to {high}")
+        raise BadRequestError(f"{name} must be a number from {low} to {high}")
     return value
 
 

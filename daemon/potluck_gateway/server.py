@@ -1,7 +1,7 @@
-"""The gateway's HTTP server: loopback only, with a token, and nothing for web pages.
+"""Serves the gateway over HTTP: on loopback only, with a token, and not for web pages.
 
 Any program of any user of this computer can connect to a port on loopback, and so can web pages through a browser.
-Therefore every request needs the token, the Host must be loopback, and what a browser adds (`Origin`) is refused.
+Therefore every request needs the token, its Host must be loopback, and headers of a browser (`Origin`) are refused.
 Prompts and answers are never logged.
 """
 
@@ -22,24 +22,25 @@ from potluck_gateway.requests import BadRequestError, ChatRequest
 
 log = logging.getLogger(__name__)
 
-TELL_S = 4.0  # below the shortest time after which an unasked gateway ends
-SOCKET_TIMEOUT_S = 60.0  # of a client that neither sends nor reads
+TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
+SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
 
 
 class ChatModel(Protocol):
-    """Answers one request at a time; others wait for their turn."""
+    """A model that answers one request at a time; others wait for their turn."""
 
     name: str
 
     def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
-        """Text, reason of its end (`stop` or `length`), tokens of prompt and answer.
+        """Return the text, the reason of its end (`stop` or `length`), and the tokens of prompt and answer.
 
-        `on_text` gets each new part of the text; what it raises ends the generation. Raises PotluckError.
+        `on_text` is called with each new part of the text; an exception from it ends the generation. Raises
+        PotluckError.
         """
 
 
 class GatewayServer(ThreadingHTTPServer):
-    """`on_asked` is called while requests that have the token are answered, every few seconds and at their end."""
+    """The gateway's server. It calls `on_asked` every few seconds while it answers a request, and at the end."""
 
     daemon_threads = True
 
@@ -56,7 +57,7 @@ class GatewayServer(ThreadingHTTPServer):
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """While one request is answered."""
+        """Report that a request is being answered, for as long as the block runs."""
         thread = threading.current_thread()
         self._open.add(thread)
         self._tell()
@@ -67,7 +68,7 @@ class GatewayServer(ThreadingHTTPServer):
             self._tell()
 
     def service_actions(self) -> None:
-        """Called by http.server twice a second: a long answer is asked for as long as it lasts."""
+        """Report a long answer again. The base class calls this twice a second."""
         if self._open and time.monotonic() - self._told_at > TELL_S:
             self._tell()
 
@@ -80,7 +81,7 @@ class GatewayServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is nothing to tell; the rest without what it sent."""
+        """Log a request that failed, without what the client sent."""
         log.debug("a request ended", exc_info=True)
 
 
@@ -98,17 +99,17 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve("/v1/chat/completions", self._chat)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: paths and addresses are nobody's business."""
+        """Log nothing, because paths and addresses are private."""
 
     def _serve(self, path: str, work: Callable[[], None]) -> None:
         try:
             self._admit()
             if self.path.partition("?")[0].rstrip("/") != path:
-                raise BadRequestError("only GET /v1/models and POST /v1/chat/completions are here", 404)
+                raise BadRequestError("only GET /v1/models and POST /v1/chat/completions exist", 404)
             with self.server.asking():
                 work()
         except BadRequestError as error:
-            self.close_connection = True  # a body may be left unread
+            self.close_connection = True  # the body may be unread
             self._send(error.status, requests.error_body(str(error), error.status))
 
     def _admit(self) -> None:
@@ -116,10 +117,10 @@ class _Handler(BaseHTTPRequestHandler):
         if host not in ("127.0.0.1", "localhost"):
             raise BadRequestError("the Host must be 127.0.0.1 or localhost", 421)
         if "Origin" in self.headers or "Referer" in self.headers:
-            raise BadRequestError("web pages are not answered", 403)
+            raise BadRequestError("requests from web pages are refused", 403)
         given = self.headers.get("Authorization", "").removeprefix("Bearer ").encode()
         if not hmac.compare_digest(given, self.server.token.encode()):
-            raise BadRequestError("the token is wrong: send Authorization: Bearer TOKEN", 401)
+            raise BadRequestError("wrong token: send Authorization: Bearer TOKEN", 401)
 
     def _chat(self) -> None:
         request = requests.parse_request(self._body(), self.server.max_tokens)
@@ -138,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdecimal() or "Transfer-Encoding" in self.headers:
             raise BadRequestError("Content-Length is missing", 411)
         if int(length) > requests.MAX_BODY_BYTES:
-            raise BadRequestError(f"a request has at most {requests.MAX_BODY_BYTES} bytes", 413)
+            raise BadRequestError(f"a request may have at most {requests.MAX_BODY_BYTES} bytes", 413)
         return self.rfile.read(int(length))
 
     def _stream(self, request: ChatRequest) -> None:
@@ -161,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._write(requests.DONE)
 
     def _write(self, data: bytes) -> None:
-        """Raises OSError when the client has gone, which ends the generation."""
+        """Send a part at once. Raises OSError if the client is gone, which ends the generation."""
         self.wfile.write(data)
         self.wfile.flush()
 

@@ -51,5 +51,5 @@ def test_the_longest_wait_is_between_tokens() -> None:
 
 
 def test_a_checkpoint_without_a_tokenizer_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="no tokenizer"):
+    with pytest.raises(CheckpointError, match="no usable tokenizer"):
         Text(tmp_path)

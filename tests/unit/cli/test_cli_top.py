@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from potluck_cli import top
 from potluck_cli.main import main
-from potluck_cli.top import Sample, Temperature, one_line, sparkline
+from potluck_cli.top import Temperature, TopSample, one_line, sparkline
 from potluck_control.engine_metrics import EngineMetrics, PageCounts
 from potluck_control.schema import METRICS as METHOD
 from potluck_control.schema import EngineStatus, LoadStatus, Metrics, Status, Transition
@@ -105,7 +105,7 @@ def test_it_ends_after_as_many_as_were_asked_for(screen: Screen, monkeypatch: py
 
 
 def test_a_line_says_state_sessions_speed_load_and_why() -> None:
-    line = one_line(Sample(SERVING, METRICS, (Temperature("the GPU", 61.0),)), 0.0)
+    line = one_line(TopSample(SERVING, METRICS, (Temperature("the GPU", 61.0),)), 0.0)
     for words in (
         "3 steps of 120 tokens wait, 1 wait for pages",
         "61 °C",
