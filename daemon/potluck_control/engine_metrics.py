@@ -1,4 +1,4 @@
-"""What an engine counts. Plain data: the daemon reads it from the pipe and shows it as it likes."""
+"""Defines what an engine counts, as plain data that travels over the pipe."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from potluck.protocol.codes import Code
 
 STEP_TIME_BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Upper bounds of the buckets of `EngineMetrics.step_times`; one more bucket has all that took longer."""
+"""Upper bounds of the buckets of `EngineMetrics.step_times`; one more bucket counts longer steps."""
 
 _RECENT_WEIGHT = 0.1  # of the newest step
 
 
 @dataclass(frozen=True, slots=True)
 class PageCounts:
-    """Pages of KV cache. `free` ones can be had at once, kept prefixes included; `spilled` ones lie elsewhere."""
+    """Pages of the KV cache; `free` ones include kept prefixes, `spilled` ones are in RAM or on disk."""
 
     total: int = 0
     used: int = 0
@@ -27,11 +27,11 @@ class PageCounts:
 
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
-    """Since the engine started or came back, but for what is said to be of now."""
+    """Counts since the engine started or came back, and some figures of the present moment ("now")."""
 
     decode_tokens: int = 0
     prefill_tokens: int = 0  # computed
-    shared_tokens: int = 0  # of prefixes that were kept: answered without computing them
+    shared_tokens: int = 0  # of kept prefixes, answered without computing
     forward_tokens: int = 0
     backward_tokens: int = 0
     steps: int = 0
@@ -57,7 +57,7 @@ class EngineMetrics:
 
 
 class StepCounts:
-    """Counts of the compute thread, which alone writes them."""
+    """Counts that the compute thread alone writes."""
 
     def __init__(self) -> None:
         self.decode_tokens = 0

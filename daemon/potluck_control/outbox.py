@@ -1,9 +1,9 @@
-"""Receipts on their way from an engine to the ledger, in a file, so that neither's sudden death loses one.
+"""Keeps receipts on their way from an engine to the ledger in a file, so that neither's sudden death loses one.
 
-The engine appends each receipt that it accepts, before it tells the daemon; the daemon books what it finds in the files
-of engines that are gone. One file an engine, locked by it while it lives. Booking a receipt again moves nothing, so
-files are deleted after the booking, whatever else happened. Writes survive the death of the process, not of the power:
-what a power cut takes was not countersigned yet.
+The engine appends each receipt that it accepts before it sends it to the daemon, and the daemon books what it finds in
+the files of engines that have ended. Each engine has one file and locks it while it runs. Booking a receipt twice does
+no harm, so files are deleted after the booking. Writes survive the death of the process but not a power cut; receipts
+lost that way were not countersigned yet.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MUCH_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Booking:
-    """A receipt as it came: signed where we served, countersigned where we were served; with its delegation."""
+    """A receipt as received, with its delegation: signed by our client, or countersigned by a server we used."""
 
     data: bytes
     delegation: bytes | None = None
 
     @cached_property
     def receipt(self) -> Receipt:
-        """Raises ReceiptError unless all signatures hold."""
+        """The receipt itself. Raises ReceiptError unless all signatures hold."""
         if len(self.data) == COUNTERSIGNED_BYTES:
             return read_countersigned(self.data).receipt
         return read_receipt(self.data).receipt
@@ -61,7 +61,7 @@ class Booking:
 
 
 class Outbox:
-    """The engine's end. Raises OSError if the folder cannot be written."""
+    """The engine's file of receipts. Raises OSError if the folder cannot be written."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ class Outbox:
         os.write(self._file, _pack(booking))
 
     def keep_only(self, waiting: Sequence[Booking]) -> None:
-        """Forget what was booked, if that is easy or has become much."""
+        """Drop booked receipts from the file when it can be emptied, or has grown large."""
         if not waiting:
             os.ftruncate(self._file, 0)
         elif os.fstat(self._file).st_size >= _MUCH_BYTES:
@@ -83,13 +83,13 @@ class Outbox:
             os.close(old)
 
     def close(self) -> None:
-        """What is not booked stays for the daemon."""
+        """Close the file. Receipts that are not booked stay in it for the daemon."""
         if not os.fstat(self._file).st_size:
             self._path.unlink(missing_ok=True)
         os.close(self._file)
 
     def _open(self) -> tuple[Path, int]:
-        """A file that is locked before it has the name by which others find it."""
+        """Create a file that is locked before it gets the name by which the daemon finds it."""
         path = self._folder / f"{os.urandom(8).hex()}{_SUFFIX}"
         hidden = path.with_suffix(".new")
         file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
@@ -100,7 +100,7 @@ class Outbox:
 
 @contextlib.contextmanager
 def left_behind(folder: Path) -> Iterator[list[Booking]]:
-    """What engines that are gone left; their files are deleted at the end unless the body raised."""
+    """Yield the receipts of engines that have ended; delete their files afterwards unless the body raised."""
     with contextlib.ExitStack() as stack:
         paths, found = [], []
         for path in sorted(folder.glob(f"*{_SUFFIX}")):
@@ -109,7 +109,7 @@ def left_behind(folder: Path) -> Iterator[list[Booking]]:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                continue  # its engine lives
+                continue  # the engine still runs
             found += _unpack(path.read_bytes())
             paths.append(path)
         yield found
@@ -122,7 +122,7 @@ def _pack(booking: Booking) -> bytes:
 
 
 def _unpack(data: bytes) -> list[Booking]:
-    """A last record that was cut off by a crash is left out."""
+    """Read all whole records; the last one may have been cut off by a crash."""
     whole = len(data) - len(data) % _RECORD_BYTES
     records = (data[start : start + _RECORD_BYTES] for start in range(0, whole, _RECORD_BYTES))
     return [

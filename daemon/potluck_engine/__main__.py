@@ -1,4 +1,4 @@
-"""`python -m potluck_engine`: how the daemon starts an engine. Not for people; they use `potluck serve`."""
+"""Starts an engine for the daemon: `python -m potluck_engine`. People use `potluck serve`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import sys
 
 from potluck.processes import exit_with_parent
 
-NICENESS = 10  # whoever uses the machine comes first
-OOM_SCORE = 500  # and if memory runs out, this goes first
+NICENESS = 10  # below the programs of the person at the computer
+OOM_SCORE = 500  # if memory runs out, the kernel ends this process first
 
 
 def main() -> int:
@@ -25,12 +25,12 @@ def main() -> int:
     if sys.platform == "linux":
         exit_with_parent(args.parent)
     _be_polite()
-    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # what Metal lacks is computed on the CPU, not refused
+    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # compute on the CPU what Metal lacks
     faulthandler.enable()
     level = logging.DEBUG if args.verbose else logging.INFO
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
 
-    from potluck_engine.main import new_event_loop  # torch and all: after the parent is watched
+    from potluck_engine.main import new_event_loop  # imports torch, so only after the parent is watched
     from potluck_engine.pipe import serve_pipe
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -47,4 +47,4 @@ def _be_polite() -> None:
 if __name__ == "__main__":
     code = main()
     logging.shutdown()
-    os._exit(code)  # everything is closed; taking the interpreter with torch apart would hold the memory for seconds
+    os._exit(code)  # everything is closed; ending the interpreter properly would hold the memory for seconds

@@ -1,8 +1,7 @@
-"""Who may ask for what: the checks that every compute call passes before anything is computed.
+"""Checks every compute call before anything is computed: membership, blocks, weights and adapter.
 
-Pure but for what is served and two flags: while `leaving` is set, nothing new is admitted; `back_in_s` says when to ask
-again, if ever. Blocks that are served but not `kept` are about to go: nothing new is admitted to them, and sessions
-that use them are told that this server leaves.
+While `leaving` is set, nothing new is admitted; `back_in_s` says when to ask again, if ever. Blocks that are served but
+not `kept` are about to go: no new call is admitted to them, and sessions that use them learn that this server leaves.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from potluck.protocol.swarm import Swarm
 
 
 class Admission:
-    """What this engine serves, and to whom."""
+    """The checks of one engine, by what it serves and to whom."""
 
     def __init__(
         self,
@@ -37,16 +36,16 @@ class Admission:
         self.serve(span, block_digests)
 
     def serve(self, span: Span, block_digests: Sequence[str]) -> None:
-        """These blocks are served from now on, and are to stay."""
+        """Admit calls to these blocks from now on."""
         self._span = self.kept = span
         self._digests = tuple(block_digests)
 
     def is_leaving(self, span: Span) -> bool:
-        """Whether a session over these blocks should look for another server."""
+        """Return whether a session over these blocks should look for another server."""
         return self.leaving or not self.kept.covers(span)
 
     def check(self, prefix: str, span: Span, caller: Caller, peer: PeerId) -> str | None:
-        """The id of the adapter that the caller means, if any.
+        """Return the id of the adapter that the caller asks for, if any.
 
         Raises:
             RemoteError: DRAINING, NOT_A_MEMBER, NOT_SERVED (also for other weights, or an adapter that is not here).
@@ -65,7 +64,7 @@ class Admission:
         return adapter
 
     def refusal(self) -> RemoteError:
-        """What all are told while `leaving`."""
+        """Return the error for every call while `leaving`."""
         text = "this server is leaving" if self.back_in_s is None else "this server comes back in a moment"
         return RemoteError(Code.DRAINING, text, retry_after_s=self.back_in_s)
 

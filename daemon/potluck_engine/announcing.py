@@ -1,6 +1,6 @@
-"""What this engine tells the swarm about itself: one record, one heartbeat, both kept true.
+"""Announces this engine to its swarm: one record and one heartbeat, both kept up to date.
 
-join -> JOINING, with what is to be served | go_online -> ONLINE, beating | tell, whenever the span changes | leave
+join -> JOINING, with the target | go_online -> ONLINE, beating | tell, whenever the span changes | leave
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from potluck_engine.measure import Speed, combine, is_news, refreshed
 from potluck_engine.node import Node
 from potluck_engine.span_state import SpanState
 
-_UNKNOWN_DIGEST = "0" * 16  # of blocks that are still being loaded; nobody is sent to a server that is JOINING
+_UNKNOWN_DIGEST = "0" * 16  # of blocks that are still loading; no client uses a server that is JOINING
 _NOT_MEASURED = Speed(0.0, 0.0)
 _ANNOUNCE_TIMEOUT_S = 30.0
 
 
 class Announcements:
-    """One engine's. The attributes are what `tell` announces besides what is served.
+    """The announcements of one engine. `tell` announces the attributes besides the blocks that are served.
 
     Attributes:
-        target: what it means to serve.
-        window: how many blocks it can hold.
-        stored: blocks whose files are on its disk.
+        target: the blocks that the engine is going to serve.
+        window: how many blocks the engine can hold.
+        stored: blocks whose files are on the disk.
     """
 
     def __init__(self, config: LaunchSpec, node: Node) -> None:
@@ -55,7 +55,7 @@ class Announcements:
         return self._record().throughput_tps if self.speed.forward_tps and self._announcer is not None else 0.0
 
     def join(self, span: Span) -> None:
-        """Say that `span` is being loaded; again, with another span, if the choice changes meanwhile."""
+        """Announce that `span` is being loaded. Call it again if the choice changes meanwhile."""
         self.target, self._state = span, None
         beat = Heartbeat(self.peer_id, ServerState.JOINING, cache_tokens_left=0)
         if self._announcer is None:
@@ -67,7 +67,7 @@ class Announcements:
             self._announcer.update(record=self._record(), heartbeat=beat)
 
     async def go_online(self, state: SpanState, speed: Speed) -> None:
-        """Return once the directory says so. Raises NetworkError if it takes nothing."""
+        """Announce that `state` is served and keep the heartbeat fresh. Raises NetworkError if nobody stores it."""
         await self.wait_announced()
         self._state, self.speed = state, speed
         if not self.target.covers(state.blocks.span):
@@ -76,7 +76,7 @@ class Announcements:
         self._beating = asyncio.create_task(self._beat())
 
     async def tell(self) -> None:
-        """Announce what is so now. Raises NetworkError if the directory takes nothing."""
+        """Announce the present state. Raises NetworkError if nobody stores it."""
         if self._announcer is None:
             return
         beat = None if self._state is None else self._heartbeat(self._state)
@@ -84,7 +84,7 @@ class Announcements:
         await self.wait_announced()
 
     async def wait_announced(self) -> None:
-        """Return when the directory has taken an announcement. Raises NetworkError if it takes nothing."""
+        """Return when an announcement is stored in the directory. Raises NetworkError if nobody stores it."""
         if self._announcer is None:
             return
         try:
@@ -100,7 +100,7 @@ class Announcements:
         await cancel_and_wait(self._beating)
 
     async def leave(self) -> None:
-        """Say OFFLINE, as far as the directory answers. Idempotent; `join` may follow."""
+        """Announce OFFLINE, as far as the directory answers. Idempotent; `join` may follow."""
         if self._announcer is not None:
             announcer, self._announcer = self._announcer, None
             await announcer.stop()
@@ -117,7 +117,7 @@ class Announcements:
                 state.compute.close(session.memory, None)
 
     def _news(self, state: SpanState) -> ServerRecord | None:
-        """The record, if real steps or the network show it to be other than others were told."""
+        """Return the record if real steps or the network have changed its rates noticeably."""
         self.speed = refreshed(self.speed, state.compute.cost, len(state.blocks.span))
         before, now = self._told, self._record()
         rates = ("inference_tps", "forward_tps", "throughput_tps", "network_tps", "download_bps")

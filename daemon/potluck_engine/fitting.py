@@ -1,4 +1,4 @@
-"""What to serve with when nobody said: device, number format, and as many blocks as fit. Everything here blocks."""
+"""Chooses device, number format and number of blocks where the user left them open. Everything here blocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from potluck_engine.ranks.devices import check_devices, num_memories, numbered, 
 
 log = logging.getLogger(__name__)
 
-_CPU_SHARE = 0.5  # of the machine's memory that is free now: it is somebody's own
+_CPU_SHARE = 0.5  # of the memory that is free now: this is somebody's own computer
 _GPU_SHARE = 0.8
 _GPU_CONTEXT_BYTES = 700 << 20  # what a CUDA context takes besides tensors
 _DISK_SHARE = 0.5  # of what is free, for converted blocks
@@ -60,7 +60,7 @@ def choose_threads(wanted: int) -> int:
 
 
 def find_device(name: str) -> torch.device:
-    """Raises UsageError: this machine, or this build of torch, has no such device."""
+    """Return the device. Raises UsageError if this machine, or this build of torch, has none of that name."""
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
@@ -70,12 +70,12 @@ def find_device(name: str) -> torch.device:
 
 
 def memory_total_bytes(device: str) -> int:
-    """Raises UsageError."""
+    """Return the whole memory of the device. Raises UsageError."""
     return memory_of(find_device(device)).total
 
 
 def memory_limit_bytes(device: str) -> int:
-    """What the engine may use for weights, sessions and activations if nobody says. Raises UsageError."""
+    """Return what the engine may use by default for weights, sessions and activations. Raises UsageError."""
     memory = memory_of(find_device(device))
     if memory.is_own:
         return max(int(memory.free * _GPU_SHARE) - _GPU_CONTEXT_BYTES, 0)
@@ -85,7 +85,7 @@ def memory_limit_bytes(device: str) -> int:
 def num_blocks_that_fit(
     checkpoint: Checkpoint, dtype: str, limit_bytes: int, limits: ServingLimits, *, quantization: str = "none"
 ) -> int:
-    """Blocks with the cache of their sessions within the limit; at least one, at most all."""
+    """Return how many blocks fit into the limit with the cache of their sessions; at least one, at most all."""
     for_blocks = limit_bytes * (1.0 - _WORK_SHARE)
     each = _largest_block_bytes(checkpoint, dtype, quantization) + _cache_bytes(checkpoint, dtype) * limits.cache_tokens
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
@@ -124,14 +124,14 @@ def can_grow(checkpoint: Checkpoint, spec: LaunchSpec, window: int) -> bool:
 
 
 def block_stack(checkpoint: Checkpoint) -> str:
-    """What the model's decoder calls its layers."""
+    """Return the name that the model's decoder has for its layers."""
     with torch.device("meta"):
         model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config)
     return decoder_of(model, checkpoint.num_blocks)[1]
 
 
 def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder: Path) -> Room:
-    """What weights may take: of the device, what sessions and activations leave; of RAM and disk, a polite share."""
+    """Return the room for weights: what sessions leave of the device, and a polite share of RAM and disk."""
     limits, device = memory_limits(spec), numbered(spec.device)
     wanted = limits.get(device)
     limit = wanted or memory_limit_bytes(device)
@@ -148,13 +148,13 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
 
 
 def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int:
-    """Room for sessions once the weights are loaded: from what is really free then, less a reserve for the desktop.
+    """Return the room for sessions once the weights are loaded, from what is really free then.
 
-    Less than was planned if memory is short; more if it is plenty and nobody said how much. On a CPU it is only taken
-    as sessions need it.
+    This is less than planned if memory is short, and more if there is plenty and the user set no limit. On a CPU,
+    memory is only taken as sessions need it.
 
     Args:
-        max_blocks: up to which the span will grow: weights and sessions of blocks that are to come count.
+        max_blocks: how many blocks the span will grow to; their weights and sessions count, too.
     """
     limits, device = spec.limits, numbered(spec.device)
     wanted = memory_limits(spec).get(device)
@@ -169,7 +169,7 @@ def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int
 
 
 def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
-    """What one of `size` ranks may take; `is_shared`: they compute in the same memory."""
+    """Return the room of one of `size` ranks; with `is_shared` they compute in the same memory."""
     return Room(
         device_bytes=room.device_bytes // (size if is_shared else 1),
         ram_bytes=room.ram_bytes // size,
@@ -189,7 +189,7 @@ def _free_disk_bytes(folder: Path) -> int:
 
 
 def _largest_block_bytes(checkpoint: Checkpoint, dtype: str, quantization: str) -> int:
-    """From the architecture alone: nothing is read or downloaded."""
+    """Compute the size from the architecture alone; nothing is read or downloaded."""
     kind = getattr(torch, dtype)
     with torch.device("meta"):
         model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config, dtype=kind)
@@ -198,7 +198,7 @@ def _largest_block_bytes(checkpoint: Checkpoint, dtype: str, quantization: str) 
 
 
 def _cache_bytes(checkpoint: Checkpoint, dtype: str) -> int:
-    """Of one token in one block: a key and a value for each key-value head."""
+    """Return the bytes of one token in one block: a key and a value for each key-value head."""
     config = checkpoint.text_config
     heads = getattr(config, "num_attention_heads", 1)
     kv_heads = getattr(config, "num_key_value_heads", None) or heads

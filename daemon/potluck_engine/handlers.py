@@ -106,7 +106,7 @@ class Handlers:
         return await self.state.tabs.settle(peer, body)
 
     async def check_reachability(self, body: bytes, _: PeerId) -> bytes:
-        """Whether a peer answers us.
+        """Return whether a peer answers this node.
 
         Stock servers dial with a fresh process, this one pings over whatever connection there is. So a yes means that
         the peer is alive and that some path leads from here to it, not that its address is open to everybody.

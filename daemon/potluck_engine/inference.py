@@ -238,7 +238,7 @@ class SessionStream:
         self._running = (step, request, plan)
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
-        """Called in the loop when a step is over."""
+        """Answer a finished step; called in the loop."""
         assert self._running is not None
         _, request, plan = self._running
         self._running = None

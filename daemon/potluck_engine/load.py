@@ -1,6 +1,6 @@
-"""How loaded this engine is, as its heartbeat and its quotes tell: recent decode steps, and the link they go through.
+"""Measures an engine's load for heartbeats and quotes, from recent decode steps and the link they go through.
 
-Old steps do not count: a server that was slow a minute ago and is idle now must not stay unwanted for ever.
+Old steps do not count, so that a server that was slow a minute ago and is idle now gets clients again.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from dataclasses import dataclass
 
 _RECENT_STEPS = 64
 _RECENT_S = 20.0
-_MOST_USE = 0.95  # of the link: beyond it a wait by formula means nothing
+_MOST_USE = 0.95  # of the link; the formula means nothing beyond it
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
+    """How busy the server is, as clients see it."""
+
     batch: int  # rows in recent steps
     step_ms: float  # median time of a decode step, wait included; 0: there was none
-    queue_ms: float  # what a step that comes now has to wait
+    queue_ms: float  # wait of a step that arrives now
 
 
 class LoadMeter:
-    """Recent decode steps, from arrival to answer."""
+    """A window of recent decode steps, each measured from arrival to answer."""
 
     def __init__(self) -> None:
         self.network_tps = math.inf  # rows a second that the link carries
@@ -33,7 +35,7 @@ class LoadMeter:
         self._recent.append((now, step_ms, queue_ms))
 
     def load(self, now: float, *, rows: float) -> Load:
-        """`rows`: of a recent step, as the compute thread counts them."""
+        """Return the load at `now`; `rows` are those of a recent step, as the compute thread counts them."""
         recent = [each for each in self._recent if now - each[0] < _RECENT_S]
         if not recent:
             return Load(0, 0.0, 0.0)
@@ -45,7 +47,7 @@ class LoadMeter:
 
 
 def link_wait_s(rows_s: float, network_tps: float) -> float:
-    """What a row waits for the link while so many a second go through it: a queue with random arrivals."""
+    """Return how long a row waits for the link at this rate, for a queue with random arrivals."""
     if not math.isfinite(network_tps) or network_tps <= 0:
         return 0.0
     use = min(rows_s / network_tps, _MOST_USE)

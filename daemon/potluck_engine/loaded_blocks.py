@@ -1,8 +1,8 @@
-"""The blocks that an engine serves, their parts, and stateless calls in bounded pieces.
+"""Holds the blocks that an engine serves, makes parts of them, and runs stateless calls in bounded pieces.
 
-Callers may ask for a part of the span; a part shares the weights of the whole. A span is not re-entrant, so each thread
-that computes has parts of its own. A piece costs at most what `piece_tokens` cost through the whole span (backward
-counts three times), or one row through one block if that is more; within that bound, a call is cut between blocks
+Callers may ask for a part of the span; a part shares the weights of the whole. A span is not re-entrant, so each
+computing thread has parts of its own. A piece costs at most what `piece_tokens` cost through the whole span (backward
+counts three times), or one row through one block if that is more. Within that bound, a call is cut between blocks
 rather than between rows, because that changes no number.
 """
 
@@ -30,7 +30,7 @@ _MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module
 
 
 class LoadedBlocks:
-    """A loaded span, its parts, and forward and backward in pieces. Used by one thread."""
+    """A loaded span with its parts, and forward and backward in pieces; one thread uses it."""
 
     def __init__(self, whole: BlockSpan, *, piece_tokens: int) -> None:
         self.whole = whole
@@ -47,29 +47,29 @@ class LoadedBlocks:
         return self.whole.span
 
     def change(self, whole: BlockSpan) -> None:
-        """Serve this span from now on, which shares weights with the one before. Any thread may say so."""
+        """Use this span from now on, which shares weights with the one before. Any thread may call it."""
         self.whole, self._parts = whole, OrderedDict()
 
     def free(self) -> None:
         """Give the memory of all weights back at once, to the system and to the device.
 
-        Nothing can be computed before `restore`. Parts share the weights, so they are freed and restored with them.
+        Nothing can be computed before `restore`. Parts are freed and restored with the whole.
         """
         self.whole.weights.free()
         self.whole.adapters.unload()
         trim_memory(self.whole.device)
 
     def restore(self) -> None:
-        """Take the weights again. Only if `is_restorable`; raises torch.OutOfMemoryError."""
+        """Take the weights again, if `is_restorable`. Raises torch.OutOfMemoryError."""
         self.whole.weights.restore()
 
     @property
     def is_restorable(self) -> bool:
-        """Whether there is something to restore the weights from; if not, the span must be loaded anew."""
+        """True if the weights can be restored; if not, the span must be loaded anew."""
         return self.whole.weights.is_restorable
 
     def part(self, span: Span) -> BlockSpan:
-        """The blocks `span`. Raises RemoteError DRAINING if they are not served any more."""
+        """Return the blocks of `span`. Raises RemoteError DRAINING if they are not served any more."""
         whole, parts = self.whole, self._parts
         if span == whole.span:
             return whole
@@ -88,7 +88,7 @@ class LoadedBlocks:
         return part_of(whole, span)
 
     def adapted(self, adapter: str | None, pieces: Generator[None, None, T]) -> Generator[None, None, T]:
-        """`pieces` of a call that goes through an adapter; between them the thread may do other callers' work."""
+        """Run `pieces` of a call with an adapter; between them the thread may work for other callers."""
         while True:
             with self._aside(), self.whole.adapters.using(adapter):
                 try:
@@ -100,7 +100,7 @@ class LoadedBlocks:
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
-        """On a GPU: in a stream beside that of the steps of sessions, and done before the next piece is begun."""
+        """On a GPU, run the body in a stream beside the steps of sessions, and wait for its end."""
         if self._stream is None:
             yield
             return
@@ -109,7 +109,7 @@ class LoadedBlocks:
         self._stream.synchronize()
 
     def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> Generator[None, None, tuple[Tensor]]:
-        """Stateless forward; a tuple of one tensor.
+        """Run a stateless forward; its result is a tuple of one tensor.
 
         Shapes: hidden [batch, tokens, hidden_size] any float, on the CPU; prompts [blocks, batch or 1, p, hidden_size];
         returns as hidden, in the blocks' dtype, on the CPU.
@@ -129,7 +129,7 @@ class LoadedBlocks:
     def backward(
         self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
     ) -> Generator[None, None, tuple[Tensor, ...]]:
-        """Stateless backward: the forward again, then gradients block by block.
+        """Run a stateless backward: the forward again, then gradients block by block.
 
         Shapes: hidden, grad and prompts as in `forward`; returns the gradient of hidden, then that of prompts if given,
         each shaped as what it belongs to.
@@ -171,26 +171,26 @@ class LoadedBlocks:
     def backward_piece(
         self, blocks: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
-        """The gradients of a piece's input and prompts, from that of its output."""
+        """Return the gradients of a piece's input and prompts, given that of its output."""
         return backward_of(self.part(blocks), hidden, grad, prompts)
 
     def _budget(self) -> int:
         return self._piece_tokens * len(self.span)
 
     def _block_groups(self, hidden: Tensor, span: Span, budget: int) -> Generator[Span, None, None]:
-        """Consecutive groups of blocks, each within `budget` token-blocks for these rows, or single blocks."""
+        """Yield consecutive groups of blocks, each within `budget` token-blocks for these rows, or single blocks."""
         size = min(max(budget // max(hidden.shape[0] * hidden.shape[1], 1), 1), len(span))
         for start in range(span.start, span.end, size):
             yield Span(start, min(start + size, span.end))
 
     def _enter(self, hidden: Tensor, prompts: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Into the blocks' dtype and device."""
+        """Move tensors to the blocks' dtype and device."""
         device, dtype = self.whole.device, self.dtype
         return hidden.to(device, dtype), None if prompts is None else prompts.to(device, dtype)
 
 
 def backward_of(part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """The forward again, then the gradients of hidden and, if given, of prompts; shaped as what they belong to."""
+    """Run the forward again and return the gradients of hidden and, if given, of prompts, in their shapes."""
     with torch.enable_grad():
         leaves = [hidden.detach().requires_grad_()]
         if prompts is not None:
@@ -201,7 +201,7 @@ def backward_of(part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor |
 
 
 def trim_memory(device: torch.device) -> None:
-    """Return freed memory to the system: torch and the C library both keep some for later."""
+    """Return freed memory to the system; torch and the C library both keep some for later."""
     empty_cache(device)
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
@@ -209,7 +209,7 @@ def trim_memory(device: torch.device) -> None:
 
 
 def _row_groups(hidden: Tensor, num_blocks: int, budget: int) -> Generator[slice, None, None]:
-    """Groups of rows, each within `budget` token-blocks for one block."""
+    """Yield groups of rows, each within `budget` token-blocks for one block."""
     rows, tokens = hidden.shape[:2]
     size = rows if rows * tokens <= budget else max(budget // tokens, 1)
     for start in range(0, rows, size):

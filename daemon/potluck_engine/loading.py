@@ -1,4 +1,4 @@
-"""From a checkpoint's name to blocks that are known to work. Everything here blocks; it runs in threads."""
+"""Opens checkpoints, loads blocks and checks that they compute. Everything here blocks; run it in threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 
 
 def open_for_swarm(config: LaunchSpec) -> Checkpoint:
-    """Open the checkpoint and check that it is the swarm's model as far as that can be seen.
+    """Open the checkpoint and check that it is the swarm's model, as far as that can be seen.
 
     Raises:
         CheckpointError: missing, damaged, or of another depth than the swarm's model.
@@ -40,7 +40,7 @@ def open_for_swarm(config: LaunchSpec) -> Checkpoint:
 
 
 def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | None = None) -> BlockSpan:
-    """Load the span, or this rank's part. Raises CheckpointError, UsageError for a dtype or device that is missing."""
+    """Load the span, or this rank's part. Raises CheckpointError, and UsageError for a missing dtype or device."""
     dtype = _DTYPES.get(config.dtype)
     if dtype is None:
         raise UsageError(f"unknown number format {config.dtype!r}", hint=f"one of {', '.join(_DTYPES)}")
@@ -66,7 +66,7 @@ def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | 
 
 
 def check(blocks: BlockSpan) -> None:
-    """A real token through all blocks has to come out finite. Raises CheckpointError."""
+    """Run a real token through all blocks. Raises CheckpointError unless it comes out finite."""
     token = torch.ones((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
     with torch.inference_mode():
         output = blocks.forward(token, blocks.new_cache())
@@ -75,6 +75,6 @@ def check(blocks: BlockSpan) -> None:
 
 
 def check_and_measure(blocks: BlockSpan) -> Speed:
-    """For the compute thread. Raises CheckpointError, as `check`."""
+    """Run `check`, then measure the speed; for the compute thread. Raises CheckpointError."""
     check(blocks)
     return measure_speed(blocks)

@@ -1,4 +1,4 @@
-"""The engine as a process: signals and the event loop. Prints nothing; whoever starts it gets events."""
+"""Runs an engine in this process: signals and the event loop. Prints nothing; the caller gets events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_engine(spec: LaunchSpec, on_event: OnEvent, *, parent_pid: int | None = 
         parent_pid: end when this process, which started the engine, dies.
 
     Raises:
-        PotluckError: it could not start or go on; a Failed event was sent. So it was before any other exception.
+        PotluckError: the engine could not start or go on. A Failed event was sent, as before any other exception.
     """
     try:
         if parent_pid is not None:
@@ -43,7 +43,7 @@ def run_engine(spec: LaunchSpec, on_event: OnEvent, *, parent_pid: int | None = 
 def new_event_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
-    except ImportError:  # not made for Windows
+    except ImportError:  # does not exist for Windows
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
 

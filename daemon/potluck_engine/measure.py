@@ -1,4 +1,4 @@
-"""How fast this engine is: a short measurement at the start, then the real steps.
+"""Measures how fast this engine is: briefly at the start, then by its real steps.
 
 Throughput is combined as stock servers do (protocol reference, 14.8), so that records of both can be compared.
 """
@@ -19,7 +19,7 @@ from potluck_engine.compute.steps import StepCost
 
 _MEASURE_S = 0.05  # for each of the two measurements; at least one run each
 _FORWARD_TOKENS = 64
-_NEWS = 0.1  # of a rate: others plan with it, and each change costs a message to many
+_NEWS = 0.1  # change of a rate that is announced; each costs a message to many
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedRates:
-    """What a record says of speed."""
+    """The rates that a server announces in its record."""
 
     network_tps: float
     throughput_tps: float
 
 
 def measure_speed(blocks: BlockSpan) -> Speed:
-    """Decode steps, and prefill of a few dozen tokens; call it on the compute thread, blocks warm."""
+    """Measure decode steps and a prefill of a few dozen tokens; call it on the compute thread, with warm blocks."""
     run = _ragged_step(blocks) if blocks.is_ragged else _alone_step(blocks)
     with torch.inference_mode():
         step_s = _median_s(lambda: run(1), blocks.device)
@@ -54,7 +54,7 @@ def measure_speed(blocks: BlockSpan) -> Speed:
 
 
 def _ragged_step(blocks: BlockSpan) -> Callable[[int], object]:
-    """Runs so many tokens of a row, as steps of sessions do."""
+    """Return a function that runs so many tokens of a row, as steps of sessions do."""
     memory = blocks.new_memory(2 * _FORWARD_TOKENS)
     row = memory.new_sequence()
     memory.reserve(row, 2 * _FORWARD_TOKENS)
@@ -69,15 +69,15 @@ def _alone_step(blocks: BlockSpan) -> Callable[[int], object]:
 
 
 def combine(speed: Speed, *, num_blocks: int, hidden_size: int, link_mbps: float) -> AnnouncedRates:
-    """What a typical request gets: half the span on average, or the link with 16 bits a value."""
+    """Return what a typical request gets: half the span on average, or the link with 16 bits a value."""
     network_tps = link_mbps * 1e6 / (16 * hidden_size)
     return AnnouncedRates(network_tps, min(speed.forward_tps / ((num_blocks + 1) / 2), network_tps))
 
 
 def refreshed(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:
-    """The speed as real steps through `num_blocks` blocks show it; as it was where there were none.
+    """Return the speed that real steps through `num_blocks` blocks show, or `speed` if there were none.
 
-    Prefill comes in large pieces, so the largest step that is known says most of it.
+    Prefill comes in large pieces, so the largest known step says most about it.
     """
     if not cost.points:
         return speed
@@ -86,13 +86,13 @@ def refreshed(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:
 
 
 def is_news(before: float, after: float) -> bool:
-    """Whether a rate changed so much that others must know."""
+    """Return whether a rate changed so much that it has to be announced."""
     return abs(after - before) > _NEWS * before
 
 
 def _median_s(run: Callable[[], object], device: torch.device) -> float:
     times: list[float] = []
-    run()  # what is compiled or captured at its first use does not count
+    run()  # the first run compiles and captures
     begin = time.perf_counter()
     while not times or time.perf_counter() - begin < _MEASURE_S:
         start = time.perf_counter()

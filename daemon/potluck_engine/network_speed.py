@@ -1,9 +1,9 @@
-"""How fast the way to other servers is, measured with them: round trips and bandwidth, a few bytes a day.
+"""Measures the links to other servers together with them: round trips, and bandwidth within a few bytes a day.
 
-Bandwidth: eight frames one way, then eight the other; whoever receives them says how long the last seven took after the
-first, so neither the round trip nor the first moments of a connection count. A peer is measured with again after hours
-only, and a day's bytes are bounded on both sides. Without a measurement counts what the user says of the link, or a
-default. Only servers of the swarm are answered.
+For the bandwidth, eight frames go one way and then eight the other. The receiver says how long the last seven took
+after the first, so neither the round trip nor the first moments of a connection count. A peer is measured again after
+hours only, and both sides bound the bytes of a day. Without a measurement, the user's setting or a default counts. Only
+servers of the swarm get answers.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ log = logging.getLogger(__name__)
 
 BANDWIDTH: Final = "Potluck.bandwidth"  # stream
 DEFAULT_MBPS = 100.0  # what stock servers assume
-RELAYED_SHARE = 0.2  # of a link that was not measured, when the way goes through a relay; stock servers' figure
+RELAYED_SHARE = 0.2  # of an unmeasured link through a relay; stock servers' figure
 _FRAME_BYTES = 65_536
 _FRAMES = 8
 EXCHANGE_BYTES = 2 * _FRAMES * _FRAME_BYTES  # with one peer, both directions
-DAY_BYTES = 16 << 20  # of all exchanges of a day, whoever began them
+DAY_BYTES = 16 << 20  # of all exchanges of a day, on both sides
 _DAY_S = 86_400.0
 _LINK_LIFE_S = 6 * 3600.0
 _MAX_PEERS = 16  # as many as a heartbeat has room for
 _EVERY_S = 30.0
-_SOON_S = 5.0  # while nobody else is there
+_SOON_S = 5.0  # while no other server is there
 _AGAIN_S = 300.0  # after an exchange that failed or was refused
 _PING_TIMEOUT_S = 5.0
 _EXCHANGE_TIMEOUT_S = 30.0
 _SHORTEST_S = 1e-4
-_NEWEST_WEIGHT = 0.5  # of a measurement in what is believed of a link
+_NEWEST_WEIGHT = 0.5  # of a measurement in the figure of a link
 _SECONDS = struct.Struct("<d")
 
 
 @dataclass(frozen=True, slots=True)
 class PeerLink:
-    """As measured with one peer."""
+    """The bandwidth of the link to one peer, as measured."""
 
     up_mbps: float
     down_mbps: float
@@ -59,12 +59,12 @@ class PeerLink:
 
     @property
     def mbps(self) -> float:
-        """Hidden states come and go."""
+        """The slower direction, because hidden states come and go."""
         return min(self.up_mbps, self.down_mbps)
 
 
 def choose_peers(servers: Iterable[LiveServer], me: PeerId, span: Span | None, rng: random.Random) -> list[PeerId]:
-    """At most 16: first those who would be asked right after this server or before it, then anybody."""
+    """Choose at most 16 peers: first those that serve the blocks before and after this span, then any."""
     others = [server for server in servers if server.peer_id != me]
     rng.shuffle(others)
     ends = () if span is None else (span.start - 1, span.end)
@@ -73,17 +73,17 @@ def choose_peers(servers: Iterable[LiveServer], me: PeerId, span: Span | None, r
 
 
 def worth(links: Sequence[float]) -> float:
-    """What a machine's own link carries: a peer's may be the narrower one, and one that boasts must not count alone."""
+    """Estimate this machine's own link by the third quartile, so that neither slow peers nor one boaster decide."""
     ordered = sorted(links)
     return ordered[(3 * (len(ordered) - 1)) // 4] if ordered else 0.0
 
 
 class NetworkSpeed:
-    """One engine's. `run` measures until it is cancelled; the rest may be read at any time.
+    """The measurements of one engine; `run` measures until it is cancelled.
 
     Attributes:
-        may_exchange: false while a game runs or the network is metered; then nothing but pings goes out.
-        cap_mbps: what the user lets us send; 0: no cap.
+        may_exchange: False while a game runs or the network is metered; then only pings are sent.
+        cap_mbps: the user's cap on sending; 0: none.
     """
 
     def __init__(
@@ -115,14 +115,14 @@ class NetworkSpeed:
 
     @property
     def link_mbps(self) -> float:
-        """What the record counts with: measured, or what the user says, or a default; never above the user's cap."""
+        """The announced bandwidth: measured, set by the user, or a default, but never above the user's cap."""
         unmeasured = (self._given_mbps or DEFAULT_MBPS) * (RELAYED_SHARE if self.is_relayed else 1.0)
         found = worth([link.mbps for link in self._links.values()]) or unmeasured
         return min(found, self.cap_mbps) if self.cap_mbps > 0 else found
 
     @property
     def ping_ms(self) -> float:
-        """Median; 0: nobody was there."""
+        """The median round trip; 0 if there was no peer."""
         return 1000 * statistics.median(self.pings_s.values()) if self.pings_s else 0.0
 
     def completed(self, report: NetworkReport) -> NetworkReport:
@@ -135,15 +135,15 @@ class NetworkSpeed:
         )
 
     def know(self, peers: Iterable[PeerId]) -> None:
-        """These are servers of the swarm; nobody else is answered."""
+        """Answer these peers, which are the servers of the swarm, and no others."""
         self._known = frozenset(peers)
 
     async def serve(self) -> None:
-        """Answer from now on."""
+        """Answer measurements from now on."""
         await self._host.serve_stream(BANDWIDTH, self.answer, max_frame_bytes=_FRAME_BYTES)
 
     async def run(self, choose: Callable[[], Awaitable[tuple[Iterable[LiveServer], Span | None]]]) -> None:
-        """Ping all chosen peers and measure with one of them, now and then."""
+        """Ping all chosen peers and measure one of them, now and then."""
         rng = random.Random()
         while True:
             try:
@@ -157,7 +157,7 @@ class NetworkSpeed:
             await asyncio.sleep(_EVERY_S if len(known) > 1 else _SOON_S)
 
     async def look(self, peers: Sequence[PeerId]) -> None:
-        """One round with these peers; those that are gone are forgotten."""
+        """Measure one round with these peers, and forget those that are gone."""
         found = await asyncio.gather(*(self._ping(peer) for peer in peers))
         self.pings_s = {peer: seconds for peer, seconds in zip(peers, found, strict=True) if seconds is not None}
         self._links = {peer: link for peer, link in self._links.items() if peer in self._known or peer in peers}
@@ -168,7 +168,7 @@ class NetworkSpeed:
             await self._measure(due[0])
 
     async def answer(self, stream: Stream, peer: PeerId) -> None:
-        """The other side of an exchange. Raises RemoteError if it is too much, or not now."""
+        """Serve an exchange that a peer began. Raises RemoteError if it is too much, or not now."""
         now = self._clock()
         if peer not in self._known:
             raise RemoteError(Code.NOT_A_MEMBER, "only servers of the swarm are measured with")
@@ -180,7 +180,7 @@ class NetworkSpeed:
             seconds = await _receive(stream)
             await stream.send(_SECONDS.pack(seconds))
             await _send(stream)
-            await stream.receive()  # the caller has it all, and hangs up
+            await stream.receive()  # the caller closes when it has everything
 
     async def _ping(self, peer: PeerId) -> float | None:
         try:
@@ -202,7 +202,7 @@ class NetworkSpeed:
         self._links[peer] = self._believed(peer, _mbps(up_s), _mbps(down_s))
 
     async def _exchange(self, peer: PeerId) -> tuple[float, float]:
-        """Seconds of seven frames there and of seven back. Raises RemoteError."""
+        """Return the seconds of seven frames there and of seven back. Raises RemoteError."""
         stream = await self._host.open_stream(peer, BANDWIDTH, timeout_s=_PING_TIMEOUT_S, max_frame_bytes=_FRAME_BYTES)
         try:
             await _send(stream)
@@ -236,13 +236,13 @@ class NetworkSpeed:
 
 
 async def _send(stream: Stream) -> None:
-    frame = random.randbytes(_FRAME_BYTES)  # nothing on the way can make it smaller
+    frame = random.randbytes(_FRAME_BYTES)  # random, so that nothing on the way can compress it
     for _ in range(_FRAMES):
         await stream.send(frame)
 
 
 async def _receive(stream: Stream) -> float:
-    """Seconds from the end of the first frame to the end of the last. Raises RemoteError."""
+    """Return the seconds from the end of the first frame to the end of the last. Raises RemoteError."""
     first = 0.0
     for number in range(_FRAMES):
         frame = await stream.receive()

@@ -1,7 +1,7 @@
-"""What an engine is in the network: a host, the swarm's directory, and how fast the ways to others are.
+"""Connects an engine to the network: a host, the swarm's directory, and measurements of the links to other servers.
 
-start: host and DHT -> directory -> measuring is answered; `measure` begins to measure; stop: the other way round. The
-caps of the network may be set before it is there. Knows nothing of blocks.
+start: host and DHT -> directory -> answer measurements; `measure` begins own measurements; stop: in reverse. The caps
+may be set at any time. Knows nothing of blocks.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ log = logging.getLogger(__name__)
 _BYTES_OF_MEGABIT = 125_000
 
 Others = Callable[[], Awaitable[tuple[Iterable[LiveServer], Span | None]]]
-"""Who is there to be measured with, and the blocks that are served here."""
+"""Returns the servers to measure with, and the blocks that are served here."""
 
 
 class ServingHost(Host, Protocol):
-    """What an engine needs of its host; both implementations of Host have it."""
+    """What an engine needs of its host."""
 
     identity: Identity
     uploads: Pacer
@@ -49,7 +49,7 @@ StartHost = Callable[[HostConfig], Awaitable[ServingHost]]
 
 
 class Node:
-    """`await start()` first, `await stop()` at last; in between `host`, `directory` and `speed` are there."""
+    """One engine's node: `host`, `directory` and `speed` exist between `start` and `stop`."""
 
     host: ServingHost
     directory: Directory
@@ -68,12 +68,12 @@ class Node:
         return self.host.peer_id
 
     async def start(self) -> None:
-        """Raises PotluckError; `stop` cleans up."""
+        """Join the network. Raises PotluckError; `stop` cleans up."""
         config, host_config = self._config, self._host_config()
         self.host = host = await self._start_host(host_config)
         log.info("joined the network")
         self.directory = Directory(host, config.swarm, host.identity)
-        is_alone = is_local(host_config)  # what a machine's own memory carries is no figure
+        is_alone = is_local(host_config)  # traffic within one machine says nothing about a link
         is_relayed = self._finding.reach is Reach.RELAYED
         self.speed = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
         self.is_joined = True
@@ -82,7 +82,7 @@ class Node:
         await self.speed.serve()
 
     def measure(self, others: Others) -> None:
-        """From now on, if it does not yet."""
+        """Begin to measure the links to `others`, unless that runs already."""
         if self._measuring is None:
             self._measuring = asyncio.create_task(self.speed.run(others))
 
@@ -90,7 +90,7 @@ class Node:
         await cancel_and_wait(self._measuring)
 
     async def stop(self) -> bool:
-        """Leave the network; whether it was joined. Idempotent."""
+        """Leave the network. Return whether it was joined. Idempotent."""
         was_joined, self.is_joined = self.is_joined, False
         if was_joined:
             await self.directory.stop()
@@ -98,7 +98,7 @@ class Node:
         return was_joined
 
     def limit(self, caps: NetworkCaps) -> None:
-        """From now on, also while it is being started."""
+        """Keep to these caps from now on, also while the node starts."""
         self._caps = caps
         FETCHING.cap_bytes_s = caps.download_mbps * _BYTES_OF_MEGABIT
         if self.is_joined:
@@ -108,7 +108,7 @@ class Node:
             self.speed.may_exchange = caps.may_measure
 
     def report(self) -> NetworkReport:
-        """What is known of the network."""
+        """Return what is known about the network."""
         report = NetworkReport(self._finding.reach, self._finding.num_asked, self._finding.num_reached)
         return self.speed.completed(report) if self.is_joined else report
 

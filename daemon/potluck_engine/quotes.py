@@ -1,8 +1,8 @@
-"""Quotes: what a session would cost here now, asked by clients that compare a few routes before they open one.
+"""Answers quotes: clients that compare routes ask what a session would cost here now.
 
-A quote passes the same checks as the opening it is about, computes nothing and keeps memory for two seconds, so that
-what was promised is still there when the client comes. Rows that were quoted count as load for those who ask next; so
-clients that ask at the same time do not all come to the same server.
+A quote passes the same checks as the opening of a session, computes nothing, and reserves memory for two seconds, so
+that the promise still holds when the client comes. Quoted rows count as load for the next client that asks, so that
+clients that ask at the same time do not all choose the same server.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.messages import Quote, QuoteRequest
 from potluck_engine.span_state import SpanState
 
-_COMING = 0.25  # of the rows that are quoted: clients ask for several routes and take one
+_COMING = 0.25  # of quoted rows: clients ask along several routes and take one
 
 
 def quote(state: SpanState, request: QuoteRequest, peer: PeerId) -> Quote:
-    """Raises RemoteError, as the opening of such a session would."""
+    """Return what such a session would get, and reserve its memory. Raises RemoteError, as its opening would."""
     state.admission.check(request.prefix, request.span, request.caller, peer)
     now = time.monotonic()
     paging, load = state.stage.paging, state.load(now)

@@ -1,11 +1,11 @@
-"""Can others dial this node? Asked of peers, who try; and answered to peers that ask.
+"""Finds out whether others can dial this node, by asking peers to try, and tries for peers that ask.
 
-A node that nobody can dial is started again behind relays: its bootstrap peers, and others it met that can be dialled.
-Imports nothing heavy: a bootstrap node answers as well.
+A node that nobody can dial is started again behind relays: its bootstrap peers and other peers that can be dialled.
+Imports nothing heavy, because a bootstrap node answers as well.
 
-p2pd decides by itself how generous its relay is: 128 KiB a connection until its own AutoNAT heard that dials arrive,
-and its flag to be told so loses a race within it (measured, decision 0019). So a node that relays has itself dialled
-by whoever asks it something, before it answers; what p2pd learns from that opens its relay.
+p2pd alone decides how generous its relay is: 128 KiB a connection until its own AutoNAT has seen incoming dials, and
+its flag for that loses a race within p2pd (measured, decision 0019). So a node that relays asks its callers to dial it
+before it answers them; what p2pd learns from that opens its relay.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MAX_ASKED = 5
-_ASK_TIMEOUT_S = 12.0  # longer than a dial that nobody answers, and the question that may come before it
+_ASK_TIMEOUT_S = 12.0  # longer than a failing dial and the question that may come before it
 _VOUCH_TIMEOUT_S = 8.0
 _MAX_ANSWERS = 4  # at a time: each is a process for some seconds
 _MAX_RELAYS = 4
 
 
 class Reach(StrEnum):
-    """How others get to this node."""
+    """The way on which others reach this node."""
 
-    UNKNOWN = "unknown"  # nobody was there to be asked, or it is a network of one machine
+    UNKNOWN = "unknown"  # no peer answered, or the network is within one machine
     DIRECT = "direct"
     RELAYED = "relayed"
 
 
 @dataclass(frozen=True, slots=True)
 class ReachFinding:
-    """What the peers said that were asked."""
+    """The answers of the peers that were asked."""
 
     reach: Reach = Reach.UNKNOWN
     num_asked: int = 0  # of them answered
@@ -54,7 +54,7 @@ class ReachFinding:
 
 
 class DialledHost(Protocol):
-    """What this needs of a node; see `Host` and `Libp2pHost`."""
+    """What this module needs of a node; see `Host` and `Libp2pHost`."""
 
     async def addresses(self) -> tuple[str, ...]: ...
 
@@ -68,7 +68,7 @@ class DialledHost(Protocol):
 
 
 def judge(answers: Iterable[bool | None]) -> ReachFinding:
-    """Half of those that answered must have reached this node; a single peer may have its own trouble."""
+    """Judge by the answers: half of the peers must reach this node, because a single one may have its own trouble."""
     said = [answer for answer in answers if answer is not None]
     if not said:
         return ReachFinding()
@@ -76,14 +76,14 @@ def judge(answers: Iterable[bool | None]) -> ReachFinding:
 
 
 def relays_of(config: HostConfig, neighbours: Mapping[PeerId, tuple[str, ...]]) -> tuple[str, ...]:
-    """Who may relay for us: the bootstrap peers, then those that we dialled ourselves."""
+    """Return peers that may relay for this node: the bootstrap peers, then those that it dialled itself."""
     met = [f"{addrs[0]}/p2p/{peer}" for peer, addrs in neighbours.items() if addrs and "p2p-circuit" not in addrs[0]]
     known = {addr.rpartition("/p2p/")[2] for addr in config.bootstrap_peers}
     return (*config.bootstrap_peers, *(addr for addr in met if addr.rpartition("/p2p/")[2] not in known))[:_MAX_RELAYS]
 
 
 class Reachability:
-    """One node's questions and answers."""
+    """Asks peers about one node, and answers peers that ask."""
 
     def __init__(self, host: DialledHost, *, relays: bool) -> None:
         self._host = host
@@ -92,11 +92,11 @@ class Reachability:
         self._num_answering = 0
 
     async def serve(self) -> None:
-        """Answer from now on."""
+        """Answer peers from now on."""
         await self._host.serve_unary(DIAL_BACK, self.answer)
 
     async def find_out(self) -> ReachFinding:
-        """Ask some of those who are connected. Never raises for what they answer."""
+        """Ask some connected peers. Never raises for their answers."""
         try:
             peers = list(await self._host.neighbours())[:_MAX_ASKED]
         except PotluckError:
@@ -104,7 +104,7 @@ class Reachability:
         return judge(await asyncio.gather(*(self._ask(peer, _ASK_TIMEOUT_S) for peer in peers)))
 
     async def answer(self, body: bytes, peer: PeerId) -> bytes:
-        """Dial the caller anew, but only at the address that it has for us: nobody is dialled on somebody's word."""
+        """Dial the caller anew, but only at IPs that it is connected from, so that it can't point us at others."""
         question = DialBack.from_bytes(body)
         if self._num_answering >= _MAX_ANSWERS:
             raise RemoteError(Code.BUSY, "too many dials", retry_after_s=5.0)
@@ -122,7 +122,7 @@ class Reachability:
             self._num_answering -= 1
 
     async def _ask(self, peer: PeerId, timeout_s: float, *, stay: bool = False) -> bool | None:
-        """What one peer says; None: it does not answer, or knows no such question."""
+        """Return the answer of one peer; None if it doesn't answer or doesn't know the question."""
         self._asking.add(peer)
         try:
             own = [addr.rpartition("/p2p/")[0] for addr in await self._host.addresses()]
@@ -137,9 +137,9 @@ class Reachability:
 
 
 async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, ReachFinding]:
-    """A node that others get to: as it is, or behind relays if the peers that were asked cannot dial it.
+    """Start a node, behind relays if peers cannot dial it.
 
-    In a network within one machine nobody is asked.
+    In a network within one machine no peer is asked.
 
     Raises:
         NetworkError: as `Libp2pHost.start`.
@@ -167,20 +167,20 @@ async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, ReachFinding]
 
 
 def ip_of(addr: str) -> str:
-    """The IP address in a direct multiaddr; empty for a relayed one."""
+    """Return the IP address of a direct multiaddr; empty for a relayed one."""
     parts = addr.split("/")
     return parts[2] if len(parts) > 4 and parts[1] in ("ip4", "ip6") and "p2p-circuit" not in parts else ""
 
 
 def _moved_to(ips: set[str], addr: str) -> list[str]:
-    """The address at these IP addresses instead of its own, as far as they are of its kind."""
+    """Return the address with each of these IPs of the same kind in place of its own."""
     parts = addr.split("/")
     kinds = {ip: "ip6" if ":" in ip else "ip4" for ip in ips if ip}
     return ["/".join(("", kind, ip, *parts[3:])) for ip, kind in kinds.items() if ip_of(addr) and kind == parts[1]]
 
 
 def is_local(config: HostConfig) -> bool:
-    """Whether it is a network within this machine."""
+    """Return whether the network is within this machine."""
     return all(
         ip_of(addr).startswith("127.") or ip_of(addr) == "::1"
         for addr in (*config.listen_addrs, *config.bootstrap_peers)

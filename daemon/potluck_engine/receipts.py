@@ -1,12 +1,11 @@
-"""The tabs of those we compute for: what each had, what it signed for, and whom that lets come first.
+"""Keeps the tabs of clients: what each received, what it signed for, and which clients come first.
 
     step or call done   ->  its tab grows
-    a receipt comes     ->  genuine, ours, newer, not for more than was had: to the outbox, then to the daemon
-    the daemon booked   ->  the client gets it countersigned with its next answer
+    receipt received    ->  if genuine, ours, newer and for no more than was received: to the outbox and the daemon
+    booked by daemon    ->  the client gets it countersigned with its next answer
 
-Nothing here ever refuses work: who does not sign, or signs what is not so, is served with what the others leave. What
-was had and not signed for is taken from what the donor's credit is worth here. Used from the asyncio thread only, but
-for `shares`.
+No work is ever refused: a client that doesn't sign, or signs something wrong, gets what the others leave. Work that is
+not signed for is subtracted from what the donor's credit is worth here. For the asyncio thread only, except `shares`.
 """
 
 from __future__ import annotations
@@ -41,24 +40,24 @@ from potluck_engine.compute.turns import shares_by_worth
 
 log = logging.getLogger(__name__)
 
-LATE_TOKENS = 512  # had and not signed for, beside what may be on its way
-_UNDER_WAY = 16  # calls that a client may have open at a time, none of which it can have signed for
-_KV_SLACK_S = 60  # two clocks and a network; nothing is paid for it
+LATE_TOKENS = 512  # not signed for, beside what may be on its way
+_UNDER_WAY = 16  # open calls of a client, which it cannot have signed for yet
+_KV_SLACK_S = 60  # for two clocks and a network; nothing is paid for it
 _MAX_TABS = 4096
 _SETTLE_S = 600.0  # how long a closed tab waits for its last receipt
 _BOOKED_TIMEOUT_S = 4.0
 _VOUCHERS_EVERY_S = 60.0  # of one donor
-_VOUCHERS_GAP_S = 0.2  # whoever shows them: the daemon checks 24 signatures each time
+_VOUCHERS_GAP_S = 0.2  # between any two, because the daemon checks 24 signatures each time
 
 
 @dataclass(slots=True, eq=False)
 class ServerTab:
-    """One stream of a session, or the stateless calls of one client through one span."""
+    """The account of one stream of a session, or of the stateless calls of one client through one span."""
 
     name: bytes
     client: PeerId
     span: Span
-    account: PeerId  # of the donor it spends for, or its own
+    account: PeerId  # of the client's donor, or its own
     delegation: bytes | None
     parameters: int  # of the span
     forward_tokens: int = 0
@@ -70,7 +69,7 @@ class ServerTab:
     seq: int = 0
     signed_tokens: int = 0
     signed_work: Work = field(default_factory=Work)
-    waiting: Signed | None = None  # taken, and not known to be booked
+    waiting: Signed | None = None  # accepted, not known to be booked
     booked: Signed | None = None  # to be countersigned
     closed_at: float | None = None
 
@@ -85,7 +84,7 @@ class ServerTab:
 
     @property
     def owed(self) -> int:
-        """Microcredits."""
+        """Microcredits of work that is not signed for."""
         return max(self.work.microcredits - self.signed_work.microcredits, 0)
 
     @property
@@ -133,10 +132,10 @@ class Tabs:
         self._tabs: OrderedDict[bytes, ServerTab] = OrderedDict()
         self._calls: OrderedDict[tuple[PeerId, Span], ServerTab] = OrderedDict()
         self._worth: Mapping[PeerId, int] = {}
-        self._client_worth: Mapping[PeerId, int] = {}  # replaced, never changed: other threads read it
+        self._client_worth: Mapping[PeerId, int] = {}  # replaced, never changed, because other threads read it
         self._shown_at: OrderedDict[PeerId, float] = OrderedDict()
         self._next_show_at = 0.0
-        self._booked = asyncio.Event()  # and made anew at once
+        self._booked = asyncio.Event()  # replaced when it is set
 
     def begin(self, identity: Identity, swarm: Swarm, parameters: tuple[int, ...]) -> None:
         """Keep tabs from now on, if there is an outbox to put receipts into.
@@ -159,7 +158,7 @@ class Tabs:
             self._office.outbox.close()
             self._office = None
 
-    # --- what is had -------------------------------------------------------------------------------------------------
+    # --- work --------------------------------------------------------------------------------------------------------
 
     def open(self, client: PeerId, span: Span, caller: Caller) -> ServerTab:
         """Begin a tab; `NO_TAB` before `begin`."""
@@ -191,11 +190,11 @@ class Tabs:
         return tab
 
     def close_tab(self, tab: ServerTab) -> None:
-        """Nothing more will be had on it; its last receipt may still come."""
+        """Close a tab; its last receipt may still come."""
         tab.closed_at = time.monotonic()
 
     def note(self, tab: ServerTab, tokens: int, *, held_tokens: int = 0, is_backward: bool = False) -> None:
-        """So many tokens, all rows counted, were computed; the answer is about to go out."""
+        """Add computed tokens, counting all rows, before the answer is sent."""
         now = time.monotonic()
         if is_backward:
             tab.backward_tokens += tokens
@@ -206,7 +205,7 @@ class Tabs:
         tab.held_tokens, tab.held_at = held_tokens, now
 
     def say(self, tab: ServerTab, timing: Timing, *, is_named: bool) -> Timing:
-        """With what the client has to know of its tab: its name, unless it knows that, and what was booked once."""
+        """Return `timing` with the tab's name, unless the client knows it, and a booked receipt, once."""
         if self._office is None or not tab.name or (is_named and tab.booked is None):
             return timing
         booked, tab.booked = tab.booked, None
@@ -216,10 +215,10 @@ class Tabs:
             countersigned=countersign(booked, self._office.identity.sign).data if booked is not None else None,
         )
 
-    # --- what is signed for ------------------------------------------------------------------------------------------
+    # --- receipts ----------------------------------------------------------------------------------------------------
 
     def take(self, tab: ServerTab, data: bytes) -> bool:
-        """A receipt; whether it is believed. One that is not changes nothing."""
+        """Accept a receipt if it is right. Return whether it is; a wrong one changes nothing."""
         office = self._office
         if office is None:
             return False
@@ -264,7 +263,7 @@ class Tabs:
         return countersign(signed, office.identity.sign).data
 
     def booked(self, tabs: Sequence[tuple[bytes, int]]) -> None:
-        """The daemon has these on disk: (tab, number of the receipt)."""
+        """Note that the daemon has these receipts on disk: (tab, number of the receipt)."""
         for name, seq in tabs:
             tab = self._tabs.get(name)
             if tab is not None and tab.waiting is not None and tab.waiting.receipt.seq <= seq:
@@ -272,22 +271,22 @@ class Tabs:
         self._booked.set()
         self._booked = asyncio.Event()
         if self._office is not None:
-            with contextlib.suppress(OSError):  # what is kept for too long is only booked once more
+            with contextlib.suppress(OSError):  # a receipt that stays is only booked twice
                 self._office.outbox.keep_only([booking for tab in self._tabs.values() if (booking := _booking_of(tab))])
 
-    # --- who comes first ---------------------------------------------------------------------------------------------
+    # --- credit ------------------------------------------------------------------------------------------------------
 
     def accounts(self) -> tuple[PeerId, ...]:
-        """Donors whose credit should be looked up."""
+        """Return the donors whose credit should be looked up."""
         return tuple({tab.account: None for tab in self._tabs.values() if tab.delegation is not None})
 
     def value(self, worth: Mapping[PeerId, int]) -> None:
-        """What the daemon says that accounts are worth."""
+        """Take what the accounts are worth, as the daemon says."""
         self._worth = worth
         self.refresh()
 
     def refresh(self) -> None:
-        """Work out who comes first; forget tabs that nobody will settle any more."""
+        """Compute which clients come first, and forget tabs that nobody will settle any more."""
         now = time.monotonic()
         for name, tab in list(self._tabs.items()):
             if tab.closed_at is not None and now - tab.closed_at > _SETTLE_S and tab.waiting is None:
@@ -308,11 +307,11 @@ class Tabs:
         }
 
     def shares(self, clients: Collection[PeerId]) -> Mapping[PeerId, float]:
-        """For the threads that compute: by what the credit of their donors is worth."""
+        """Return the shares of clients by the credit of their donors, for the threads that compute."""
         return shares_by_worth(self._client_worth, clients)
 
     def _account(self, client: PeerId, caller: Caller) -> tuple[PeerId, bytes | None]:
-        """For whom a client spends, with the delegation that proves it."""
+        """Return the account that a client spends from, with the delegation that proves it."""
         if caller.delegation is None:
             return client, None
         try:
@@ -335,7 +334,7 @@ class Tabs:
 
 
 def _check(office: _Office, tab: ServerTab, signed: Signed) -> None:
-    """Raises ReceiptError unless the receipt is this tab's next, and for no more than what was had."""
+    """Raises ReceiptError unless the receipt is this tab's next one, and for no more than was received."""
     receipt, work, own = signed.receipt, signed.receipt.work, tab.work
     is_ours = (receipt.swarm, receipt.server) == (office.swarm_id, office.identity.public_key)
     if not is_ours or receipt.client != public_key_of(tab.client) or receipt.span != tab.span:

@@ -1,7 +1,7 @@
-"""`python -m potluck_engine.self_test`: does this interpreter compute, on each of its devices?
+"""Tests whether this interpreter computes correctly on each of its devices: `python -m potluck_engine.self_test`.
 
-Imports what an engine needs, multiplies matrices on every device, and sends tokens through one block of the demo model,
-whose right answer (made by Transformers itself, `installer/reference.py`) comes along. Prints one line of JSON.
+Imports what an engine needs, multiplies matrices on every device, and sends tokens through one block of the demo model.
+The expected output was made by Transformers (`installer/reference.py`). Prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> int:
         for device in devices:
             check_matrices(device)
             check_block(device)
-    except Exception as error:  # whatever it is, this installation does not work: say why
+    except Exception as error:  # any error means that this installation does not work
         reason = error.message if isinstance(error, PotluckError) else f"{type(error).__name__}: {error}"
         print(json.dumps({"problem": " ".join(reason.split())[:500]}))
         return 1
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def find_devices() -> list[torch.device]:
-    """GPUs, or else the processor."""
+    """Return the GPUs, or else the processor."""
     found = [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
     if not found and hasattr(torch, "xpu"):
         found = [torch.device("xpu", index) for index in range(torch.xpu.device_count())]
@@ -52,7 +52,7 @@ def name_of(device: torch.device) -> str:
 
 
 def check_matrices(device: torch.device) -> None:
-    """Raises PotluckError if a product is wrong, and whatever torch raises if it has no kernels for the device."""
+    """Multiply matrices. Raises PotluckError for a wrong product, and torch's error without kernels for the device."""
     ones = torch.full((_SIZE, _SIZE), 0.5)
     for dtype in (torch.float32, torch.bfloat16):
         product = ones.to(device, dtype) @ ones.to(device, dtype)
@@ -61,7 +61,7 @@ def check_matrices(device: torch.device) -> None:
 
 
 def check_block(device: torch.device) -> None:
-    """Raises PotluckError if a block computes something else than Transformers."""
+    """Run one block. Raises PotluckError if its output differs from that of Transformers."""
     expected = load_file(resource("engine") / "block.safetensors")["output"]
     span = Span(BLOCK, BLOCK + 1)
     blocks = load_span(open_checkpoint(str(resource(DEMO_MODEL))), span, dtype=torch.float32, device=str(device))
@@ -73,7 +73,7 @@ def check_block(device: torch.device) -> None:
 
 
 def block_input(batch: int, tokens: int, hidden_size: int) -> torch.Tensor:
-    """The same everywhere. Shape: [batch, tokens, hidden_size], float32."""
+    """Return hidden states that are the same everywhere. Shape: [batch, tokens, hidden_size], float32."""
     return torch.sin(torch.arange(batch * tokens * hidden_size, dtype=torch.float32)).reshape(
         batch, tokens, hidden_size
     )

@@ -85,7 +85,7 @@ class Engine:
 
     @property
     def state(self) -> SpanState | None:
-        """What the engine serves, or served before it gave the device back; None before and after that."""
+        """The span that is served, or was before the device was given back; None before and after that."""
         return self._phase.state if isinstance(self._phase, Joined) else None
 
     @property

@@ -54,7 +54,7 @@ class ServedSession:
         return request.step_id is not None and request.step_id in self._done_steps
 
     def plan(self, request: StepRequest) -> StepRange:
-        """Where the step begins and ends.
+        """Return where the step begins and ends.
 
         Raises:
             RemoteError: BAD_REQUEST for another batch size, prompts for other blocks, a position beyond the session's;
@@ -138,7 +138,7 @@ class SessionTable:
         return await self.wait_gone(timeout_s=timeout_s, kept=kept)
 
     async def wait_gone(self, *, timeout_s: float, kept: Span | None = None) -> bool:
-        """Whether all sessions, but those over `kept`, ended within the time; and all calls, if something is kept."""
+        """Return whether all sessions outside `kept` ended in time, and, if something is kept, all calls outside it."""
         try:
             async with asyncio.timeout(timeout_s):
                 while self._outside(kept) or self._has_calls_outside(kept):
@@ -150,7 +150,7 @@ class SessionTable:
 
     @contextmanager
     def calling(self, span: Span) -> Iterator[None]:
-        """While a stateless call computes with these blocks."""
+        """Count a stateless call over these blocks while the body runs."""
         self._calls[span] += 1
         try:
             yield

@@ -36,18 +36,18 @@ from potluck_engine.sessions import SessionTable
 
 log = logging.getLogger(__name__)
 
-_LAST_STEP_S = 2.0  # for the running step of a session that is sent away
+_LAST_STEP_S = 2.0  # for the running step of a session that is ended
 _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
 
 @dataclass(frozen=True, slots=True)
 class SpanState:
-    """Made once the span is loaded.
+    """A served span: its blocks, the threads that compute with them, its sessions and their memory.
 
     Attributes:
-        blocks: of the compute thread.
+        blocks: for the compute thread.
         call_blocks: the same blocks for the call thread.
-        stage: what the compute thread is to work with.
+        stage: what the compute thread works with.
     """
 
     admission: Admission
@@ -76,11 +76,11 @@ class SpanState:
         max_blocks: int = 0,
         tabs: Tabs | None = None,
     ) -> SpanState:
-        """Everything that serving `loaded` needs, nothing of it started; `compute.perform(stage)` does.
+        """Make what serving `loaded` needs, and start nothing; `compute.perform(stage)` begins to serve.
 
         Args:
             spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
-            max_blocks: up to which the span may grow.
+            max_blocks: how many blocks the span may grow to.
         """
         span = loaded.span
         blocks = loaded_blocks(loaded, piece_tokens=limits.piece_tokens)
@@ -89,7 +89,7 @@ class SpanState:
         return cls(
             admission=Admission(swarm, peer_id, span, loaded.digests, loaded.adapters.ids),
             blocks=blocks,
-            call_blocks=loaded_blocks(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # now: no step runs yet
+            call_blocks=loaded_blocks(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # no step runs yet
             compute=threads.compute,
             calls=threads.calls,
             stage=stage,
@@ -102,9 +102,9 @@ class SpanState:
         )
 
     async def change(self, blocks: BlockSpan) -> None:
-        """Serve these blocks from now on, between two steps: some of those that were, and others beside them.
+        """Exchange the blocks between two steps; some stay, others come or go.
 
-        Nobody may be using those that go; their weights are the caller's to free.
+        Blocks that go must not be in use. The caller frees their weights.
         """
         before = self.blocks.whole
         for_calls = await asyncio.to_thread(part_of, blocks, blocks.span)
@@ -125,7 +125,7 @@ class SpanState:
         self.admission.serve(blocks.span, blocks.digests)
 
     async def hand_over(self, kept: Span, *, patience_s: float) -> None:
-        """Return when nobody uses other blocks than `kept` any more. Who still does after that time is sent away."""
+        """Return when only blocks of `kept` are in use; end sessions that use others after `patience_s`."""
         self.admission.kept = kept
         if await self.sessions.wait_gone(timeout_s=patience_s, kept=kept):
             return
@@ -134,7 +134,7 @@ class SpanState:
             log.warning("sessions were cut off that did not leave blocks in time")
 
     def resumed(self, swarm: Swarm, peer_id: PeerId, threads: Threads) -> SpanState:
-        """The same blocks and pages after the device was given back and taken again, with what sessions left there."""
+        """Return the same blocks, pages and parked sessions for new threads, after the device was taken again."""
         threads.calls.gate = self.stage.gate
         self.stage.paging.count_in(threads.compute.counts)
         self.parking.is_open = False
@@ -144,12 +144,12 @@ class SpanState:
 
     @property
     def is_ragged(self) -> bool:
-        """Whether sessions can share steps."""
+        """True if sessions can share steps."""
         return self.blocks.whole.is_ragged
 
     @property
     def free_tokens(self) -> int:
-        """Tokens through the whole span for which there is room now."""
+        """Number of tokens through the whole span for which there is room now."""
         return self.compute.page_counts.free * PAGE_TOKENS // self.stage.paging.pages_per_token_page
 
     def load(self, now: float) -> Load:
@@ -193,13 +193,13 @@ def _stage(
         spills = SpillStore(memory, spill_folder if on_cpu else None)
     num_pages = pages_of(limits.cache_tokens) if memory is None else memory.num_pages
     paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)
-    is_narrow = loaded.weights.stream is not None or takes_one_thread(loaded.device)  # a stream serves one thread, too
+    is_narrow = loaded.weights.stream is not None or takes_one_thread(loaded.device)  # a stream serves one thread only
     gate: AbstractContextManager[object] = threading.Lock() if is_narrow else nullcontext()
     return Stage(SpanExecutor(blocks, memory), paging, gate)
 
 
 def _wire_limits(limits: ServingLimits, hidden_size: int, num_blocks: int, span_blocks: int) -> wire.Limits:
-    """What one message may be; a frame holds hidden states, gradients and prompts for each block, 4 bytes a value."""
+    """Bound one message; a frame holds hidden states, gradients and prompts for each block, 4 bytes a value."""
     tensor_bytes = 4 * limits.max_batch_tokens * hidden_size
     return wire.Limits(
         hidden_size=hidden_size,

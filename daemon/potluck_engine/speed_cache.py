@@ -1,7 +1,7 @@
-"""Measured speeds on the disk: an engine that starts again knows what it can do before it has loaded anything.
+"""Keeps measured speeds on the disk, so that an engine knows its speed before it has loaded anything.
 
-One small JSON file in the cache folder. A key names all that a speed hangs on; what does not read well is as if it were
-not there.
+One small JSON file in the cache folder. A key names everything that a speed depends on. An unreadable file counts as
+empty.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ _MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SpeedCache:
+    """A file of speeds by key."""
+
     path: Path
 
     def find(self, key: str) -> Speed | None:
         return self._read().get(key)
 
     def remember(self, key: str, speed: Speed) -> None:
-        """Never raises: a full disk costs nothing but a measurement at the next start."""
+        """Write the speed. Never raises: a full disk only costs a measurement at the next start."""
         known = self._read()
         known.pop(key, None)
         entries = [*known.items(), (key, speed)][-_MAX_ENTRIES:]
@@ -54,7 +56,7 @@ class SpeedCache:
 
 
 def speed_key(config: LaunchSpec) -> str:
-    """Device, its driver, how many of them or how many threads, number formats, and the model whose blocks they are."""
+    """Return a key of the device and its driver, the number of devices or threads, number formats and model."""
     swarm = config.swarm
     count = f"{len(config.devices)} devices" if len(config.devices) > 1 else f"{config.threads} threads"
     parts = (*_device(config.device), count, config.dtype, config.quantization, swarm.model, swarm.revision)
@@ -62,7 +64,7 @@ def speed_key(config: LaunchSpec) -> str:
 
 
 def _device(device: str) -> tuple[str, str]:
-    """Name and driver."""
+    """Return name and driver."""
     if device.startswith("cuda") and torch.cuda.is_available():
         runtime = torch.version.cuda or torch.version.hip or "unknown"
         name = torch.cuda.get_device_properties(device).name
@@ -71,7 +73,7 @@ def _device(device: str) -> tuple[str, str]:
 
 
 def _driver() -> str:
-    """Of an NVIDIA GPU, as the kernel tells; the same text everywhere else."""
+    """Return the version of an NVIDIA driver as the kernel names it, and a fixed text for other devices."""
     with contextlib.suppress(OSError, IndexError):
         return Path("/proc/driver/nvidia/version").read_text().splitlines()[0].strip()
     return "driver unknown"

@@ -1,8 +1,8 @@
-"""How fast the devices of this machine are: `python -m potluck_engine.speeds`, one JSON line a step.
+"""Measures the devices of this machine: `python -m potluck_engine.speeds` prints one JSON line a step.
 
-What decoding hangs on is how fast weights are read, what prefill hangs on is how fast matrices are multiplied. Half a
-second of each tells enough to choose by; what is announced to a swarm is measured with real blocks (`measure`).
-Ends when standard input does: nobody waits any more.
+Decoding depends on how fast weights are read, prefill on how fast matrices are multiplied. Half a second of each is
+enough to choose a device; speeds that are announced to a swarm are measured with real blocks (`measure`). The process
+ends when its standard input does, because nobody waits any more.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ def main() -> None:
 
 
 def device_names() -> tuple[str, ...]:
-    """Every device that torch can compute on, the processor last."""
+    """Return every device that torch can compute on, the processor last."""
     cuda = tuple(f"cuda:{index}" for index in range(torch.cuda.device_count()))
     return (*cuda, *(("mps",) if torch.backends.mps.is_available() else ()), "cpu")
 
 
 def measure(name: str) -> Device:
-    """Speeds of one device; `problem` if it does not compute. Blocks for about a second."""
+    """Measure one device, for about a second; `problem` says why it does not compute."""
     dtype = choose_dtype("auto", name, "none")
     title, total, free = _describe(name)
     try:
         rows, num_bytes = _CPU_SIZE if name == "cpu" else _GPU_SIZE
         memory = 2 * num_bytes / _best_s(name, _copying(name, min(num_bytes, max(free // 8, 1 << 20)))) / 1e9
         compute = 2 * rows**3 / _best_s(name, _multiplying(name, rows, getattr(torch, dtype))) / 1e12
-    except RuntimeError as error:  # an old GPU without kernels in this build, or one that others have filled
+    except RuntimeError as error:  # an old GPU without kernels in this build, or one whose memory others use
         return Device(name, title, total, free, problem=str(error).splitlines()[0][:300])
-    reads, computes = (float(f"{speed:.3g}") for speed in (memory, compute))  # never 0: it is known, however slow
+    reads, computes = (float(f"{speed:.3g}") for speed in (memory, compute))  # never 0, which means not known
     return Device(name, title, total, free, memory_gb_s=reads, compute_tflops=computes, dtype=dtype)
 
 
@@ -63,7 +63,7 @@ def _describe(name: str) -> tuple[str, int, int]:
 
 
 def _copying(name: str, num_bytes: int) -> Callable[[], object]:
-    """Reads and writes so many bytes."""
+    """Return a function that reads and writes so many bytes."""
     source = torch.zeros(num_bytes, dtype=torch.uint8, device=name)
     target = torch.empty_like(source)
     return lambda: target.copy_(source)
@@ -75,7 +75,7 @@ def _multiplying(name: str, rows: int, dtype: torch.dtype) -> Callable[[], objec
 
 
 def _best_s(name: str, work: Callable[[], object]) -> float:
-    """The fastest run: what disturbs makes it slower, never faster."""
+    """Return the time of the fastest run, because disturbances only make runs slower."""
     return min(_runs(name, work))
 
 
@@ -94,13 +94,13 @@ def _runs(name: str, work: Callable[[], object]) -> Iterator[float]:
             return
 
 
-def _tell(told: SpeedProgress) -> None:
-    sys.stdout.buffer.write(dumps(told) + b"\n")
+def _tell(progress: SpeedProgress) -> None:
+    sys.stdout.buffer.write(dumps(progress) + b"\n")
     sys.stdout.buffer.flush()
 
 
 def _end_with_stdin() -> None:
-    while os.read(0, 1):  # without the lock of sys.stdin, which would be held at the end
+    while os.read(0, 1):  # not sys.stdin, whose lock would be held at the end
         pass
     os._exit(1)
 

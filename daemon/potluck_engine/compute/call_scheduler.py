@@ -1,7 +1,7 @@
-"""Which stateless call runs its next piece. Pure: no lock, no clock, no torch; the call thread acts on what it says.
+"""Chooses the stateless call that runs its next piece. Pure: no lock, no clock, no torch; the call thread acts on it.
 
-A call is a generator: each `next()` is one bounded piece of compute. Forward goes before backward; clients (peers) take
-turns by their shares, and one call of a kind ends before the next begins: at most two hold intermediate results.
+A call is a generator: each `next()` is one bounded piece of compute. Forward goes before backward, and clients (peers)
+take turns by their shares. A call ends before the next of its kind begins, so at most two hold intermediate results.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from potluck_engine.compute.turns import Shares, Turns, equal_shares
 
 
 class Priority(IntEnum):
+    """Kinds of calls; the smaller value goes first."""
+
     FORWARD = 0
     BACKWARD = 1
 
@@ -41,13 +43,13 @@ class Call:
 
 
 class CallScheduler:
-    """A bounded queue for each priority."""
+    """A bounded queue of calls for each priority."""
 
     def __init__(self, *, max_queued_jobs: int, max_queued_tokens: int, shares: Shares = equal_shares) -> None:
         self._max_calls = max_queued_jobs
         self._max_tokens = max_queued_tokens
         self._lines: tuple[dict[PeerId, deque[Call]], ...] = tuple({} for _ in Priority)
-        self._begun: list[Call | None] = [None for _ in Priority]  # is the next of its kind
+        self._begun: list[Call | None] = [None for _ in Priority]  # the call of each kind that has more pieces
         self._turns = Turns(shares)
         self._tokens = [0 for _ in Priority]
 
@@ -56,7 +58,7 @@ class CallScheduler:
         return sum(self._tokens)
 
     def admit(self, call: Call, *, retry_after_s: float) -> None:
-        """Queue a new call; it is always taken while its queue is empty.
+        """Queue a new call; an empty queue takes any call.
 
         Raises:
             RemoteError: BUSY, with `retry_after_s`.
@@ -70,7 +72,7 @@ class CallScheduler:
         self._tokens[call.priority] += call.tokens
 
     def take(self) -> Call | None:
-        """The call whose next piece should run now; it leaves the queue."""
+        """Take the call whose next piece should run now out of the queue."""
         for priority, line in zip(Priority, self._lines, strict=True):
             call, self._begun[priority] = self._begun[priority], None
             if call is None and line:
@@ -84,12 +86,12 @@ class CallScheduler:
         return None
 
     def put_back(self, call: Call) -> None:
-        """Return a call that has more pieces: it is the next of its kind."""
+        """Put a call that has more pieces back, as the next of its kind."""
         self._begun[call.priority] = call
         self._tokens[call.priority] += call.tokens
 
     def discard(self, call: Call) -> None:
-        """Forget a call if it waits here."""
+        """Drop a call if it waits here."""
         if self._begun[call.priority] is call:
             self._begun[call.priority] = None
             self._tokens[call.priority] -= call.tokens

@@ -1,11 +1,11 @@
-"""The thread that runs stateless forward and backward calls, piece by piece, beside the steps of sessions.
+"""Runs stateless forward and backward calls in a thread, piece by piece, beside the steps of sessions.
 
-It has the lowest priority that the system knows (nice 19 on Linux; elsewhere the same as others), so that a decode step
-takes the processor from it at once instead of waiting for a piece: one block's backward over one row of 128 tokens
-takes as long as ten decode steps, and cannot be cut further.
+On Linux the thread has the lowest priority (nice 19), so that a decode step takes the processor from it at once instead
+of waiting for a piece: one block's backward over one row of 128 tokens takes as long as ten decode steps, and cannot be
+cut further.
 
-`threads`, which the user has set, bounds what each of the two threads computes with. While sessions are open this one
-uses a single one: so at most one more than the user allowed, and that one only where nobody else wants the processor.
+The user's setting `threads` bounds what each of the two threads computes with. While sessions are open this one uses a
+single CPU thread: at most one more than the user allowed, and only when nobody else wants the processor.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LEAVING = RemoteError(Code.DRAINING, "this engine is leaving")
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A call's result and what it cost."""
+    """The result of a call and the time it took."""
 
     value: Any
     timing: Timing
@@ -56,10 +56,10 @@ class _Waiting:
 
 
 class CallThread:
-    """Owns its scheduler; `start()` before the first `run()`, `stop()` once.
+    """The thread and its queue; `start()` before the first `run()`, `stop()` once.
 
     Args:
-        is_shared: whether sessions compute at the same time.
+        is_shared: returns whether sessions compute at the same time.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class CallThread:
         self._tps = 0.0
         self.gate: AbstractContextManager[object] = nullcontext()  # held while a piece runs
         self.throttle = DutyCycle()
-        self.forward_tokens = 0  # of calls that succeeded
+        self.forward_tokens = 0  # of successful calls
         self.backward_tokens = 0
 
     @property
@@ -98,7 +98,7 @@ class CallThread:
     async def run(
         self, priority: Priority, pieces: Pieces, *, client: PeerId, tokens: int, timeout_s: float
     ) -> Computed:
-        """Run all pieces; cancelling this drops the pieces that have not begun.
+        """Run all pieces; cancelling it drops the pieces that have not begun.
 
         Raises:
             RemoteError: BUSY if the queue is full or `timeout_s` passed, DRAINING after `stop()`, NO_MEMORY, INTERNAL,
@@ -180,7 +180,7 @@ class CallThread:
             call.compute_s += self._clock() - begin
             self._count(call)
             self._settle(call, value=done.value)
-        except Exception as error:  # the edge of the thread: nothing a call does may end it
+        except Exception as error:  # no error of a call may end the thread
             name = call.priority.name.lower()
             self._settle(call, error=refusal_of(error, f"a {name} call of {call.tokens} tokens"))
         else:
@@ -199,7 +199,7 @@ class CallThread:
             if not call.is_cancelled and not self._stopping:
                 self._scheduler.put_back(call)
                 return
-        call.running = None  # closes the generator here, on the thread that ran it
+        call.running = None  # close the generator on the thread that ran it
 
     def _settle(self, call: Call, *, value: Any = None, error: PotluckError | None = None) -> None:
         with self._lock:
@@ -211,7 +211,7 @@ class CallThread:
 
 
 def _lower_priority() -> None:
-    """Of this thread only: on Linux a thread has a nice value of its own, and hands it to those it starts."""
+    """Lower the priority of this thread only: on Linux threads have nice values of their own, and pass them on."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_NICE)

@@ -1,14 +1,14 @@
-"""Computing in a part of the time only, so that somebody who uses the computer, heat or a power cap is spared."""
+"""Lets a thread compute only part of the time, for the sake of a person at the computer, heat or a power cap."""
 
 from __future__ import annotations
 
 import time
 
-MAX_REST_S = 1.0  # after one step, so that stopping is never far away
+MAX_REST_S = 1.0  # after one step, so that the thread can stop soon
 
 
 class DutyCycle:
-    """Owned by a thread that computes; `duty` is set from another one."""
+    """The share of time that one thread computes; other threads may set `duty`."""
 
     def __init__(self) -> None:
         self.duty = 1.0

@@ -1,4 +1,4 @@
-"""The one place where steps meet the blocks: packs the rows of a step, runs them, hands each its part of the output."""
+"""Runs steps over the blocks: packs their rows, and gives each step its part of the output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from potluck_engine.memory.session_memory import SessionStep
 
 
 class SpanExecutor:
-    """Runs steps over the blocks that are served. Used by the compute thread only."""
+    """Runs steps over the served blocks, on the compute thread."""
 
     def __init__(self, served: LoadedBlocks, memory: KvMemory | None) -> None:
         self._served = served
@@ -26,9 +26,9 @@ class SpanExecutor:
         return self._served.whole
 
     def run(self, parts: Sequence[tuple[SessionStep, int]]) -> None:
-        """The next `count` tokens of each row of these steps, together; all have their pages.
+        """Run the next `count` tokens of each row of these steps together; all have their pages.
 
-        If it raises, nothing has happened to any of them.
+        If it raises, the steps are as they were.
         """
         blocks, memory = self._blocks, self._memory
         assert memory is not None
@@ -55,7 +55,7 @@ class SpanExecutor:
                 memory.advance(sequence, count)
 
     def run_alone(self, step: SessionStep, count: int) -> None:
-        """The next `count` tokens of a step of a session with a cache of its own."""
+        """Run the next `count` tokens of a step of a session with a cache of its own."""
         alone, blocks = step.memory.alone, self._blocks
         assert alone is not None
         hidden, prompts = step.hidden, step.prompts
@@ -63,7 +63,7 @@ class SpanExecutor:
             hidden = hidden[:, step.computed : step.computed + count]
             prompts = None if prompts is None else prompts[:, :, step.computed : step.computed + count]
         with torch.inference_mode():
-            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # even a needless call costs some µs
+            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # else a needless call
                 hidden = hidden.to(blocks.device, blocks.dtype)
             if prompts is not None:
                 prompts = prompts.to(blocks.device, blocks.dtype) if prompts.shape[2] else None
@@ -72,7 +72,7 @@ class SpanExecutor:
             step.add_output(output if blocks.device.type == "cpu" else output.cpu())
 
     def _prompts_of(self, step: SessionStep, count: int, first_row: int) -> dict[int, Tensor]:
-        """Index of a row in the plan -> [blocks, p, hidden_size] for the tokens of this part."""
+        """Return prompts [blocks, p, hidden_size] for the tokens of this part, by the row's index in the plan."""
         assert step.prompts is not None
         part = step.prompts[:, :, step.computed : step.computed + count].to(self._blocks.device, self._blocks.dtype)
         rows = part.expand(-1, step.rows, -1, -1)
@@ -80,11 +80,11 @@ class SpanExecutor:
 
 
 def _adapter_of(part: tuple[SessionStep, int]) -> str:
-    """Rows with the same adapter stand together."""
+    """Return a sort key that brings rows with the same adapter together."""
     return part[0].memory.adapter or ""
 
 
 def _tokens_of(step: SessionStep, count: int) -> Tensor:
-    """[rows * count, hidden_size], row after row."""
+    """Return [rows * count, hidden_size], row after row."""
     hidden = step.hidden if count == step.tokens else step.hidden[:, step.computed : step.computed + count]
     return hidden.reshape(step.rows * count, -1)

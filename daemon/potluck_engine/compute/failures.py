@@ -13,14 +13,14 @@ log = logging.getLogger(__name__)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Torch has a class of its own for devices; on a CPU its allocator raises a plain RuntimeError."""
+    """Return whether memory ran out; torch's allocator for the CPU raises a plain RuntimeError."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and "allocate memory" in str(error)
 
 
 def refusal_of(error: Exception, what: str) -> PotluckError:
-    """The answer for `error`, which happened in `what`; whatever nobody foresaw is logged once, with its trace."""
+    """Return the answer for `error`, which happened in `what`; log unforeseen errors once, with their trace."""
     if isinstance(error, PotluckError):
         return error
     if is_out_of_memory(error):

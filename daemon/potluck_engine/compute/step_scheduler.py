@@ -1,18 +1,18 @@
-"""Which steps run next. Pure: no lock, no clock, no torch; the compute thread acts on what it says.
+"""Chooses the steps that run next. Pure: no lock, no clock, no torch; the compute thread acts on it.
 
-One step of the engine is one forward over the span for the decode rows of all sessions that are ready, and pieces of
-prefills up to a budget of tokens. While nobody decodes the budget is full; while others do, prefill goes on in the
-pauses in which their rows are away, in pieces that are done when the first is expected back. Decode rows have a step to
-themselves after such a piece. Where the pauses are too short for one, prefill joins the decode rows, and the step may
-cost `PREFILL_STRETCH` times what they alone would. Steps that have to run alone take turns with the batches.
+One step of the engine is one forward over the span for the decode rows of all ready sessions and pieces of prefills, up
+to a budget of tokens. While nobody decodes, the budget is full. While others decode, prefill runs in the pauses in
+which their rows are away, in pieces that end when the first row is expected back; after such a piece, decode rows get a
+step to themselves. Where the pauses are too short, prefill joins the decode rows, and the step may cost
+`PREFILL_STRETCH` times as much as it would without prefill. Steps that have to run alone take turns with batches.
 
-Clients (peers), not sessions, share a prefill budget, so that opening more sessions gains nothing; how, `Shares` says.
+Clients (peers), not sessions, share the prefill budget by `Shares`, so that opening more sessions gains nothing.
 
-Rows that were just answered tend to come back together: if the rows of other sessions are expected within the time that
-one step less saves, a step waits for them. Without that, sixteen sessions fall into two convoys that wait for each
-other. A piece of prefill waits for rows that are expected before the smallest piece would be done. What is expected
-follows from the pauses that each session made lately between an answer and its next step, by their ranks, so that one
-long pause changes nothing; a session is never held for anybody but others.
+Rows that were answered together tend to come back together. A step waits for rows that are expected within the time
+that it saves to run one step instead of two; otherwise sixteen sessions fall into two convoys that wait for each other.
+A piece of prefill waits for rows that are expected before the smallest piece would end. The expectation follows from
+the ranks of each session's recent pauses between an answer and the next step, so that one long pause changes nothing.
+A session waits only for other sessions.
 
 Sources: continuous batching as in Orca and vLLM, chunked prefill as in Sarathi.
 """
@@ -29,18 +29,18 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.steps import Action, Alone, Batch, Hold, Part, StepCost, StepJob
 from potluck_engine.compute.turns import Shares, Turns, equal_shares
 
-PREFILL_STRETCH = 2.0  # prefill costs a decoding session this much at most, and gets half of the time at least
-MIN_PIECE_TOKENS = 8  # a client gets this many or waits for its turn: smaller pieces cost a step each
-_PAUSES = 8  # of a session, from which its next one is foretold
-_PATIENCE = 2.0  # times the longest of them but one: whoever takes longer does not come now
-_DECODING_S = 0.5  # a session that was answered this long ago no longer counts as decoding, unless it is that slow
+PREFILL_STRETCH = 2.0  # largest slowdown of a decoding session by prefill; gives prefill at least half of the time
+MIN_PIECE_TOKENS = 8  # smallest share of a client in a step; a smaller piece would cost a step, too
+_PAUSES = 8  # recent ones of a session that predict its next one
+_PATIENCE = 2.0  # times the second longest pause; after that, a session is not waited for
+_DECODING_S = 0.5  # silence after which a session no longer counts as decoding, unless it is always that slow
 _SLOW_RETURNS = 3.0  # times its usual pause
 _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
 
 
 @dataclass(slots=True)
 class _Pace:
-    """How a session that decodes comes back: its last pauses say how soon, usually and at the latest, but for one."""
+    """Prediction of when a decoding session sends its next step, from its last pauses."""
 
     rows: int
     answered_at: float
@@ -65,7 +65,7 @@ class _Pace:
 
     @property
     def soon_at(self) -> float:
-        """Three of four times it is not back before."""
+        """Time before which it comes back in one of four cases only."""
         return self.answered_at + (self.ranked_s[len(self.ranked_s) // 4] if self.ranked_s else 0.0)
 
     @property
@@ -74,14 +74,14 @@ class _Pace:
 
     @property
     def latest_at(self) -> float:
-        """Who is not back by then is not waited for."""
+        """Time after which no step waits for it."""
         return self.answered_at + _PATIENCE * self.ranked_s[-2 if len(self.ranked_s) > 2 else -1]
 
 
 class StepScheduler:
-    """Steps from their arrival to their answer: `add`, `arrived`, `make_ready`, `next`, `advance` until it says done.
+    """Steps from arrival to answer: `add`, `arrived`, `make_ready`, then `next` and `advance` until a step is done.
 
-    A step that arrived is not ready before it has its memory, which is somebody else's business.
+    The caller makes a step ready when it has its memory.
     """
 
     def __init__(
@@ -90,26 +90,26 @@ class StepScheduler:
         self._max_jobs = max_queued_jobs
         self._max_tokens = max_queued_tokens
         self._max_step_tokens = max_step_tokens
-        self._jobs: dict[StepJob, None] = {}  # all, in the order they came
+        self._jobs: dict[StepJob, None] = {}  # all, by arrival
         self._arrived: list[StepJob] = []
         self._ready: dict[PeerId, list[StepJob]] = {}
         self._turns = Turns(shares)
         self._ready_alone: list[StepJob] = []
         self._is_turn_of_alone = False
-        self._is_turn_of_decode = False  # prefill had a step of its own in their pause
+        self._is_turn_of_decode = False  # prefill just had a step of its own
         self._paces: dict[Hashable, _Pace] = {}
-        self._awaited: set[Hashable] = set()  # sessions for which the rest was held
-        self._ended_at = 0.0  # the last step
+        self._awaited: set[Hashable] = set()  # sessions that the last `Hold` waits for
+        self._ended_at = 0.0  # when the last step ended
         self.queued_tokens = 0
 
     def __len__(self) -> int:
         return len(self._jobs)
 
     def add(self, job: StepJob, now: float, cost: StepCost) -> bool:
-        """Take a step in; always if none waits.
+        """Queue a step; an empty queue takes any step.
 
-        Returns: whether `next` may say something else now. It does not while others are still awaited with this one,
-            and asking costs about what a row does.
+        Returns: whether `next` has to be asked again. While other rows are awaited with this one it would say the same,
+            and asking costs about as much as a row.
         Raises:
             RemoteError: BUSY, with when to come back.
         """
@@ -128,16 +128,16 @@ class StepScheduler:
         return not (was_awaited and self._awaited)
 
     def retry_after_s(self, cost: StepCost) -> float:
-        """When what waits now is likely to be done."""
+        """Return how long the waiting steps are likely to take."""
         return min(max(cost.of(self.queued_tokens), _RETRY_AFTER_MIN_S), _RETRY_AFTER_MAX_S)
 
     def arrived(self) -> list[StepJob]:
-        """Steps that nobody has looked at; given once."""
+        """Return the steps that arrived since the last call."""
         fresh, self._arrived = self._arrived, []
         return fresh
 
     def make_ready(self, job: StepJob) -> None:
-        """The step has its memory. Nothing happens if it was discarded meanwhile."""
+        """Note that the step has its memory, unless it was discarded meanwhile."""
         if job not in self._jobs:
             return
         if job.is_alone:
@@ -146,7 +146,7 @@ class StepScheduler:
             self._ready.setdefault(job.client, []).append(job)
 
     def next(self, now: float, cost: StepCost) -> Action | None:
-        """What to do now; None: nothing is ready."""
+        """Return what to do now; None if nothing is ready."""
         self._awaited.clear()
         if self._ready_alone and (self._is_turn_of_alone or not self._ready):
             self._is_turn_of_alone = False
@@ -160,7 +160,7 @@ class StepScheduler:
         return Batch(tuple(self._form(now, cost)))
 
     def advance(self, part: Part, now: float) -> bool:
-        """The part has been through; whether the step is done with that."""
+        """Note that the part was computed. Return whether its step is done."""
         job = part.job
         job.done += part.count
         self._ended_at = now
@@ -175,7 +175,7 @@ class StepScheduler:
         return True
 
     def discard(self, job: StepJob) -> None:
-        """Forget a step, wherever it is. Idempotent."""
+        """Drop a step in any state. Idempotent."""
         if job not in self._jobs:
             return
         del self._jobs[job]
@@ -191,11 +191,11 @@ class StepScheduler:
                 del self._ready[job.client]
 
     def forget(self, session: Hashable) -> None:
-        """A session ended: nothing more is expected of it."""
+        """Expect nothing more of a session that ended."""
         self._paces.pop(session, None)
 
     def expired(self, now: float) -> list[StepJob]:
-        """Steps whose deadline is over; they are discarded."""
+        """Discard and return the steps whose deadline is over."""
         late = [job for job in self._jobs if job.deadline <= now]
         for job in late:
             self.discard(job)
@@ -206,13 +206,13 @@ class StepScheduler:
         return min((job.deadline for job in self._jobs), default=None)
 
     def _piece_alone(self) -> Part:
-        """Of the step that has waited longest; it goes to the end of its line."""
+        """Return the next part of the step that has waited longest, and move the step to the end of the line."""
         job = self._ready_alone.pop(0)
         self._ready_alone.append(job)
         return Part(job, min(job.left, max(self._max_step_tokens // job.rows, 1)))
 
     def _worth_waiting_for(self, now: float, cost: StepCost) -> Hold | None:
-        """And note for whom. Nothing is held longer than one step less saves, or the smallest piece takes."""
+        """Return a `Hold` if waiting for rows that are away saves time, and note the awaited sessions."""
         away = {session: pace for session, pace in self._paces.items() if pace.is_away and pace.is_known}
         if not away:
             return None
@@ -225,7 +225,7 @@ class StepScheduler:
         return Hold(max(ends.values())) if self._awaited else None
 
     def _form(self, now: float, cost: StepCost) -> list[Part]:
-        """At least one part."""
+        """Compose the next batch; it is never empty."""
         decode = self._decode_parts()
         prefills = {
             client: wanted
@@ -240,7 +240,7 @@ class StepScheduler:
         return decode + self._prefill_parts(prefills, budget)
 
     def _decode_parts(self) -> list[Part]:
-        """Every client's next one in turn; if not all fit, those come first who are behind with their share."""
+        """Take the clients' decode steps in turn; if not all fit, clients that are behind with their share go first."""
         lines = {client: [job for job in jobs if job.is_decode] for client, jobs in self._ready.items()}
         room = self._max_step_tokens
         is_contested = sum(job.rows for jobs in lines.values() for job in jobs) > room
@@ -259,7 +259,7 @@ class StepScheduler:
         return parts
 
     def _prefill_budget(self, decode_tokens: int, now: float, cost: StepCost) -> int:
-        """Beside so many decode rows, or while they are away."""
+        """Return the tokens of prefill that fit beside so many decode rows, or into their pause."""
         decoding = [pace for pace in self._paces.values() if _is_decoding(pace, now)]
         if not decode_tokens and not decoding:
             return self._max_step_tokens
@@ -269,7 +269,7 @@ class StepScheduler:
         return max(cost.tokens_within(allowed_s, self._max_step_tokens) - decode_tokens, MIN_PIECE_TOKENS)
 
     def _prefill_parts(self, prefills: Mapping[PeerId, list[StepJob]], budget: int) -> list[Part]:
-        """`budget` by the clients' shares, in pieces of at least `MIN_PIECE_TOKENS`; who gets none is next."""
+        """Divide `budget` by the clients' shares into pieces of at least `MIN_PIECE_TOKENS`."""
         wanted = {client: sum(job.left * job.rows for job in jobs) for client, jobs in prefills.items()}
         parts = []
         for client, share in self._turns.divide(wanted, budget, MIN_PIECE_TOKENS).items():
@@ -282,7 +282,7 @@ def _is_decoding(pace: _Pace, now: float) -> bool:
 
 
 def _in_turns(lines: list[list[StepJob]]) -> Iterable[StepJob]:
-    """The first of each line, then the second of each, and so on."""
+    """Yield the first of each line, then the second of each, and so on."""
     for place in range(max(map(len, lines), default=0)):
         for line in lines:
             if place < len(line):
@@ -290,7 +290,7 @@ def _in_turns(lines: list[list[StepJob]]) -> Iterable[StepJob]:
 
 
 def _first_tokens(jobs: list[StepJob], budget: int) -> list[Part]:
-    """Of the oldest step first; at least one token of each of its rows."""
+    """Return parts within `budget`, the oldest step first, and at least one token of each of its rows."""
     parts: list[Part] = []
     for job in jobs:
         count = min(job.left, budget // job.rows)

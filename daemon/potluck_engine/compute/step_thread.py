@@ -1,8 +1,8 @@
-"""The thread that runs the steps of sessions.
+"""Runs the steps of sessions in a thread.
 
-The asyncio side submits steps; the thread asks `Paging` for their memory and `StepScheduler` what to run, runs it, and
-hands all rows that a step finished back with one `call_soon_threadsafe`. A step that fails is tried again in halves, so
-that only those are refused that cannot be computed even alone.
+The asyncio side submits steps. The thread asks `Paging` for their memory and `StepScheduler` what to run, runs it, and
+returns all finished steps with one `call_soon_threadsafe`. A batch that fails is tried again in halves, so that only
+steps that cannot be computed alone are refused.
 
 Forward and backward have a thread of their own, see `call_thread.py`.
 """
@@ -43,21 +43,21 @@ T = TypeVar("T")
 Outcome = tuple[SessionStep, PotluckError | None]
 _Part = tuple[SessionStep, int]
 
-_EXPIRY_S = 0.5  # how late a step may be given up
+_EXPIRY_S = 0.5  # interval of looking for expired steps
 _LEAVING = RemoteError(Code.DRAINING, "this engine is leaving")
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What the thread works with while a span is served."""
+    """What the compute thread works with while a span is served."""
 
     executor: SpanExecutor
     paging: Paging
-    gate: AbstractContextManager[object]  # to be held while computing: calls may not compute at that time
+    gate: AbstractContextManager[object]  # held while computing, so that calls don't compute at that time
 
 
 class ComputeThread:
-    """`start()` first, `stop()` once. `perform()` gives it a span to serve; until then steps wait."""
+    """The thread and its queue: `start()` first, `stop()` once. Steps wait until `perform()` gives it a span."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class ComputeThread:
 
     @property
     def has_sessions(self) -> bool:
-        """Whether any session has a step or memory here."""
+        """True if any session has a step or memory here."""
         return bool(self._stage is not None and self._stage.paging.admission.holders)
 
     def start(self) -> None:
@@ -108,14 +108,14 @@ class ComputeThread:
         self._thread.start()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Call `work` on the thread, between two steps. Raises what it raises; DRAINING if the thread has ended."""
+        """Call `work` on the thread between two steps. Raises its errors, and DRAINING if the thread has ended."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
         def call() -> None:
             try:
                 outcome = functools.partial(_set_result, future, work())
-            except BaseException as error:  # whatever it is, it belongs to whoever waits
+            except BaseException as error:  # the caller gets every error
                 outcome = functools.partial(_set_exception, future, error)
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(outcome)
@@ -126,7 +126,7 @@ class ComputeThread:
         return await future
 
     async def perform(self, stage: Stage | None) -> None:
-        """Serve with these blocks and pages from now on; None: let all steps wait."""
+        """Serve with these blocks and pages from now on; None lets all steps wait."""
 
         def change() -> None:
             self._stage = stage
@@ -135,22 +135,22 @@ class ComputeThread:
         await self.run(change)
 
     def learn(self, tokens: int, seconds: float) -> None:
-        """What a step was measured to take, before the first one."""
+        """Take the measured time of a step into account before the first real one."""
         self._meter.add(tokens, seconds)
         self._cost = self._meter.cost()
 
     @property
     def cost(self) -> StepCost:
-        """Of steps through the whole span, as recent ones were."""
+        """The cost of steps through the whole span, from recent ones."""
         return self._cost
 
     def scale_costs(self, factor: float) -> None:
-        """Steps take so many times longer from now on. For the thread itself."""
+        """Expect steps to take `factor` times as long from now on; for the thread itself."""
         self._meter.scale(factor)
         self._cost = self._meter.cost()
 
     def submit(self, step: SessionStep) -> None:
-        """Queue a step; `step.on_done` is called in the loop when it is over, unless it is cancelled before.
+        """Queue a step. `step.on_done` is called in the loop when it is over, unless it is cancelled before.
 
         Raises:
             RemoteError: BUSY, or DRAINING after `stop()`.
@@ -163,7 +163,7 @@ class ComputeThread:
             self._wake.put(None)
 
     def close(self, memory: SessionMemory, step: SessionStep | None) -> None:
-        """Free what a session holds, and give up the step that it waits for."""
+        """Free the memory of a session, and drop the step that it waits for."""
         if step is not None:
             with self._lock:
                 step.is_cancelled = True
@@ -189,8 +189,8 @@ class ComputeThread:
         while True:
             try:
                 wait_s = self._turn()
-            except Exception:  # the edge of the thread: whatever nobody foresaw must not end it
-                log.exception("the compute thread stumbled")
+            except Exception:  # no unforeseen error may end the thread
+                log.exception("an error in the compute thread")
                 wait_s = _EXPIRY_S
             if self._stopping and not self._commands:
                 return
@@ -198,7 +198,7 @@ class ComputeThread:
                 self._sleep(wait_s)
 
     def _sleep(self, wait_s: float | None) -> None:
-        """Until something is submitted, or for so long."""
+        """Sleep until something is submitted, or for `wait_s`."""
         try:
             self._wake.get(timeout=wait_s)
             while not self._wake.empty():
@@ -207,7 +207,7 @@ class ComputeThread:
             pass
 
     def _turn(self) -> float | None:
-        """Do one thing; how long to sleep then, None for until something comes."""
+        """Do one thing. Return how long to sleep then; None until something comes."""
         while self._commands:
             self._commands.popleft()()
         stage = self._stage
@@ -238,7 +238,7 @@ class ComputeThread:
         self._deliver([(step, busy) for step in late])
 
     def _admit(self, stage: Stage, now: float) -> None:
-        """Memory for the steps that arrived, and for those that waited for it."""
+        """Give memory to the steps that arrived and to those that waited for it."""
         with self._lock:
             arrived = self._scheduler.arrived()
         if not arrived and not stage.paging.admission.num_waiting:
@@ -253,7 +253,7 @@ class ComputeThread:
             for step in admitted.ready:
                 if step.left > 0:
                     self._scheduler.make_ready(step)
-                else:  # nothing to compute: an empty step, or one whose beginning is all there is to it
+                else:  # nothing to compute: an empty step, or one that a kept beginning answers completely
                     over.append((step, None))
             for step, _ in over:
                 self._scheduler.discard(step)
@@ -296,7 +296,7 @@ class ComputeThread:
                 self.counts.prefill_tokens += step.rows * count
 
     def _run(self, stage: Stage, parts: Sequence[_Part]) -> dict[SessionStep, PotluckError]:
-        """Run parts together; what fails is run again in halves. Those that cannot be run at all, with the reason."""
+        """Run parts together, and again in halves if that fails. Return the steps that fail alone, with the error."""
         if not parts:
             return {}
         try:
@@ -322,7 +322,7 @@ class ComputeThread:
             return {step: refusal_of(error, f"a step of {count * step.rows} tokens, alone")}
 
     def _settle(self, stage: Stage, outcomes: list[Outcome], now: float) -> None:
-        """Steps that are over: their sessions are idle again."""
+        """Mark the sessions of finished steps as idle, and deliver the outcomes."""
         for step, error in outcomes:
             stage.paging.finished(step, now, ok=error is None)
         self.page_counts = stage.paging.counts()
@@ -364,7 +364,7 @@ def _set_exception(future: asyncio.Future[T], error: BaseException) -> None:
 
 
 def _halves(parts: Sequence[_Part], is_out_of_memory: bool) -> list[Sequence[_Part]]:
-    """Two lists of parts; a single one is cut between its tokens if memory was short. Empty: it cannot be halved."""
+    """Return two halves; a single part is cut between its tokens if memory was short. Empty if it cannot be halved."""
     if len(parts) > 1:
         middle = len(parts) // 2
         return [parts[:middle], parts[middle:]]

@@ -1,4 +1,4 @@
-"""What the step scheduler deals in: steps of sessions that wait, and what is to be done with them. Plain data."""
+"""Defines what the step scheduler works on: waiting steps of sessions, its decisions, and the cost of steps."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from potluck.protocol.blocks import PeerId
 
 @dataclass(slots=True, eq=False)
 class StepJob:
-    """One step of one session: `tokens` new ones for each of its `rows`, of which `done` have been through."""
+    """One step of one session: `tokens` new ones for each of its `rows`, `done` of which are computed."""
 
     session: Hashable
     client: PeerId
     rows: int
     tokens: int
     submitted_at: float  # monotonic seconds, as all times here
-    deadline: float  # when nobody waits for the answer any more
-    is_alone: bool = False  # never shares a step: it is `exact`, or its family cannot
+    deadline: float  # after that nobody waits for the answer
+    is_alone: bool = False  # never shares a step: it is `exact`, or the model's family cannot
     done: int = 0
     is_cancelled: bool = field(default=False, repr=False)
 
     @property
     def left(self) -> int:
-        """Tokens of each row still to go."""
+        """Tokens of each row that are still to be computed."""
         return self.tokens - self.done
 
     @property
@@ -70,7 +70,7 @@ class Alone:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Start nothing before this time, unless a step comes that changes that: it pays to wait for rows that are due."""
+    """Start nothing before this time unless a step arrives: it saves time to wait for rows that are due."""
 
     until: float
 
@@ -80,7 +80,7 @@ Action = Batch | Alone | Hold
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """What a step takes, by its tokens: straight lines between what was measured.
+    """Time of a step by its tokens: straight lines between measured points.
 
     One line through all would be wrong where kernels change: on a CPU two tokens can cost twice what one does, and
     sixteen hardly more than two.
@@ -92,31 +92,31 @@ class StepCost:
     points: tuple[tuple[float, float], ...] = ()
 
     def of(self, tokens: int) -> float:
-        """Nothing is known: zero. Below the first point: as much as there; above the last: as the last line goes on."""
+        """Return the seconds of a step; 0 if nothing is known. The last line goes on above the last point."""
         if not self.points or tokens <= 0:
             return 0.0
         (x0, y0), (x1, y1) = self._line(next((i for i, (x, _) in enumerate(self.points) if tokens <= x), -1))
         return y0 + (y1 - y0) * max(tokens - x0, 0.0) / (x1 - x0) if x1 > x0 else y1
 
     def saved(self, some: int, others: int) -> float:
-        """By one step with the tokens of both instead of one for each."""
+        """Return the seconds saved by one step with the tokens of both instead of one step for each."""
         return max(self.of(some) + self.of(others) - self.of(some + others), 0.0)
 
     def tokens_within(self, seconds: float, most: int) -> int:
-        """The largest step that is done within `seconds`, at most `most` tokens."""
+        """Return the tokens of the largest step that ends within `seconds`, at most `most`."""
         return bisect_right(range(1, most + 1), seconds, key=self.of)
 
     def _line(self, end: int) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Between the point `end` and the one before it."""
+        """Return the line between the point `end` and the one before it."""
         points = self.points
         end %= len(points)
         return points[max(end - 1, 0)], points[end]
 
 
 class CostMeter:
-    """Keeps the cost of steps: means of tokens and time for each power of two of tokens.
+    """Measures the cost of steps: means of tokens and time for each power of two of tokens.
 
-    What was once learned of large steps is not forgotten while only small ones come.
+    The means of large steps stay while only small ones come.
     """
 
     _SMOOTHING = 0.1  # weight of the newest step in its mean
@@ -133,11 +133,11 @@ class CostMeter:
         )
 
     def scale(self, factor: float) -> None:
-        """Steps pass through more blocks now, or fewer."""
+        """Scale all times, because steps pass through more or fewer blocks now."""
         self._means = {size: (tokens, seconds * factor) for size, (tokens, seconds) in self._means.items()}
 
     def cost(self) -> StepCost:
-        """More tokens never cost less: where it was measured so, somebody else had the processor meanwhile."""
+        """Return the cost; more tokens never cost less, because such a measurement was disturbed by others."""
         sizes = sorted(self._means)
         most_s = accumulate((self._means[size][1] for size in sizes), max)
         return StepCost(tuple(zip((self._means[size][0] for size in sizes), most_s, strict=True)))

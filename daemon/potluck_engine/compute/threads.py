@@ -1,4 +1,4 @@
-"""The two threads of an engine that compute: one for the steps of sessions, one for stateless calls."""
+"""Groups the two computing threads of an engine: one for the steps of sessions, one for stateless calls."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from potluck_engine.compute.turns import Shares, equal_shares
 
 @dataclass(frozen=True, slots=True)
 class Threads:
+    """The computing threads of one engine."""
+
     compute: ComputeThread
     calls: CallThread
 
     @classmethod
     def of(cls, limits: ServingLimits, *, threads: int, shares: Shares = equal_shares) -> Threads:
-        """Not started. `shares`: of clients that compete; called by both threads."""
+        """Make both threads, not started; both call `shares` for clients that compete."""
         compute = ComputeThread(limits, threads=threads, shares=shares)
         calls = CallThread(limits, threads=threads, is_shared=lambda: compute.has_sessions, shares=shares)
         return cls(compute, calls)
@@ -33,5 +35,5 @@ class Threads:
         self.compute.throttle.duty = self.calls.throttle.duty = duty
 
     async def stop(self) -> None:
-        """Refuse what waits, let what runs end, join both."""
+        """Refuse what waits, let running pieces end, and join both threads."""
         await asyncio.gather(self.compute.stop(), self.calls.stop())

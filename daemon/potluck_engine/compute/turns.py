@@ -1,7 +1,8 @@
-"""Whose turn it is when not everybody can be served at once, by shares. Pure: no lock, no clock.
+"""Shares compute between clients that compete for it. Pure: no lock, no clock.
 
 Start-time fair queueing (Goyal, Vin and Cheng, 1996): each client has a virtual time that advances by what it was given
-over its share, and the one that is furthest behind comes next. Who was away joins at the present: nothing is saved up.
+over its share, and the client that is furthest behind is next. A client that was away begins at the present time, so
+nothing can be saved up.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from collections.abc import Callable, Collection, Mapping
 from potluck.protocol.blocks import PeerId
 
 LEFTOVER = 1 / 32
-"""Of what is contested, shared by all heads alike, whatever their credit: what somebody without any can count on.
+"""Part of the compute that all clients share equally, whatever their credit.
 
-More would be worth opening a hundred names for, less would starve strangers beside a busy donor.
+With more, opening a hundred names would pay; with less, strangers would starve beside a busy donor.
 """
 
 _FINE = 4
-"""By which shares of one step may be off."""
+"""Tokens by which the shares of one step may be off."""
 
 Shares = Callable[[Collection[PeerId]], Mapping[PeerId, float]]
-"""A share above 0 for each of the clients that want something now."""
+"""Returns a share above 0 for each of the clients that want something now."""
 
 
 def equal_shares(clients: Collection[PeerId]) -> Mapping[PeerId, float]:
@@ -28,9 +29,9 @@ def equal_shares(clients: Collection[PeerId]) -> Mapping[PeerId, float]:
 
 
 def shares_by_worth(worth: Mapping[PeerId, int], clients: Collection[PeerId]) -> Mapping[PeerId, float]:
-    """In proportion to what the clients' credit is worth; equal ones if nobody has any.
+    """Return shares in proportion to the clients' credit; equal ones if nobody has any.
 
-    Proportion is what makes it pointless to split credit over several names.
+    Because of the proportion, splitting credit over several names gains nothing.
     """
     total = sum(worth.get(client, 0) for client in clients)
     if not total:
@@ -40,7 +41,7 @@ def shares_by_worth(worth: Mapping[PeerId, int], clients: Collection[PeerId]) ->
 
 
 class Turns:
-    """The virtual times of all who wait or waited lately."""
+    """The virtual times of all clients that wait or waited lately."""
 
     def __init__(self, shares: Shares = equal_shares) -> None:
         self._shares = shares
@@ -48,7 +49,7 @@ class Turns:
         self._now = 0.0
 
     def first(self, wanted: Mapping[PeerId, int]) -> PeerId:
-        """Who is next and gets what it wants; of equals the one that is named first."""
+        """Choose the next client and charge it what it wants; of equals, the first one."""
         times = self._current(wanted)
         chosen = min(wanted, key=times.__getitem__)
         self._now = times[chosen]
@@ -56,10 +57,10 @@ class Turns:
         return chosen
 
     def divide(self, wanted: Mapping[PeerId, int], budget: int, piece: int) -> dict[PeerId, int]:
-        """`budget` in parts, each to whoever is furthest behind and wants more; who gets nothing is left out.
+        """Divide `budget`, each part to the client that is furthest behind; clients that get nothing are left out.
 
         Args:
-            piece: what the first part of a client has at least.
+            piece: the size of a client's first part.
         """
         left = dict(wanted)
         given: dict[PeerId, int] = {}
@@ -78,18 +79,18 @@ class Turns:
         return given
 
     def order(self, clients: Collection[PeerId]) -> list[PeerId]:
-        """Who is furthest behind comes first."""
+        """Return the clients, the one that is furthest behind first."""
         return sorted(clients, key=self._current(clients).__getitem__)
 
     def charge(self, given: Mapping[PeerId, int]) -> None:
-        """These were served without having been asked in turn."""
+        """Charge clients that were served outside their turn."""
         shares = self._shares(given)
         times = self._current(given)
         for client, amount in given.items():
             times[client] += amount / shares[client]
 
     def _current(self, clients: Collection[PeerId]) -> dict[PeerId, float]:
-        """The virtual times, with those of `clients` brought to the present; others that are over are forgotten."""
+        """Return the virtual times, with those of `clients` brought to the present and old ones dropped."""
         if len(self._times) > 4 * len(clients) + 64:
             self._times = {client: time for client, time in self._times.items() if time > self._now}
         for client in clients:

@@ -1,13 +1,13 @@
-"""Who gets the next pages of the KV cache. Pure: counts only, no torch, no clock; `paging.py` does what it says.
+"""Decides which session gets the next pages of the KV cache. Pure: counts only; `paging.py` carries it out.
 
 A request that fits is granted at once. Otherwise it waits in line until its deadline:
 
-    - The small may pass the large, `MAX_PASSES` times; after that nobody passes, so that nobody starves.
+    - Small requests may pass a large one `MAX_PASSES` times; after that none passes, so that none starves.
     - While clients compete, each is entitled to an equal share of all pages. A request within its client's share goes
-      before any beyond it; so one client cannot keep others out with many sessions, but may fill an idle server.
-    - What the first in line lacks is taken from sessions that have been idle for a while, of clients beyond their share
-      first and longest idle first; then from those that wait behind it. Their pages are spilled, not lost.
-    - What is kept for a client that asked for a quote is not free for the others while that lasts.
+      before any beyond it, so that one client with many sessions can fill an idle server but cannot keep others out.
+    - Pages that the first in line lacks are taken from sessions that have been idle for a while, of clients beyond
+      their share first and longest idle first; then from those that wait behind it. These pages are spilled, not lost.
+    - Pages that are reserved for a client with a quote are not free for others.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from potluck.protocol.blocks import PeerId
 from potluck_engine.memory.reservations import Reservations
 
 MAX_PASSES = 16
-IDLE_S = 1.0  # between steps: longer than a client takes that decodes, shorter than a reader
+IDLE_S = 1.0  # between steps: longer than the pause of a decoding client, shorter than that of a reading person
 
 
 @dataclass(slots=True, eq=False)
 class Holder:
-    """A session and what it holds. Spilled or new ones hold nothing."""
+    """A session and the pages it holds; a spilled or new one holds none."""
 
     session: Hashable
     client: PeerId
@@ -36,7 +36,7 @@ class Holder:
 
 @dataclass(slots=True, eq=False)
 class PageRequest:
-    """What a step needs beyond what its session holds."""
+    """The pages that a step needs beyond those of its session."""
 
     holder: Holder
     pages: int
@@ -46,27 +46,27 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Give the pages, then count them in `holder.pages`."""
+    """Give the pages, then add them to `holder.pages`."""
 
     request: PageRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """It asks for more than there is, or its deadline is over."""
+    """Refuse a request that exceeds the memory, or whose deadline is over."""
 
     request: PageRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Take all pages of this session and say so by `spilled`, or set `pinned_until` to a later time."""
+    """Take all pages of this session and call `spilled`, or set `pinned_until` to a later time."""
 
     holder: Holder
 
 
 class PageAdmission:
-    """The holders of pages, and the line of those who wait for some."""
+    """The holders of pages, and the line of waiting requests."""
 
     def __init__(self, num_pages: int) -> None:
         self.num_pages = num_pages
@@ -80,26 +80,26 @@ class PageAdmission:
 
     @property
     def most_wanted(self) -> int:
-        """Pages of the largest request in line."""
+        """Number of pages of the largest request in line."""
         return max((request.pages for request in self._line), default=0)
 
     def ask(self, request: PageRequest) -> None:
-        """Stand in line; `next` says what comes of it. A session asks for one step at a time."""
+        """Put a request in line, one for each session; `next` decides on it."""
         self._line.append(request)
 
     def withdraw(self, session: Hashable) -> None:
-        """Leave the line, whoever stands there for `session`."""
+        """Take the request of `session` out of the line."""
         self._line = [request for request in self._line if request.holder.session != session]
 
     def spilled(self, holder: Holder) -> None:
-        """A session has lost its pages; if it waits in line, it needs them back as well."""
+        """Note that a session has lost its pages; if it waits in line, it needs them back as well."""
         for request in self._line:
             if request.holder is holder:
                 request.pages += holder.pages
         holder.pages = 0
 
     def next(self, now: float, free: int) -> Grant | Refuse | Spill | None:
-        """What to do now; ask again after doing it, until there is nothing."""
+        """Return what to do now; call it again after doing that, until it returns None."""
         if not self._line:
             return None
         for request in self._line:
@@ -122,7 +122,7 @@ class PageAdmission:
         return None if late is None else self._refuse(late)
 
     def wake_at(self, now: float) -> float | None:
-        """When `next` may say something else although nobody gave anything back."""
+        """Return the time at which `next` may decide differently although no pages were freed."""
         if not self._line:
             return None
         idle = [holder.used_at + IDLE_S for holder in self.holders.values() if holder.pages and not holder.is_running]
@@ -135,7 +135,7 @@ class PageAdmission:
         return Refuse(request)
 
     def _order(self) -> list[PageRequest]:
-        """Those who may be granted, first to last; the first is who pages are collected for."""
+        """Return the requests that may be granted, in order; pages are collected for the first one."""
         for request in self._line:
             if request.passes >= MAX_PASSES:
                 return [request]
@@ -158,7 +158,7 @@ class PageAdmission:
         return sum(holder.pages for holder in self.holders.values() if holder.client == client)
 
     def _victim(self, order: list[PageRequest], now: float, free: int) -> Holder | None:
-        """The next session to spill for the first in line; None if that would not be enough for it."""
+        """Return the next session to spill for the first in line; None if all of them would not free enough."""
         victims = list(self._victims(order[0], now))
         if free + sum(holder.pages for holder in victims) < order[0].pages:
             return None

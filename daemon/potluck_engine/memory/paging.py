@@ -1,8 +1,8 @@
-"""The KV memory of an engine and the sessions that live in it. Used by the compute thread only.
+"""Manages the KV memory of an engine for its sessions. Used by the compute thread only.
 
-Does what `PageAdmission` decides: takes pages for steps, spills sessions, brings them back with their next step. All
-that takes memory counts: pages of sessions, of beginnings that are kept for others, and the caches of sessions that run
-alone, as if they were pages.
+Carries out what `PageAdmission` decides: reserves pages for steps, spills sessions and brings them back with their next
+step. Everything that takes memory counts: pages of sessions, pages of kept beginnings, and, counted in pages, the
+caches of sessions that run alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PINNED_S = 10.0  # after a spill that failed
 
 @dataclass(slots=True)
 class Admitted:
-    """What became of steps: `ready` ones have their memory, `refused` ones an error."""
+    """Outcomes for steps: `ready` ones have their memory, `refused` ones an error."""
 
     ready: list[SessionStep] = field(default_factory=list)
     refused: list[tuple[SessionStep, PotluckError]] = field(default_factory=list)
@@ -44,9 +44,9 @@ class Paging:
     """Pages for sessions.
 
     Args:
-        num_pages: what there is to share out; that of `memory`, if the family has pages.
+        num_pages: pages to share out; those of `memory`, if the family has pages.
         memory: None if all sessions of this family run alone.
-        patience_s: how long a session waits to have its own pages back.
+        patience_s: how long a session waits to get its own pages back.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class Paging:
 
     @property
     def pages_per_token_page(self) -> int:
-        """Pages that `PAGE_TOKENS` tokens of one row take: one for each group of layers."""
+        """Number of pages that `PAGE_TOKENS` tokens of one row take: one for each group of layers."""
         return 1 if self._memory is None else len(self._memory.used_groups)
 
     @property
     def free_pages(self) -> int:
-        """Kept beginnings excluded."""
+        """Number of free pages without those of kept beginnings."""
         pool = self.admission.num_pages if self._memory is None else self._memory.free_pages
         return max(pool - self._alone_pages, 0)
 
@@ -88,7 +88,7 @@ class Paging:
         return PageCounts(total, total - free, free, self._spilled_pages, kept)
 
     def ask(self, step: SessionStep, admitted: Admitted) -> None:
-        """A step that arrived: make the session what it is to be before it, and see what it needs."""
+        """Bring the session of a new step to the step's start, and ask for the pages that the step needs."""
         memory, deadline = step.memory, step.alloc_deadline
         self.admission.holders.setdefault(memory, memory.holder)
         try:
@@ -100,7 +100,7 @@ class Paging:
         except PotluckError as error:
             admitted.refused.append((step, error))
             return
-        if not pages and memory.spilled is None:  # nearly always: its last page has room
+        if not pages and memory.spilled is None:  # nearly always, because the last page has room
             memory.holder.is_running = True
             admitted.ready.append(step)
             return
@@ -109,11 +109,11 @@ class Paging:
         self.admission.ask(request)
 
     def settle(self, now: float, admitted: Admitted) -> None:
-        """Serve the line as far as that is possible now."""
+        """Grant, refuse and spill as far as possible now."""
         if not self.admission.num_waiting:
             return
         wanted = self.admission.most_wanted
-        if wanted:  # kept beginnings are not given up for a mere reservation
+        if wanted:  # a reservation alone does not evict kept beginnings
             wanted += self.admission.reservations.pages(now)
         while self.free_pages < wanted and self._make_room():
             pass
@@ -128,7 +128,7 @@ class Paging:
                 self._spill(action.holder, now)
 
     def finished(self, step: SessionStep, now: float, *, ok: bool) -> None:
-        """A step was answered, or failed."""
+        """Note that a step was answered or failed, and keep its beginning for later sessions."""
         holder = step.memory.holder
         holder.is_running, holder.used_at = False, now
         chains = self._chains.pop(step, None)
@@ -138,13 +138,13 @@ class Paging:
                 self._prefixes.keep(chain, step.memory.sequences[row], output[row])
 
     def withdraw(self, step: SessionStep) -> None:
-        """A step is given up; it may still be running."""
+        """Forget a step that is given up; it may still be running."""
         self.admission.withdraw(step.memory)
         self._asking = {request: other for request, other in self._asking.items() if other is not step}
         self._chains.pop(step, None)
 
     def close(self, memory: SessionMemory) -> None:
-        """Free all of a session. Idempotent."""
+        """Free all memory of a session. Idempotent."""
         memory.is_closed = True
         self.admission.withdraw(memory)
         self.admission.holders.pop(memory, None)
@@ -160,26 +160,26 @@ class Paging:
             self._forget_spilled(memory)
 
     def drop_prefixes(self) -> None:
-        """Give back what no session uses."""
+        """Free all kept beginnings."""
         while self._make_room():
             pass
 
     def reshape(self, layout: KvLayout) -> None:
-        """Other blocks are served from now on; sessions of blocks that went are closed already."""
+        """Hold the KV of other blocks from now on; sessions over blocks that went are closed already."""
         assert self._memory is not None
         if not layout.span.covers(self._memory.layout.span) and self._prefixes is not None:
             self._prefixes.clear()
         self._memory.reshape(layout)
 
     def count_in(self, counts: StepCounts) -> None:
-        """From now on."""
+        """Record step counts in `counts` from the next step."""
         self._counts = counts
 
     def spill_all(self, kept: Collection[SessionMemory]) -> None:
-        """The device is given back: what is `kept` leaves it, all else is closed, nobody waits any more.
+        """Free the device: spill the sessions that are `kept`, close all others, and drop waiting steps.
 
-        On a CPU pages are in RAM already, and stay there. On a device with memory of its own, what cannot be saved is
-        closed as well, and so are the caches of sessions that run alone.
+        On a CPU, pages are in RAM already and stay there. On a device with memory of its own, sessions that cannot be
+        spilled are closed as well, and so are sessions that run alone.
         """
         for step in list(self._asking.values()):
             self.withdraw(step)
@@ -197,13 +197,13 @@ class Paging:
                 arena.free()
 
     def take_back(self) -> None:
-        """Undo `spill_all`; sessions come back with their next steps. Raises torch.OutOfMemoryError."""
+        """Undo `spill_all`; sessions are brought back with their next steps. Raises torch.OutOfMemoryError."""
         if self._memory is not None:
             for arena in self._memory.arenas:
                 arena.take()
 
     def close_all(self) -> None:
-        """Whatever is left; for an engine that ends."""
+        """Close all sessions, for an engine that ends."""
         for holder in list(self.admission.holders.values()):
             assert isinstance(holder.session, SessionMemory)
             self.close(holder.session)
@@ -212,12 +212,12 @@ class Paging:
         return self.admission.wake_at(now)
 
     def _prepare(self, step: SessionStep) -> None:
-        """Go back, reorder, or begin with what is known of the same beginning. The session is not spilled."""
+        """Roll back, reorder, or begin with a kept beginning. The session must not be spilled."""
         memory = step.memory
         if memory.is_alone:
             self._prepare_alone(step)
             return
-        if 0 < step.start == memory.length and step.order is None:  # it simply goes on
+        if 0 < step.start == memory.length and step.order is None:  # it continues where it stands
             return
         assert self._memory is not None
         with self._counted(memory.holder):
@@ -253,7 +253,7 @@ class Paging:
             cache.reorder(step.order)
 
     def _begin_shared(self, step: SessionStep) -> None:
-        """Fork the longest beginning that all rows have in common with kept ones; its outputs are known."""
+        """Fork the longest kept beginning that all rows share, and take its outputs."""
         assert self._prefixes is not None
         assert self._memory is not None
         memory = step.memory
@@ -275,7 +275,7 @@ class Paging:
         self._counts.shared_tokens += tokens * memory.rows
 
     def _reorder(self, memory: SessionMemory, order: list[int]) -> None:
-        """Row i becomes what row `order[i]` was; rows that go on as themselves keep their pages without a copy."""
+        """Make row i what row `order[i]` was; rows that stay keep their pages without a copy."""
         assert self._memory is not None
         if order == list(range(memory.rows)):
             return
@@ -316,7 +316,7 @@ class Paging:
         self._take(step, admitted)
 
     def _take(self, step: SessionStep, admitted: Admitted) -> None:
-        """The pages are there: reserve them for all rows."""
+        """Reserve the granted pages for all rows."""
         memory = step.memory
         try:
             if not memory.is_alone:
@@ -331,7 +331,7 @@ class Paging:
         admitted.ready.append(step)
 
     def _make_room(self) -> bool:
-        """Let go of one kept beginning, if there is one."""
+        """Evict one kept beginning. Return whether there was one."""
         if self._prefixes is None or not self._prefixes:
             return False
         self._prefixes.evict()
@@ -388,7 +388,7 @@ class Paging:
 
     @contextmanager
     def _counted(self, holder: Holder) -> Iterator[None]:
-        """What changes hands meanwhile is the holder's: shared pages count once, for who took them first."""
+        """Charge the holder for pages taken in the body; shared pages count for the session that took them first."""
         before = self.free_pages
         try:
             yield
@@ -397,7 +397,7 @@ class Paging:
 
 
 def _owner_of(step: SessionStep) -> str:
-    """All that must be equal besides the inputs, for two beginnings to be the same."""
+    """Return a text of everything besides the inputs that two equal beginnings must have in common."""
     memory, prompts = step.memory, step.prompts
     given = b"" if prompts is None else prompts.contiguous().view(torch.uint8).numpy().tobytes()
     digest = blake2b(given, digest_size=16).hexdigest()

@@ -1,8 +1,8 @@
-"""Sessions whose streams ended because the device was given back: kept for clients that come back to them.
+"""Keeps sessions whose streams ended because the device was given back, for clients that return to them.
 
-A client goes on elsewhere if it can, by replaying; if nobody else has the blocks, or its new route leads here again, it
-asks to go on with what was kept. Sessions belong to the peer that opened them. No I/O, no clock; the KV memory of what
-is let go here is for the caller to free.
+A client continues elsewhere if it can, by replaying. If no other server has the blocks, or its new route leads here
+again, it asks to resume. A session belongs to the peer that opened it. No I/O, no clock; the caller frees the KV memory
+of evicted sessions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import SessionOpening
 from potluck_engine.sessions import ServedSession
 
-KEEP_S = 300.0  # clients that are still waiting come back within seconds; the others went on elsewhere
+KEEP_S = 300.0  # clients that still wait return within seconds; others have continued elsewhere
 MAX_A_CLIENT = 32
 
 
@@ -25,15 +25,15 @@ class _Parked:
 
 
 class Parking:
-    """Used from the asyncio thread only. `now` is monotonic seconds.
+    """The parked sessions; for the asyncio thread only, `now` in monotonic seconds.
 
     Attributes:
-        is_open: whether sessions that end now are to be kept.
+        is_open: whether sessions that end now are kept.
     """
 
     def __init__(self) -> None:
         self.is_open = False
-        self._parked: dict[tuple[PeerId, str], _Parked] = {}  # the oldest first
+        self._parked: dict[tuple[PeerId, str], _Parked] = {}  # oldest first
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -43,7 +43,7 @@ class Parking:
         return (parked.session for parked in self._parked.values())
 
     def keep(self, session: ServedSession, now: float) -> bool:
-        """Whether the session is kept. It is not if it has no name to ask for it by, or its client has many already."""
+        """Keep the session, and return True, unless it has no id, no tokens, or its client has too many parked."""
         memory = session.memory
         if not self.is_open or session.session_id is None or not session.position:
             return False
@@ -53,7 +53,7 @@ class Parking:
         return True
 
     def take(self, client: PeerId, opening: SessionOpening, rows: int) -> ServedSession | None:
-        """The session that `client` wants to go on with; None if nothing is kept of it, or it was another one."""
+        """Take out the session that `client` wants to resume; None if there is none that fits the opening."""
         if opening.session_id is None:
             return None
         parked = self._parked.get((client, opening.session_id))
@@ -63,12 +63,12 @@ class Parking:
         return parked.session
 
     def evict(self, served: Span) -> list[ServedSession]:
-        """Let go of those whose blocks are not among these."""
+        """Drop and return the sessions over blocks that are not served any more."""
         gone = [key for key, parked in self._parked.items() if not served.covers(parked.session.memory.span)]
         return [self._parked.pop(key).session for key in gone]
 
     def expire(self, now: float) -> list[ServedSession]:
-        """Let go of those that nobody came back to."""
+        """Drop and return the sessions that no client came back to."""
         late = [key for key, parked in self._parked.items() if parked.until_s <= now]
         return [self._parked.pop(key).session for key in late]
 

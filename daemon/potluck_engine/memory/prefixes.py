@@ -1,10 +1,10 @@
-"""Beginnings of sessions that are kept, so that another session with the same beginning computes nothing for it.
+"""Keeps beginnings of sessions, so that another session with the same beginning computes nothing for it.
 
-What is known of a session's tokens here is their hidden states. Pages are keyed by a hash over all inputs up to their
-end, the span, the adapter and the deep prompts; the outputs of the tokens are kept with them, because the client wants
-them too. Only full pages count. A kept beginning holds its pages until somebody needs them.
+A server knows tokens by their hidden states. Pages are keyed by a hash over all inputs up to their end, the span, the
+adapter and the deep prompts; the outputs of the tokens are kept with them, because the client needs them, too. Only
+full pages are kept, and they stay until a session needs their memory.
 
-Shared within one client (peer) only: an answer that comes sooner would tell a stranger what others have asked.
+Beginnings are shared within one client (peer) only: a quick answer would tell a stranger what others have asked.
 
 Source: vLLM's automatic prefix caching (a chain of hashes a page).
 """
@@ -22,7 +22,7 @@ from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.protocol.codes import RemoteError
 
-_KEPT_SHARE = 0.25  # of the memory: what sessions use now is worth more than what they may use again
+_KEPT_SHARE = 0.25  # of the memory; running sessions need it more
 _KEY_BYTES = 16
 
 Chain = tuple[bytes, ...]
@@ -37,10 +37,10 @@ class _Kept:
 
 
 def chain_of(owner: str, hidden: Tensor) -> Chain:
-    """Keys of the full pages of one row.
+    """Return the keys of the full pages of one row.
 
     Args:
-        owner: whatever else must be equal: client, span, adapter, prompts.
+        owner: everything else that must be equal: client, span, adapter, prompts.
 
     Shapes: hidden [tokens, hidden_size].
     """
@@ -54,7 +54,7 @@ def chain_of(owner: str, hidden: Tensor) -> Chain:
 
 
 class Prefixes:
-    """Kept beginnings, the longest unused ones first. Used by the compute thread only."""
+    """The kept beginnings, the longest unused first; for the compute thread only."""
 
     def __init__(self, memory: KvMemory) -> None:
         self._memory = memory
@@ -67,7 +67,7 @@ class Prefixes:
         return len(self._kept)
 
     def unused_pages(self) -> int:
-        """Pages that would be free without this. Those that several kept beginnings share count as used."""
+        """Return how many pages only one kept beginning holds; evicting all frees at least these."""
         if self._unused_pages is None:
             tables = [table for kept in self._kept.values() for table in kept.sequence.tables.values()]
             pages = (start + i for table in tables for start, count in table.runs for i in range(count))
@@ -75,11 +75,11 @@ class Prefixes:
         return self._unused_pages
 
     def note_change(self) -> None:
-        """Sessions took or freed pages."""
+        """Note that sessions took or freed pages."""
         self._unused_pages = None
 
     def find(self, chain: Chain) -> tuple[_Kept, int] | None:
-        """The longest beginning that is known, and how many of its tokens are shared."""
+        """Return the longest kept beginning of the chain, and how many of its tokens match."""
         for key in reversed(chain):
             found = self._pages.get(key)
             if found is not None:
@@ -88,7 +88,7 @@ class Prefixes:
         return None
 
     def fork(self, kept: _Kept, tokens: int) -> KvSequence | None:
-        """A new row that begins with them; None if a window has lost what the next token must see."""
+        """Return a new row that begins with these tokens; None if a sliding window has dropped what comes next."""
         sequence = self._memory.fork(kept.sequence)
         try:
             self._memory.crop(sequence, tokens)
@@ -98,7 +98,7 @@ class Prefixes:
         return sequence
 
     def keep(self, chain: Chain, sequence: KvSequence, outputs: Tensor) -> None:
-        """Remember the full pages of a row that has just been computed.
+        """Keep the full pages of a row that has just been computed.
 
         Shapes: outputs [tokens, hidden_size], at least as many tokens as the chain has.
         """
@@ -112,7 +112,7 @@ class Prefixes:
             self._memory.free(mine)
             return
         kept = _Kept(chain, mine, outputs[:tokens].clone())
-        for key in chain[:-1]:  # this one has it all
+        for key in chain[:-1]:  # the new one contains it
             if key in self._kept:
                 self._let_go(key)
         self._kept[chain[-1]] = kept
@@ -121,7 +121,7 @@ class Prefixes:
             self.evict()
 
     def evict(self) -> None:
-        """Let go of the beginning that was used longest ago. There must be one."""
+        """Drop the beginning that was used longest ago. There must be one."""
         self._let_go(next(iter(self._kept)))
 
     def _let_go(self, last_key: bytes) -> None:
@@ -131,7 +131,7 @@ class Prefixes:
             if self._pages[key][0] is kept:
                 del self._pages[key]
         self._memory.free(kept.sequence)
-        for other in self._kept.values():  # that begin alike
+        for other in self._kept.values():  # with the same first page
             if other.chain[0] == kept.chain[0]:
                 self._index(other)
 

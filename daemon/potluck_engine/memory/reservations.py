@@ -1,8 +1,8 @@
-"""Memory that is kept for a moment for clients who asked for a quote. Shared by the asyncio and the compute thread.
+"""Reserves memory for a moment for clients that asked for a quote. Shared by the asyncio and the compute thread.
 
-A reservation is a promise of seconds, so nothing has to be taken back: it ends by itself, or with the first pages that
-a session of its client takes. One client can hold half of what is free, all together three quarters, however often
-they ask: something is left for those who know no quotes.
+A reservation lasts seconds and ends by itself, or with the first pages that a session of its client takes. One client
+can hold half of the free pages and all clients together three quarters, however often they ask, so that some pages are
+left for clients that ask for no quotes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _MAX_ALL = 256
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
+    """Pages that are promised to one client for a moment."""
+
     client: PeerId
     pages: int
     rows: int
@@ -27,14 +29,14 @@ class Reservation:
 
 
 class Reservations:
-    """What is held now, oldest first."""
+    """The present reservations, oldest first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: tuple[Reservation, ...] = ()
 
     def hold(self, client: PeerId, *, pages: int, rows: int, free: int, now: float) -> int:
-        """Keep up to `pages` of the `free` ones for `client`; how many are kept."""
+        """Reserve up to `pages` of the `free` ones for `client`. Return how many are reserved."""
         with self._lock:
             held = self._current(now)
             mine = [each for each in held if each.client == client]
@@ -47,21 +49,21 @@ class Reservations:
             return granted
 
     def use(self, client: PeerId) -> None:
-        """A session of `client` took its first pages: that is what its oldest reservation was for."""
+        """End the client's oldest reservation, because a session of it took its first pages."""
         with self._lock:
             first = next((each for each in self._held if each.client == client), None)
             self._held = tuple(each for each in self._held if each is not first)
 
     def pages(self, now: float, *, besides: PeerId | None = None) -> int:
-        """Pages that are kept, `besides` those for one client."""
+        """Return how many pages are reserved, `besides` those for one client."""
         return _pages(each for each in self._current(now) if each.client != besides)
 
     def rows(self, now: float) -> int:
-        """Rows of the sessions that are expected."""
+        """Return how many rows the expected sessions have."""
         return sum(each.rows for each in self._current(now))
 
     def next_end(self, now: float) -> float | None:
-        """When the next reservation ends."""
+        """Return the time at which the next reservation ends."""
         return min((each.until for each in self._current(now)), default=None)
 
     def _current(self, now: float) -> tuple[Reservation, ...]:

@@ -1,7 +1,7 @@
-"""What the compute thread knows of a session and of its steps: rows in pages, or a cache of its own. Data only.
+"""Defines what the compute thread knows of a session and its steps: rows in pages, or a cache of its own. Data only.
 
-A session's rows are in one of three places: in pages, spilled, or nowhere yet. A session that runs alone has a KvCache
-instead, which grows as Transformers' do and is counted in pages.
+The rows of a session are in pages, spilled, or not computed yet. A session that runs alone has a KvCache instead, which
+grows as Transformers' caches do and is counted in pages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AloneCache:
 
 @dataclass(slots=True, eq=False)
 class SessionMemory:
-    """One session's memory; made on the asyncio side, used by the compute thread only."""
+    """The memory of one session; made on the asyncio side, used by the compute thread only."""
 
     client: PeerId
     span: Span
@@ -49,7 +49,7 @@ class SessionMemory:
 
     @property
     def length(self) -> int:
-        """Tokens that are remembered."""
+        """Number of remembered tokens."""
         if self.alone is not None:
             return self.alone.cache.length
         if self.spilled is not None:
@@ -66,8 +66,8 @@ class SessionStep(StepJob):
     """
 
     memory: SessionMemory = field(kw_only=True)
-    alloc_deadline: float = field(kw_only=True)  # for its memory
-    start: int = field(kw_only=True)  # tokens that the session is to remember of what was before
+    alloc_deadline: float = field(kw_only=True)  # of the wait for memory
+    start: int = field(kw_only=True)  # tokens of the session before this step
     hidden: Tensor = field(kw_only=True, repr=False)
     prompts: Tensor | None = field(kw_only=True, repr=False)
     order: Tensor | None = field(kw_only=True, repr=False)
@@ -81,7 +81,7 @@ class SessionStep(StepJob):
         self.computed += output.shape[1]
 
     def result(self) -> Tensor:
-        """[rows, tokens, hidden_size]."""
+        """Return the outputs, [rows, tokens, hidden_size]."""
         if len(self.outputs) > 1:
             self.outputs = [torch.cat(self.outputs, dim=1)]
         return self.outputs[0] if self.outputs else self.hidden

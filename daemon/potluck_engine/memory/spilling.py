@@ -1,7 +1,7 @@
-"""Where the KV of spilled sessions lies: in RAM where the memory is a device's, in files where it is RAM itself.
+"""Stores the KV of spilled sessions: in RAM if pages are on a device, in files if pages are in RAM.
 
-A file is written and read, not mapped: writing says that the disk is full by an error, a mapping by a signal. The
-system drops its pages from RAM when it needs them. Files have no name, so they die with the engine.
+Files are written and read, not mapped: on a full disk a write fails with an error, a mapping with a signal. The system
+drops their pages from RAM when it needs them. Files have no name, so they are gone with the engine.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import torch
 
 from potluck.blocks.kv import KvMemory, KvSequence, SavedSequence
 
-_SPILLED_SHARE = 4  # times the memory itself: idle sessions are many, and each has a client that waits
-_RAM_SHARE = 0.25  # of what is free when the engine starts: the machine is somebody's own
+_SPILLED_SHARE = 4  # times the memory itself, because idle sessions are many
+_RAM_SHARE = 0.25  # of what is free when the engine starts
 
 
 @dataclass(frozen=True, slots=True)
 class Spilled:
-    """The rows of one session. `file` None: their tensors hold what was saved; else only their shapes count."""
+    """The rows of one session. With a `file`, their tensors have only shapes."""
 
     rows: tuple[SavedSequence, ...]
     nbytes: int
@@ -36,7 +36,7 @@ class SpillStore:
     """Saves rows and brings them back, within a limit. Used by the compute thread only.
 
     Args:
-        folder: for files; None keeps what is spilled in RAM.
+        folder: for files; None stores in RAM.
     """
 
     def __init__(self, memory: KvMemory, folder: Path | None) -> None:
@@ -48,10 +48,10 @@ class SpillStore:
         self.held_bytes = 0
 
     def save(self, sequences: list[KvSequence]) -> Spilled:
-        """Copy rows out; they keep their pages. Raises OSError or MemoryError, and nothing is kept."""
+        """Copy rows out of their pages. Raises OSError or MemoryError; then nothing is stored."""
         nbytes = sum(self._memory.saved_bytes(sequence) for sequence in sequences)
         if self.held_bytes + nbytes > self._max_bytes:
-            raise MemoryError(f"spilled sessions may take {self._max_bytes >> 20} MiB")
+            raise MemoryError(f"spilled sessions may take {self._max_bytes / 1e6:.0f} MB")
         if self._folder is None:
             spilled = Spilled(tuple(self._memory.save(sequence) for sequence in sequences), nbytes, None)
         else:
@@ -60,7 +60,7 @@ class SpillStore:
         return spilled
 
     def load(self, spilled: Spilled) -> list[KvSequence]:
-        """Bring rows back into pages of their own; `discard` afterwards.
+        """Load rows into new pages; call `discard` afterwards.
 
         Raises:
             RemoteError: NO_MEMORY.
@@ -109,7 +109,7 @@ class SpillStore:
 
 
 def default_folder() -> Path:
-    """Of large temporary files: on a disk, where the usual folder is often in RAM."""
+    """Return the folder for large temporary files: on a disk, because the usual one is often in RAM."""
     disk = Path("/var/tmp")
     return disk if os.access(disk, os.W_OK) else Path(tempfile.gettempdir())
 

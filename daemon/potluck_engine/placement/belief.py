@@ -1,7 +1,7 @@
-"""How much of what a server says of its speed is believed, so that one liar cannot move the swarm. Pure.
+"""Bounds the speed that a server claims, so that one liar cannot move the swarm. Pure.
 
-A claim is bounded by what others measured of its link, when enough of them did; else by what is usual in the swarm. In
-the simulated swarm of volunteers the bound on what nobody measured takes 3 % of the honest capacity.
+A claim is bounded by what others measured of the server's link, if enough of them did, and otherwise by the usual speed
+in the swarm. In the simulated swarm of volunteers the bound on unmeasured claims costs 3 % of the honest capacity.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from potluck.protocol.records import LiveServer
 from potluck_engine.placement.price import Floats
 
 _MOST_UNMEASURED = 4.0  # times the usual throughput
-_MOST_MEASURED = 8.0  # a fast link says nothing of the computing behind it; no simulated volunteer is that much faster
+_MOST_MEASURED = 8.0  # a fast link says nothing about compute; no simulated volunteer is that much faster
 _WITNESSES = 8  # fewer may all have slow links themselves
 
 
 def believed_tps(claimed: Floats, measured: Floats) -> Floats:
-    """[servers]: tokens a second that each is taken to bear.
+    """Return the tokens a second that each server is believed to bear. Shape: [servers].
 
     Args:
-        claimed: [servers], 0 of those that load their first blocks and do not know yet.
+        claimed: [servers], 0 for servers that load their first blocks and do not know yet.
         measured: [servers], NaN where too few others measured.
     """
     said = np.sort(claimed[claimed > 0])
-    usual = float(said[(len(said) - 1) // 2]) if len(said) else 1.0  # of two the slower: the other one may lie
+    usual = float(said[(len(said) - 1) // 2]) if len(said) else 1.0  # the slower one of two, because the other may lie
     most = np.where(np.isnan(measured), _MOST_UNMEASURED * usual, np.minimum(measured, _MOST_MEASURED * usual))
     return np.where(claimed > 0, np.minimum(claimed, most), usual)
 
@@ -35,12 +35,12 @@ def believed_tps(claimed: Floats, measured: Floats) -> Floats:
 def measured_tps(
     servers: Sequence[LiveServer], own_links_mbps: Mapping[PeerId, float], token_bits: float
 ) -> dict[PeerId, float]:
-    """Tokens a second that a link carries, of those servers whom enough others measured.
+    """Return the tokens a second that a link carries, for servers that enough others measured.
 
     The second best report counts: a slow reporter or an enemy cannot lower it, one accomplice cannot raise it.
 
     Args:
-        own_links_mbps: what the server that decides measured itself.
+        own_links_mbps: measurements of the deciding server itself.
         token_bits: of the hidden states of one token.
     """
     reports: dict[PeerId, list[float]] = {}

@@ -1,4 +1,4 @@
-"""What the swarm can do and what it lacks: for people who look at it, not for decisions. Pure."""
+"""Computes what the swarm can do and what it lacks, for people and not for decisions. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from potluck_engine.placement.swarm_map import SwarmMap
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Tokens a second that pass through all blocks, and what holds them back."""
+    """The tokens a second that pass through all blocks, and the blocks that hold them back."""
 
-    tokens_per_s: float  # as much as the thinnest block bears; 0: a block is not served
-    bottlenecks: tuple[Span, ...]  # where the swarm bears no more than that
+    tokens_per_s: float  # of the thinnest block; 0: a block is not served
+    bottlenecks: tuple[Span, ...]  # the blocks that bear no more than that
     one_more_tokens_per_s: float  # with one more server
     one_more_span: Span  # that it would serve
 
 
 def outlook(swarm_map: SwarmMap) -> Outlook:
-    """Of the servers that are live; the map's own server is the one more, and must not serve anything yet."""
+    """Return the outlook of the live servers; the map's own server is the additional one and must serve nothing yet."""
     coverage = swarm_map.coverage(swarm_map.live)
     lowest = float(coverage.min())
     span = choose_span(swarm_map)
@@ -33,6 +33,6 @@ def outlook(swarm_map: SwarmMap) -> Outlook:
 
 
 def _runs(mask: Bools) -> tuple[Span, ...]:
-    """Neighbouring blocks where the mask holds."""
+    """Return the runs of neighbouring blocks where the mask holds."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
     return tuple(Span(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2], strict=True))

@@ -1,8 +1,8 @@
-"""What a small swarm should do together: several moves at once that no server would make alone.
+"""Plans the moves of a small swarm: several at once that no server would make alone.
 
-With a few dozen servers of very different speeds, single best moves end in places from which only two or three together
-lead on. Every server searches for them by itself and comes to the same plan, because all know the same directory and
-the search is deterministic. Each carries out its own part; who looks later plans anew from what is then promised.
+With a few dozen servers of very different speeds, single best moves get stuck where only two or three moves together
+help. Every server searches for them by itself and finds the same plan, because all know the same directory and the
+search is deterministic. Each carries out its own part; a server that looks later plans anew from what is promised then.
 
 Pure.
 """
@@ -29,25 +29,25 @@ MOST_SERVERS = 40  # above, single moves reach the same
 _TRIES = 24  # searches, each from another first step
 _MOST_MOVES = 4  # in one search, after the first step
 _COST_OF_A_MOVE = 0.003  # in mean coverage
-# A part that comes later than the others is none. While a block is unserved the whole swarm serves nobody, and a plan
-# that takes longer is better than one that leaves it so.
+# All parts of a plan must come at about the same time. While a block is unserved the whole swarm serves nobody, so a
+# plan that takes longer is better than one that leaves it unserved.
 _MOST_FETCH_S = (90.0, 300.0, math.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SwarmPlan:
-    """Where each server should be. Shapes: start [servers], coverage [blocks]."""
+    """A place for each server. Shapes: start [servers], coverage [blocks]."""
 
     start: Ints
     gain: float  # of all moves together, in mean coverage
-    coverage: Floats  # that everybody has then
+    coverage: Floats  # of the swarm after the moves
 
 
 def plan_moves(coverage: Floats, servers: ServerTable) -> SwarmPlan:
-    """The best plan that a few random beginnings lead to; nobody moves if none is worth it.
+    """Return the best plan that a few random beginnings lead to; nobody moves if none is worth it.
 
     Args:
-        coverage: [blocks], tokens a second of everybody.
+        coverage: [blocks], tokens a second of all servers.
         servers: those that may be moved, their spans included in `coverage`.
     """
     for most_fetch_s in _MOST_FETCH_S:
@@ -79,7 +79,7 @@ def _search(coverage: Floats, servers: ServerTable, most_fetch_s: float) -> Swar
 
 
 def _improved(others: Floats, servers: ServerTable, may_begin: Bools, mean: float) -> ServerTable:
-    """After the best single moves, one after the other."""
+    """Return the servers after the best single moves, one after the other."""
     for _ in range(_MOST_MOVES):
         spans = servers.spans * servers.throughput_tps[:, None]
         coverage = others + spans.sum(axis=0)

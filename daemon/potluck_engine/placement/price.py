@@ -1,4 +1,4 @@
-"""What a place is worth: every block has a price, high where the swarm is thin.
+"""Computes what a place is worth: every block has a price, which is high where the swarm is thin.
 
 The swarm is worth the soft minimum of its coverage, the tokens a second that each block can take: almost the least
 covered block, but every thin one counts. A server's best place is the window of blocks that makes the swarm worth most;
@@ -19,13 +19,13 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _DOUBLINGS = 7  # the soft minimum has sharpness 2^7; with 2^5 it looks past the thinnest blocks of a large swarm
-_FLOOR = 0.02  # of the mean coverage, added to every block: an empty one is dear, but not infinitely so
-HORIZON_S = 120.0  # a place that takes so long to fetch is worth half: the swarm will look different by then
+_FLOOR = 0.02  # of the mean coverage, added to every block so that an empty one has a finite price
+HORIZON_S = 120.0  # a place that takes so long to fetch is worth half, because the swarm changes meanwhile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServerTable:
-    """Servers, one a row.
+    """A table of servers, one a row.
 
     Shapes: start, length, window, throughput_tps [servers]; fetch_s [servers, blocks].
     """
@@ -58,10 +58,10 @@ class BestPlaces:
 
 
 def best_places(coverage: Floats, servers: ServerTable, horizon_s: float = HORIZON_S) -> BestPlaces:
-    """Where each server should be, everyone else where they are.
+    """Return the best place of each server while all others stay.
 
     Args:
-        coverage: [blocks], tokens a second, these servers' own spans included.
+        coverage: [blocks], tokens a second, including these servers' own spans.
         horizon_s: a place that takes so long to fetch is worth half.
     """
     mean = mean_of(coverage)
@@ -74,7 +74,7 @@ def best_places(coverage: Floats, servers: ServerTable, horizon_s: float = HORIZ
 
 
 def worth_of_windows(others: Floats, servers: ServerTable, mean: float) -> tuple[Floats, Floats]:
-    """What the swarm is worth with each server's window at each block, and with its span as it is.
+    """Return what the swarm is worth with each server's window at each block, and with its present span.
 
     Shapes: [servers, blocks], 0 where the window does not fit, and [servers].
 
@@ -83,7 +83,7 @@ def worth_of_windows(others: Floats, servers: ServerTable, mean: float) -> tuple
     """
     relative = others / mean
     price = _price(relative)
-    # What lies outside is never a difference of sums: beside the price of one empty block, all else is rounded away.
+    # The price outside the window is never a difference of sums: one empty block would round everything else away.
     before, after = _prefix_sums(price), _prefix_sums(price[:, ::-1])[:, ::-1]
     with_it = _prefix_sums(_price(relative + (servers.throughput_tps / mean)[:, None]))
     num_blocks = others.shape[1]
@@ -99,7 +99,7 @@ def worth_of_windows(others: Floats, servers: ServerTable, mean: float) -> tuple
 
 
 def soft_min(coverage: Floats, mean: float) -> Floats:
-    """What the swarm is worth, in mean coverage. Shapes: [..., blocks] -> [...]."""
+    """Return what the swarm is worth, in mean coverage. Shapes: [..., blocks] -> [...]."""
     return _worth(_price(coverage / mean).sum(axis=-1), coverage.shape[-1])
 
 
@@ -108,7 +108,7 @@ def mean_of(coverage: Floats) -> float:
 
 
 def fetch_s_of_windows(servers: ServerTable) -> Floats:
-    """[servers, blocks]: until all files of the window at that block are on disk."""
+    """Return the seconds until all files of the window at each block are on disk. Shape: [servers, blocks]."""
     sums = _prefix_sums(servers.fetch_s)
     fetch_s: Floats = sums.take(_ends(servers.window, servers.fetch_s.shape[1])) - sums[:, :-1]
     return fetch_s
@@ -127,14 +127,14 @@ def _worth(prices: Floats, num_blocks: int) -> Floats:
 
 
 def _prefix_sums(values: Floats) -> Floats:
-    """[servers, blocks + 1]"""
+    """Return sums from the first block on. Shape: [servers, blocks + 1]."""
     sums = np.zeros((len(values), values.shape[1] + 1))
     np.cumsum(values, axis=1, out=sums[:, 1:])
     return sums
 
 
 def _ends(window: Ints, num_blocks: int) -> Ints:
-    """[servers, blocks]: where in flattened prefix sums the window ends that begins at each block; cut at the last."""
+    """Return the index in flattened prefix sums where the window at each block ends, at most at the last block."""
     ends = np.minimum(np.arange(num_blocks) + window[:, None], num_blocks)
     flat: Ints = ends + (num_blocks + 1) * np.arange(len(window))[:, None]
     return flat

@@ -1,7 +1,7 @@
-"""The swarm as placement sees it: one row a server, one column a block. Made from the directory; pure.
+"""Makes the map of the swarm for placement from the directory: one row a server, one column a block. Pure.
 
-What a server says of itself is checked against what others measured of it (`belief`), and of what it promises only what
-is soon true counts for those who serve already.
+What a server claims is checked against the measurements of others (`belief`). Of its promises, servers that serve count
+only those that are soon kept.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from potluck.protocol.records import LiveServer, ServerState
 from potluck_engine.placement.belief import believed_tps, measured_tps
 from potluck_engine.placement.price import Bools, Floats, ServerTable
 
-_UNKNOWN_DOWNLOAD_BPS = 50e6  # a slow home connection: who has not measured yet seems a little farther from the files
+_UNKNOWN_DOWNLOAD_BPS = 50e6  # a slow home connection, for servers that have not measured theirs
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """What placement has to know of a model."""
+    """The sizes of a model that placement depends on."""
 
     num_blocks: int
     block_bytes: float  # of one block's files
@@ -30,7 +30,7 @@ class ModelSize:
 
 @dataclass(frozen=True, slots=True)
 class OwnServer:
-    """The server that decides, as it knows itself."""
+    """The deciding server, as it knows itself."""
 
     peer_id: PeerId
     window: int  # blocks that it can hold
@@ -42,7 +42,7 @@ class OwnServer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SwarmMap:
-    """Everybody, the server that decides included.
+    """All servers, including the one that decides.
 
     Shapes: live [servers, blocks]; `servers` as they say.
     """
@@ -60,15 +60,15 @@ class SwarmMap:
         own: OwnServer,
         links_mbps: Mapping[PeerId, float] | None = None,
     ) -> SwarmMap:
-        """The map of what the directory knows.
+        """Return the map of what the directory knows.
 
         Args:
-            others: may contain the deciding server's own record, which is passed over for `own`.
-            links_mbps: what the deciding server measured itself.
+            others: may contain the deciding server's own record; `own` replaces it.
+            links_mbps: measurements of the deciding server itself.
         """
         known = [server for server in others if _counts(server, own.peer_id)]
         rows = [_Row.of_own(own, model.num_blocks), *(_Row.of(server, model.num_blocks) for server in known)]
-        rows.sort(key=lambda row: row.peer_id)  # the same for everybody, so that all come to the same plan
+        rows.sort(key=lambda row: row.peer_id)  # the same order everywhere, so that all servers find the same plan
         peers = tuple(row.peer_id for row in rows)
         me = peers.index(own.peer_id)
         measured = measured_tps(known, links_mbps or {}, model.token_bits)
@@ -94,11 +94,11 @@ class SwarmMap:
 
     @property
     def soon(self) -> Bools:
-        """[servers, blocks]: what will be live within seconds, because it is or is about to be read from disk.
+        """[servers, blocks]: blocks that are live, or will be within seconds because they are being read from disk.
 
-        A promise to download helps nobody for minutes, and who has the files can stand in meanwhile: in the simulation
-        that is worth two to four hundredths of the whole capacity. What a server is leaving does not count, and nor do
-        the new blocks of one that leaves only when all files of its new place have come.
+        A promise to download helps nobody for minutes, and a server with the files can stand in meanwhile; in the
+        simulation that is worth 2 to 4 % of the whole capacity. Blocks that a server is leaving don't count, and
+        neither do the new blocks of a server that waits for files before it moves.
         """
         spans = self.servers.spans
         there: Bools = spans & (self.live | (self.servers.fetch_s == 0))
@@ -109,17 +109,17 @@ class SwarmMap:
 
     @property
     def at_rest(self) -> Bools:
-        """[servers]: all that it means to serve is live, and it may move from there."""
+        """[servers]: True if its whole target is live and it may move from there."""
         is_done: Bools = (self.servers.spans == self.live).all(axis=1)
         return is_done & (self.servers.length > 0) & (self.servers.window > 0)
 
     @property
     def has_holes(self) -> bool:
-        """Whether there are blocks that nobody serves or is about to."""
+        """True if nobody serves some blocks or is about to."""
         return not bool(self.soon.any(axis=0).all())
 
     def coverage(self, holds: Bools) -> Floats:
-        """[blocks]: tokens a second of those who hold each block."""
+        """Return the tokens a second of the servers that hold each block. Shape: [blocks]."""
         return self.servers.throughput_tps @ holds
 
 
@@ -161,13 +161,13 @@ class _Row:
 
 
 def _cut(span: Span, num_blocks: int) -> tuple[int, int]:
-    """Start and length of what lies in the model."""
+    """Return start and length of the part inside the model."""
     start = min(span.start, num_blocks)
     return start, min(span.end, num_blocks) - start
 
 
 def _fetch_s(rows: list[_Row], model: ModelSize) -> Floats:
-    """[servers, blocks]"""
+    """Return the seconds to fetch each block. Shape: [servers, blocks]."""
     each_s = [8 * model.block_bytes / (row.download_bps or _UNKNOWN_DOWNLOAD_BPS) for row in rows]
     fetch_s = np.repeat(np.array(each_s)[:, None], model.num_blocks, axis=1)
     for row, times in zip(rows, fetch_s, strict=True):

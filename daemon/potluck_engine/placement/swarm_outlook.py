@@ -1,5 +1,4 @@
-"""What placement makes of a swarm, for somebody who only looks at it: `potluck swarm show`, and the status that the app
-shows. Imports numpy."""
+"""Summarises a swarm for people: for `potluck swarm show` and the status that the app shows. Imports numpy."""
 
 from __future__ import annotations
 
@@ -17,13 +16,13 @@ _ONE_MORE = PeerId("")
 
 
 def swarm_outlook(servers: Sequence[LiveServer], num_blocks: int) -> SwarmOutlook | None:
-    """With one more server like the usual one of those who serve now; None if nobody does."""
+    """Return the outlook with one more server like the median one; None if no server is online."""
     online = [server for server in servers if server.heartbeat.state is ServerState.ONLINE]
     if not online:
         return None
     window = min(round(median(server.record.window for server in online)), num_blocks)
     throughput_tps = median(server.record.throughput_tps for server in online)
-    # The size of the model's files and states is not known here: fetching does not matter, nor do measured links.
+    # The sizes of files and hidden states are not known here, so fetching and measured links don't count.
     size = ModelSize(num_blocks, block_bytes=1.0, token_bits=1.0)
     seen = outlook(SwarmMap.of(online, size, OwnServer(_ONE_MORE, window, throughput_tps)))
     return SwarmOutlook(

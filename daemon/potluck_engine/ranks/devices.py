@@ -1,4 +1,4 @@
-"""Which devices may hold a span together. Pure: whether they are there is found out when they are used."""
+"""Reads and checks the devices of a span. Pure: whether they exist shows when they are used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_DEVICES = 16
 
 
 def check_devices(devices: Sequence[str]) -> tuple[str, ...]:
-    """The devices of one span, the engine's own first.
+    """Return the devices of one span, the engine's own first.
 
     Raises:
         UsageError: they cannot work together.
@@ -51,7 +51,7 @@ def parse_max_memory(text: str) -> dict[str, int]:
 
 
 def numbered(device: str) -> str:
-    """`cuda` is `cuda:0`."""
+    """Return the device with its number: `cuda` is `cuda:0`."""
     return "cuda:0" if device == "cuda" else device
 
 
@@ -65,11 +65,11 @@ _UNITS = {"b": 1} | {
 
 
 def threads_each(threads: int, devices: Sequence[str]) -> int:
-    """CPU threads of one rank, of those that the engine may use; ranks on a CPU share them."""
+    """Return the CPU threads of one rank; ranks on a CPU share those of the engine."""
     shares = sum(device == "cpu" for device in devices) or 1
     return max(threads // shares, 1)
 
 
 def num_memories(devices: Sequence[str]) -> int:
-    """How many devices have memory of their own; ranks on a CPU share it."""
+    """Return how many memories the devices have; ranks on a CPU share one."""
     return max(len(set(devices)), 1)

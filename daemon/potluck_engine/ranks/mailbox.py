@@ -1,8 +1,8 @@
-"""What rank 0 tells the other ranks: calls, in order, down a pipe each; their tensors lie in memory that all share.
+"""Sends calls from rank 0 to the other ranks, in order, over a pipe each; tensors travel in shared memory.
 
-Pickled, because both ends are this program and the pipe is private between a process and its own child. The tensors of
-a message may be overwritten by those of the next one: receivers have copied them before, and a message with tensors is
-only sent after the ranks met in the work of the one before.
+Messages are pickled, because both ends are this program and the pipe is private between a process and its own child.
+The tensors of a message may overwrite those of the one before: receivers have copied them by then, because a message
+with tensors is only sent after the ranks met in the work of the one before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ALIGN = 64
 
 @dataclass(frozen=True, slots=True)
 class RankCall:
-    """One call that all ranks make: the name of a method, and its arguments."""
+    """A call that all ranks make: the name of a method and its arguments."""
 
     name: str
     args: tuple[Any, ...]
@@ -41,14 +41,14 @@ class _InShared:
 
 
 class SharedMemory:
-    """A memory file that grows; each end maps it anew when it did. Gone with the last process that has it open."""
+    """A memory file that grows, and that each end maps anew then. It is gone with the last process that has it open."""
 
     def __init__(self, handle: int | None = None) -> None:
         self.handle = os.memfd_create("ranks") if handle is None else handle
         self._bytes = torch.empty(0, dtype=torch.uint8)
 
     def of(self, num_bytes: int) -> Tensor:
-        """At least so many bytes, as uint8."""
+        """Return at least so many bytes, as uint8."""
         if num_bytes > len(self._bytes):
             size = max(num_bytes, 2 * len(self._bytes), _FIRST_BYTES)
             if os.fstat(self.handle).st_size < size:
@@ -62,7 +62,7 @@ class SharedMemory:
 
 
 class Mailbox:
-    """Rank 0's end. Calls that ask for nothing at once are posted and travel with the next one that is sent."""
+    """Rank 0's end of the pipes. Posted calls travel with the next call that is sent."""
 
     def __init__(self, memory: SharedMemory) -> None:
         self._pipes: list[Connection] = []
@@ -70,22 +70,22 @@ class Mailbox:
         self._posted: deque[RankCall] = deque()
 
     def add(self, pipe: socket.socket) -> None:
-        """One more rank; it takes the socket over."""
+        """Add a rank and take over the socket to it."""
         self._pipes.append(Connection(pipe.detach()))
 
     def post(self, name: str, *args: Any) -> None:
-        """From any thread; without tensors."""
+        """Queue a call without tensors; any thread may do so."""
         self._posted.append(RankCall(name, args))
 
     def send(self, name: str, *args: Any) -> None:
-        """From one thread at a time. Raises OSError if a rank is gone."""
+        """Send a call and all posted ones, from one thread at a time. Raises OSError if a rank is gone."""
         calls = [self._posted.popleft() for _ in range(len(self._posted))]
         message = pickle.dumps([*calls, RankCall(name, self._share(args))], protocol=pickle.HIGHEST_PROTOCOL)
         for pipe in self._pipes:
             pipe.send_bytes(message)
 
     def close(self) -> None:
-        """The ranks read the end and leave. Idempotent."""
+        """Close the pipes, which ends the ranks. Idempotent."""
         for pipe in self._pipes:
             pipe.close()
         self._pipes = []
@@ -106,7 +106,7 @@ class Mailbox:
 
 
 class RankInbox:
-    """The other end: the calls, one after the other, until rank 0 is gone."""
+    """A rank's end of its pipe: the calls of rank 0, one after the other."""
 
     def __init__(self, pipe: socket.socket, memory: SharedMemory) -> None:
         self._pipe = Connection(pipe.detach())
@@ -114,7 +114,7 @@ class RankInbox:
         self._waiting: deque[RankCall] = deque()
 
     def next(self) -> RankCall:
-        """Raises EOFError at the end."""
+        """Wait for the next call. Raises EOFError when rank 0 is gone."""
         if not self._waiting:
             self._waiting.extend(pickle.loads(self._pipe.recv_bytes()))
         call = self._waiting.popleft()

@@ -1,4 +1,4 @@
-"""The other ranks' side of a span on several devices: each call of rank 0, made here as well (see `ranked.py`)."""
+"""Repeats each call of rank 0 on another rank of a span on several devices (see `ranked.py`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
 
 
 class Mirror:
-    """Methods without underscore are what rank 0 may call; tensors come on the CPU."""
+    """One rank's part of a span. Rank 0 may call the public methods; tensors come on the CPU."""
 
     def __init__(self, rank: int, shared: SharedMemory, config: LaunchSpec, meeting: Path) -> None:
         self._rank = rank
@@ -34,13 +34,13 @@ class Mirror:
         self._caches: dict[int, KvCache] = {}
 
     def follow(self, letters: RankInbox) -> None:
-        """Raises EOFError when rank 0 is gone, and whatever a call raises: then this rank is of no use any more."""
+        """Make the calls of rank 0. Raises EOFError when it is gone, and any error of a call."""
         while True:
             call = letters.next()
             getattr(self, call.name)(*call.args)
 
     def load(self, span: Span) -> None:
-        """Meet the other ranks, the first time, and load this rank's part."""
+        """Load this rank's part; meet the other ranks the first time."""
         config = self._config
         torch.set_num_threads(config.threads)
         if self._ranks is None:

@@ -1,9 +1,9 @@
-"""The processes that hold a span on several devices: started, told what to do, watched and ended by rank 0, the engine.
+"""Starts, directs, watches and ends the processes that hold a span on several devices. Rank 0 is the engine itself.
 
 start:  a process for each further device, each with a pipe and the memory that all share
-work:   `together`: the other ranks are told of a call that rank 0 makes
-lost:   a rank ended, or an exchange failed or took too long: every rank is killed, `wait_lost` returns, and each
-        call from then on is refused; the engine closes this set and starts another
+work:   `together` sends the other ranks a call that rank 0 makes
+lost:   a rank ended, or an exchange failed or took too long: every rank is killed, `wait_lost` returns, and later
+        calls are refused; the engine closes this set and starts another
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _numbers = itertools.count()
 
 
 class RankProcesses:
-    """Made by `start`, on the loop; `load` and `together` are for other threads.
+    """The processes of one engine's further devices. Use `load` and `together` in other threads than the loop's.
 
     Attributes:
-        memory: what all ranks have mapped; free for whoever is `together` with a call without tensors.
+        memory: mapped by all ranks; the body of `together` may use it if its call has no tensors.
     """
 
     def __init__(self, config: LaunchSpec, meeting: Path) -> None:
@@ -83,16 +83,16 @@ class RankProcesses:
 
     @property
     def size(self) -> int:
-        """How many ranks there are, this one included."""
+        """Number of ranks, including this one."""
         return len(self._config.devices)
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Of the other ranks, rank 1 first."""
+        """Process ids of the other ranks, rank 1 first."""
         return tuple(process.pid for process in self._processes)
 
     def load(self, checkpoint: Checkpoint, span: Span) -> BlockSpan:
-        """Rank 0's part of the span, when every rank has its own. Blocks. Raises PotluckError, as `loading.load`."""
+        """Load the span on all ranks and return rank 0's part. Blocks. Raises PotluckError, as `loading.load`."""
         config = self._config
         with self.together("load", span):
             if self._group is None:
@@ -104,10 +104,10 @@ class RankProcesses:
 
     @contextmanager
     def together(self, name: str, *args: Any) -> Iterator[None]:
-        """The other ranks make this call (see `mirror.py`) while the body does the same here.
+        """Have the other ranks make this call (see `mirror.py`) while the body does the same here.
 
         Raises:
-            RemoteError: DRAINING, if a rank is lost. Whatever else goes wrong here loses them: they would wait for us.
+            RemoteError: DRAINING if a rank is lost. Any error of the body ends the ranks, because they would wait.
         """
         if self._is_lost:
             raise _lost()
@@ -124,12 +124,12 @@ class RankProcesses:
             raise _lost() from error
 
     def meet(self) -> None:
-        """Wait for the other ranks, which make the same call."""
+        """Wait for the other ranks, which do the same."""
         assert self._group is not None
         self._group.meet()
 
     def post(self, name: str, *args: Any) -> None:
-        """A call that the other ranks make before the next one; from any thread, without tensors."""
+        """Queue a call without tensors that the other ranks make before the next one; any thread may do so."""
         self._mailbox.post(name, *args)
 
     async def wait_lost(self) -> None:
@@ -142,10 +142,10 @@ class RankProcesses:
                 task.cancel()
         self._lose()
         if self._group is not None:
-            await asyncio.to_thread(abort_ranks, self._group)  # what rank 0 waits for will not come
+            await asyncio.to_thread(abort_ranks, self._group)  # rank 0 would wait for ever
 
     async def close(self) -> None:
-        """End the other ranks and leave their group; nothing computes any more. Idempotent."""
+        """End the other ranks and leave their group, when nothing computes any more. Idempotent."""
         self._is_lost = True
         self._mailbox.close()
         with contextlib.suppress(TimeoutError):
@@ -197,7 +197,7 @@ def _lost() -> RemoteError:
 
 
 def _refuse_missing(devices: Sequence[str]) -> None:
-    """Without using them: that would take memory of each, in this process."""
+    """Refuse missing devices without using them, which would take memory of each in this process."""
     count = torch.cuda.device_count() if any(device.startswith("cuda") for device in devices) else 0
     for device in devices:
         if device.startswith("cuda") and int(device.partition(":")[2]) >= count:

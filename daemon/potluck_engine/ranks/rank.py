@@ -1,8 +1,7 @@
-"""`python -m potluck_engine.ranks.rank`: one of the processes that hold a span together; never rank 0.
+"""Runs one rank of a span on several devices, but never rank 0: `python -m potluck_engine.ranks.rank`.
 
-Makes the calls that rank 0 makes, in its order, on its own part of the weights, and has no mind of its own: results are
-thrown away, for all ranks come to the same. What rank 0 raises as well (a PotluckError) is rank 0's to answer; anything
-else ends this process, which rank 0 notices in its next exchange at the latest. It ends with rank 0, too.
+Makes the calls of rank 0 in its order on its own part of the weights, and drops the results, which are the same on all
+ranks. Errors end this process, which rank 0 notices in its next exchange at the latest. It ends with rank 0, too.
 """
 
 from __future__ import annotations
@@ -27,13 +26,16 @@ def main() -> int:
     parser.add_argument("--memory", type=int, required=True, help="file descriptor of the memory shared with it")
     parser.add_argument("--parent", type=int, required=True, help="process id of rank 0")
     args = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; rank 0 leaves politely
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; rank 0 ends the ranks
     if sys.platform == "linux":
         exit_with_parent(args.parent)
     faulthandler.enable()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s rank: %(message)s", stream=sys.stderr)
 
-    from potluck_engine.ranks.mailbox import RankInbox, SharedMemory  # torch and all: after the parent is watched
+    from potluck_engine.ranks.mailbox import (  # imports torch, so only after the parent is watched
+        RankInbox,
+        SharedMemory,
+    )
     from potluck_engine.ranks.mirror import Mirror
 
     memory = SharedMemory(args.memory)
@@ -42,8 +44,8 @@ def main() -> int:
         Mirror(args.rank, memory, *letters.next().args).follow(letters)
     except EOFError:
         return 0
-    except Exception:  # the edge of the process: rank 0 learns of it from its end
-        log.exception("gave up")
+    except Exception:  # rank 0 notices the end of this process
+        log.exception("this rank failed")
         return 1
     return 0
 
@@ -51,4 +53,4 @@ def main() -> int:
 if __name__ == "__main__":
     code = main()
     logging.shutdown()
-    os._exit(code)  # taking the interpreter with torch apart would hold the memory for seconds
+    os._exit(code)  # ending the interpreter properly would hold the memory for seconds

@@ -1,8 +1,7 @@
-"""A span on several devices, as rank 0 sees it: what one process would have, but each call is made by all ranks.
+"""Gives rank 0 a span on several devices with the interface of a span on one: each call is made by all ranks.
 
-Whoever holds one of these need not know: a `RankedSpan` is a `BlockSpan`, its memory a `KvMemory`, its caches are
-`KvCache`s. Only rank 0 decides about pages; the others are told which slots to copy, read and write. What they must do
-is in `mirror.py`, under the same names.
+A `RankedSpan` is a `BlockSpan`, its memory a `KvMemory`, and its caches are `KvCache`s. Only rank 0 decides about
+pages; it tells the others which slots to copy, read and write. Their side is in `mirror.py`, under the same names.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _numbers = itertools.count()
 
 
 class RankedSpan(BlockSpan):
-    """Takes a loaded span of rank 0 over."""
+    """A span of which rank 0 has loaded its own part."""
 
     def __init__(self, own: BlockSpan, ranks: RankProcesses) -> None:
         vars(self).update(vars(own))
@@ -38,7 +37,7 @@ class RankedSpan(BlockSpan):
 
     @property
     def is_reshapable(self) -> bool:
-        """Ranks load and serve a span as a whole."""
+        """False: ranks load and serve a span as a whole."""
         return False
 
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
@@ -115,7 +114,7 @@ class RankedMemory(KvMemory):
         own = SavedSequence(saved.span, saved.length, saved.firsts, saved.tensors[:each])
         sequence = super().load(own)
         with self._ranks.together("load_sequence", sequence, *saved.tensors[each:]):
-            self._ranks.meet()  # their tensors are taken before others lie there
+            self._ranks.meet()  # so that the next tensors don't overwrite these
         return sequence
 
 
@@ -136,7 +135,7 @@ class _RankedArena(KvArena):
 
 
 class RankedBlocks(LoadedBlocks):
-    """The served blocks of a `RankedSpan`."""
+    """The loaded blocks of a `RankedSpan`."""
 
     def __init__(self, whole: RankedSpan, *, piece_tokens: int) -> None:
         super().__init__(whole, piece_tokens=piece_tokens)
@@ -154,7 +153,7 @@ class RankedBlocks(LoadedBlocks):
             return backward_of(part.own, hidden, grad, prompts)
 
     def free(self) -> None:
-        with contextlib.suppress(RemoteError), self._ranks.together("free"):  # lost ranks have given it back already
+        with contextlib.suppress(RemoteError), self._ranks.together("free"):  # lost ranks have freed it already
             pass
         super().free()
 
@@ -164,7 +163,7 @@ class RankedBlocks(LoadedBlocks):
 
 
 def loaded_blocks(whole: BlockSpan, *, piece_tokens: int) -> LoadedBlocks:
-    """The blocks of a loaded span, on however many devices."""
+    """Return the blocks of a loaded span on one device or several."""
     if isinstance(whole, RankedSpan):
         return RankedBlocks(whole, piece_tokens=piece_tokens)
     return LoadedBlocks(whole, piece_tokens=piece_tokens)
