@@ -16,7 +16,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from potluck_control.states import Reason, State
-from potluck_daemon.policy.decide import PolicyLimits
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.settings.schema import Settings, YieldSettings
 
@@ -29,8 +28,9 @@ from tests.helpers.games import WINDOW, ask_gamemode, window
 PATIENCE_S = 15.0
 SCENE_S = 6.0
 LISTED = ("my-listed-game", "listed.exe", "listed-game.py")
-_SETTINGS = Settings(yield_=YieldSettings(always=LISTED))
-_LIMITS = PolicyLimits(quiet_certain_s=0.1, quiet_likely_s=0.1, end_engine_after_s=600)
+_SETTINGS = Settings(
+    yield_=YieldSettings(always=LISTED, quiet_certain_s=0.1, quiet_likely_s=0.1, end_engine_after_s=600)
+)
 
 Scene = Callable[[Lab], AbstractAsyncContextManager[None]]
 
@@ -46,7 +46,7 @@ def false_yields(soak: bool) -> Measured:
 async def _play_all(rounds: int) -> Measured:
     missed_ones: list[str] = []
     seconds: dict[str, float] = {}
-    async with Lab(_SETTINGS, _LIMITS).running() as lab:
+    async with Lab(_SETTINGS).running() as lab:
         assert await lab.until(State.SERVING, PATIENCE_S) is not None
         for name, game in list(GAMES.items()) * rounds:
             async with game(lab):
@@ -64,7 +64,7 @@ async def _play_all(rounds: int) -> Measured:
 
 async def _work_all(rounds: int) -> Measured:
     yields: dict[str, str] = {}
-    async with Lab(_SETTINGS, _LIMITS).running() as lab:
+    async with Lab(_SETTINGS).running() as lab:
         assert await lab.until(State.SERVING, PATIENCE_S) is not None
         for name, scene in list(DAY.items()) * rounds:
             before = len(lab.decisions)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from potluck_control.states import State
-from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, PolicyLimits, decide
+from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, decide
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.drm import DrmUseProbe
@@ -48,9 +48,8 @@ _AFTER = {
 class Lab:
     """`running()` makes one. `decisions` grows by each change of state or reason."""
 
-    def __init__(self, settings: Settings, limits: PolicyLimits) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._limits = limits
         self._engine = EngineView(Phase.ENDED, gpu=GPU)
         self._changed = asyncio.Event()
         self._watch: Watch
@@ -127,7 +126,7 @@ class Lab:
         self._watch.set_level(Level.URGENT)
         while True:
             self._changed.clear()
-            inputs = Inputs(self._limits, self._engine, self._watch.presence, is_settled=self._watch.is_settled)
+            inputs = Inputs(self._settings, self._engine, self._watch.presence, is_settled=self._watch.is_settled)
             decision = decide(inputs, time.monotonic())
             if decision.order is not EngineOrder.NOTHING:
                 self._engine = replace(self._engine, phase=_AFTER[decision.order])

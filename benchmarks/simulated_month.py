@@ -16,11 +16,11 @@ from datetime import datetime, timedelta
 
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.metering.usage import DayUse
-from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, PolicyLimits, decide
+from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, decide
 from potluck_daemon.policy.terms import Disk, obstacles
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.tracking import Track, observe
-from potluck_daemon.settings.schema import LimitSettings, WhenSettings
+from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
 
 from benchmarks.figures import Measured
 
@@ -28,7 +28,7 @@ DAYS = 30
 START = datetime(2026, 11, 2)
 FINE_STEP_S, COARSE_STEP_S = 1.0, 15.0  # soon after something happened, and else
 FINE_FOR_S = 120.0  # longer than the longest quiet time
-LIMITS = PolicyLimits(active_duty=0.5)
+SETTINGS = Settings()
 WHEN = WhenSettings(hours=("mon-fri 17:00-09:00", "sat+sun 00:00-24:00"))
 CAPS = LimitSettings(upload_mb_day=2000)
 UPLOAD_BYTES_S = 60_000
@@ -142,7 +142,7 @@ class Life:
     def inputs(self) -> Inputs:
         is_paused = self.paused_until is not None
         return Inputs(
-            LIMITS,
+            SETTINGS,
             EngineView(self.phase, "blocks 0:4"),
             self.track.presence,
             obstacles(WHEN, CAPS, self.use, Disk(), self.when),

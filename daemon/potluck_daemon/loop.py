@@ -24,10 +24,9 @@ from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.metering.load import available_memory_bytes
-from potluck_daemon.policy.decide import Decision, Inputs, PolicyLimits, Rung, decide, is_finished
+from potluck_daemon.policy.decide import Decision, Inputs, Rung, decide, is_finished
 from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.watch import Level
-from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
 
@@ -148,7 +147,7 @@ class ServingLoop:
         settings, swarm = self._configuration.settings, self._configuration.swarm
         presence, pause = self._lookout.presence, self._memory.state.pause
         return Inputs(
-            limits=_limits(settings),
+            settings=settings,
             engine=self._supervisor.view(swarm.model if swarm else "", self._configuration.launch, python),
             presence=presence,
             obstacles=self._account.budget.obstacles(settings, may_download=self._supervisor.pid is None),
@@ -204,15 +203,3 @@ def _level(decision: Decision) -> Level:
     if decision.reason in _ASLEEP and decision.state is not State.DRAINING:
         return Level.ASLEEP
     return Level.RELAXED if decision.state in (State.YIELDED, State.IDLE, State.DRAINING) else Level.URGENT
-
-
-def _limits(settings: Settings) -> PolicyLimits:
-    given = settings.yield_
-    return PolicyLimits(
-        quiet_certain_s=given.quiet_certain_s,
-        quiet_likely_s=given.quiet_likely_s,
-        end_engine_after_s=given.end_engine_after_s,
-        only_when_idle=settings.when.only_when_idle,
-        active_duty=settings.when.active_percent / 100,
-        same_gpu_only=given.same_gpu_only,
-    )

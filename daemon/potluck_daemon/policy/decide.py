@@ -34,6 +34,8 @@ from enum import Enum, StrEnum
 from potluck_control.engine_messages import MIN_DUTY
 from potluck_control.states import Certainty, Reason, State
 
+from potluck_daemon.settings.schema import Settings, YieldSettings
+
 CHECK_INTERVAL_S = 30.0  # between looks at an obstacle whose end is not known
 PREPARE_S = 12.0  # that importing takes on a slow machine, so the process starts this long before it is needed
 SETTLE_S = 2.0  # that all probes may take for their first look
@@ -127,20 +129,8 @@ class EngineView:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyLimits:
-    """The settings that the policy needs."""
-
-    quiet_certain_s: float = 15.0
-    quiet_likely_s: float = 90.0
-    end_engine_after_s: float = 30.0
-    only_when_idle: bool = False
-    active_duty: float = 1.0  # share of the time in which the engine computes while somebody uses the computer
-    same_gpu_only: bool = False  # serve on while a game is known to use another GPU
-
-
-@dataclass(frozen=True, slots=True)
 class Inputs:
-    limits: PolicyLimits
+    settings: Settings
     engine: EngineView = EngineView()
     presence: Presence = Presence()
     obstacles: tuple[Obstacle, ...] = ()  # the most important first
@@ -296,9 +286,9 @@ def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> Dec
     )
     if evidence is None:
         return None
-    text, ends = _words(evidence, inputs.limits)
+    text, ends = _words(evidence, inputs.settings.yield_)
     state = State.YIELDED if evidence.reason in _NEEDS_DEVICE else State.IDLE
-    end_in_s = evidence.since + inputs.limits.end_engine_after_s - now
+    end_in_s = evidence.since + inputs.settings.yield_.end_engine_after_s - now
     if end_in_s <= 0 or inputs.is_memory_short:
         return Decision(state, evidence.reason, text, Rung.ENDED, ends, *_program(evidence))
     return Decision(state, evidence.reason, text, Rung.OFFLOADED, ends, *_program(evidence), wake_in_s=end_in_s)
@@ -309,7 +299,7 @@ def _counts(evidence: Evidence, inputs: Inputs) -> bool:
     if evidence.reason in _SPARED:
         return evidence.level >= 1.0
     gpus = (evidence.gpu, inputs.engine.gpu)
-    is_elsewhere = inputs.limits.same_gpu_only and all(gpus) and gpus[0] != gpus[1]
+    is_elsewhere = inputs.settings.yield_.same_gpu_only and all(gpus) and gpus[0] != gpus[1]
     return not is_elsewhere
 
 
@@ -320,11 +310,11 @@ def _program(evidence: Evidence) -> tuple[str, str]:
     return evidence.app, evidence.who
 
 
-def _words(evidence: Evidence, limits: PolicyLimits) -> tuple[str, str]:
+def _words(evidence: Evidence, given: YieldSettings) -> tuple[str, str]:
     if evidence.reason in _NOT_NOW:
         text, ends = _NOT_NOW[evidence.reason]
         return text.format(who=evidence.who), ends
-    after = f"{_quiet_s(evidence, limits):g} s after"
+    after = f"{_quiet_s(evidence, given):g} s after"
     if evidence.reason in _PRESSURE:
         ends = f"{after} there is enough memory again"
     elif evidence.reason is Reason.OTHER_USER:
@@ -365,9 +355,9 @@ def _unsettled(inputs: Inputs) -> Decision | None:
 
 def _in_use(inputs: Inputs, now: float) -> Decision | None:
     """Obey "only when idle". Where nothing can tell, the computer counts as in use."""
-    if not inputs.limits.only_when_idle or inputs.presence.is_away:
+    if not inputs.settings.when.only_when_idle or inputs.presence.is_away:
         return None
-    end_in_s = inputs.presence.use_since + inputs.limits.end_engine_after_s - now
+    end_in_s = inputs.presence.use_since + inputs.settings.yield_.end_engine_after_s - now
     is_gone = end_in_s <= 0 or inputs.engine.phase in (Phase.ENDED, Phase.STOPPING)
     rung = Rung.ENDED if is_gone else Rung.OFFLOADED
     wake_in_s = None if is_gone else end_in_s
@@ -378,15 +368,15 @@ def _in_use(inputs: Inputs, now: float) -> Decision | None:
     return Decision(State.YIELDED, Reason.USER_ACTIVE, text, rung, ends, wake_in_s=wake_in_s)
 
 
-def _quiet_s(evidence: Evidence, limits: PolicyLimits) -> float:
+def _quiet_s(evidence: Evidence, given: YieldSettings) -> float:
     if evidence.reason is Reason.SLEEP or (evidence.reason in _SPARED and evidence.level < 1.0):
         return 0.0
-    return limits.quiet_certain_s if evidence.certainty is Certainty.CERTAIN else limits.quiet_likely_s
+    return given.quiet_certain_s if evidence.certainty is Certainty.CERTAIN else given.quiet_likely_s
 
 
 def _quiet(inputs: Inputs, now: float) -> Decision | None:
     waits = [
-        (item.ended_at + _quiet_s(item.evidence, inputs.limits) - now, item.evidence)
+        (item.ended_at + _quiet_s(item.evidence, inputs.settings.yield_) - now, item.evidence)
         for item in inputs.presence.over
         if _counts(item.evidence, inputs)
     ]
@@ -427,7 +417,14 @@ def _serving(inputs: Inputs) -> Decision:
         (1.0 - item.level, item.reason, *_spared(item)) for item in inputs.presence.evidence if item.reason in _SPARED
     ]
     if inputs.presence.is_away is False:
-        asked.append((inputs.limits.active_duty, Reason.USER_ACTIVE, "slowly, while you use the computer", _RESTED))
+        asked.append(
+            (
+                inputs.settings.when.active_percent / 100,
+                Reason.USER_ACTIVE,
+                "slowly, while you use the computer",
+                _RESTED,
+            )
+        )
     duty, reason, how_text, ends = min(asked, key=lambda item: item[0], default=(1.0, Reason.NONE, "", ""))
     if duty >= 1.0:
         return Decision(State.SERVING, Reason.NONE, text, Rung.ONLINE)

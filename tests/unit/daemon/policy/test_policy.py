@@ -13,13 +13,15 @@ from potluck_daemon.policy.decide import (
     Obstacle,
     Over,
     Phase,
-    PolicyLimits,
     Presence,
     decide,
     is_finished,
 )
+from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
-LIMITS = PolicyLimits(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30)
+SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30))
+IDLE_ONLY = Settings(when=WhenSettings(only_when_idle=True))
+HALF = Settings(when=WhenSettings(active_percent=50))
 GAME = Evidence(Reason.GAME, "supertux2", since=100.0)
 VIDEO = Evidence(Reason.FULL_SCREEN, "mystery", Certainty.LIKELY, since=100.0)
 PLAYING = Presence((GAME,))
@@ -28,7 +30,7 @@ NOW = 110.0
 
 def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
     engine = EngineView(phase, serving="blocks 0:4 of tiny")
-    return Inputs(limits=LIMITS, engine=engine, **more)  # type: ignore[arg-type]
+    return Inputs(settings=SETTINGS, engine=engine, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -132,10 +134,10 @@ def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_th
 
 def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
     engine = EngineView(Phase.ENDED, failure="The engine ran out of memory", retry_at=NOW + 8)
-    decision = decide(Inputs(limits=LIMITS, engine=engine), NOW)
+    decision = decide(Inputs(settings=SETTINGS, engine=engine), NOW)
     assert (decision.state, decision.order, decision.left_s) == (State.ERROR, EngineOrder.NOTHING, 8)
     assert decision.text == "The engine ran out of memory"
-    assert decide(Inputs(limits=LIMITS, engine=engine), NOW + 8).order is EngineOrder.START
+    assert decide(Inputs(settings=SETTINGS, engine=engine), NOW + 8).order is EngineOrder.START
 
 
 ALL = [
@@ -198,7 +200,7 @@ def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for(
     phase: Phase, sessions: int, left_s: float, presence: Presence, ends: bool
 ) -> None:
     engine = EngineView(phase, sessions=sessions)
-    assert is_finished(Inputs(LIMITS, engine, presence, finish_left_s=left_s)) is ends
+    assert is_finished(Inputs(SETTINGS, engine, presence, finish_left_s=left_s)) is ends
 
 
 def test_a_pause_of_the_game_says_so() -> None:
@@ -278,13 +280,13 @@ def test_heat_slows_down_before_it_stops() -> None:
 
 def test_the_strictest_who_ask_to_be_spared_decides_and_is_named() -> None:
     presence = Presence((HOT, Evidence(Reason.POWER, "NVIDIA A", level=0.6)), is_away=False)
-    decision = decide(Inputs(PolicyLimits(active_duty=0.5), EngineView(Phase.ONLINE), presence), NOW)
+    decision = decide(Inputs(HALF, EngineView(Phase.ONLINE), presence), NOW)
     assert (decision.reason, decision.duty) == (Reason.POWER, pytest.approx(0.4))
 
 
 @pytest.mark.parametrize(("is_away", "duty"), [(False, 0.5), (True, 1.0), (None, 1.0)])
 def test_somebody_at_the_keyboard_is_spared(is_away: bool | None, duty: float) -> None:
-    decision = decide(Inputs(PolicyLimits(active_duty=0.5), EngineView(Phase.ONLINE), Presence(is_away=is_away)), NOW)
+    decision = decide(Inputs(HALF, EngineView(Phase.ONLINE), Presence(is_away=is_away)), NOW)
     assert (decision.state, decision.duty) == (State.SERVING, duty)
 
 
@@ -307,7 +309,7 @@ def test_it_never_rests_all_the_time() -> None:
 )
 def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, order: EngineOrder) -> None:
     presence = Presence(is_away=is_away, use_since=use_since)
-    decision = decide(Inputs(PolicyLimits(only_when_idle=True), EngineView(phase), presence), NOW)
+    decision = decide(Inputs(IDLE_ONLY, EngineView(phase), presence), NOW)
     assert decision.order is order
     if not is_away:
         assert decision.reason is Reason.USER_ACTIVE
@@ -317,10 +319,7 @@ def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, or
 def test_a_game_outranks_idleness() -> None:
     """A player with a game pad looks away."""
     presence = Presence((GAME,), is_away=True)
-    assert (
-        decide(Inputs(PolicyLimits(only_when_idle=True), EngineView(Phase.ONLINE), presence), NOW).order
-        is EngineOrder.OFFLOAD
-    )
+    assert decide(Inputs(IDLE_ONLY, EngineView(Phase.ONLINE), presence), NOW).order is EngineOrder.OFFLOAD
 
 
 @pytest.mark.parametrize(
@@ -337,7 +336,7 @@ def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_k
     game_gpu: str, own_gpu: str, only_same: bool, yields: bool
 ) -> None:
     given = Inputs(
-        PolicyLimits(same_gpu_only=only_same),
+        Settings(yield_=YieldSettings(same_gpu_only=only_same)),
         EngineView(Phase.ONLINE, gpu=own_gpu),
         seen(Reason.GPU_BUSY, gpu=game_gpu),
     )
