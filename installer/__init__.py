@@ -1,1 +1,1 @@
-"""Building what people install. One module or folder a target; no product logic."""
+"""Builds the packages that people install, a module or folder for each target. No product logic."""

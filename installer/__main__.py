@@ -1,4 +1,4 @@
-"""`make installer`: builds everything into dist/ and prints sizes and times as JSON lines."""
+"""Builds all packages into dist/ and prints their sizes and times as JSON lines: `make installer`."""
 
 from __future__ import annotations
 

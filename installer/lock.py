@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _common() -> str:
-    """Everything but torch, for all systems and Pythons."""
+    """Lock everything but torch, for all systems and Pythons."""
     with tempfile.TemporaryDirectory() as folder:
         needs, overrides, out = (Path(folder) / name for name in ("needs.txt", "overrides.txt", "out.txt"))
         needs.write_text("\n".join(_NEEDED_BY_TORCH))
@@ -67,7 +67,7 @@ def _common() -> str:
 
 
 def _local_torch(folder: Path) -> str:
-    """One requirement for the wheels of a folder, which is what is known of where there is no index."""
+    """Return one requirement with the hashes of a folder's wheels, for places without an index."""
     wheels = sorted(folder.glob(f"torch-{TORCH}*.whl"))
     if not wheels:
         sys.exit(f"{folder} has no wheels of torch {TORCH}")
@@ -80,7 +80,7 @@ def _local_torch(folder: Path) -> str:
 
 
 def _indexed_torch(index: str | None, common: str) -> str:
-    """torch and what it needs beside the `common` packages, as the index tells."""
+    """Lock torch, and what it needs beside the `common` packages, as the index resolves it."""
     with tempfile.TemporaryDirectory() as folder:
         needs, out = Path(folder) / "needs.txt", Path(folder) / "out.txt"
         needs.write_text(f"torch=={TORCH}\n")

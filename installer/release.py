@@ -1,4 +1,4 @@
-"""`python -m installer.release`: describes and signs what was built, so that installations may change over to it.
+"""Describes and signs a built version, so that installations may update to it: `python -m installer.release`.
 
 The publisher's side of `potluck_daemon.updates`. The description names every file of the version in the folder by its
 hash; its signature lies beside it. Both go to the web server with the files; docs/releasing.md tells the steps.
@@ -42,7 +42,7 @@ _DAY_S = 86400
 
 
 def new_key(path: Path) -> str:
-    """Make a key that only its owner may read; returns its public part. Raises UsageError if the file is there."""
+    """Make a key that only its owner may read and return its public part. Raises UsageError if the file exists."""
     if path.exists():
         raise UsageError(f"{path} exists; a key is not overwritten", hint="name another file")
     key = Ed25519PrivateKey.generate()
@@ -51,7 +51,7 @@ def new_key(path: Path) -> str:
 
 
 def load_key(path: Path) -> Ed25519PrivateKey:
-    """Raises UsageError."""
+    """Read a private key. Raises UsageError."""
     try:
         key = load_pem_private_key(path.read_bytes(), None)
     except (OSError, ValueError, TypeError) as error:
@@ -62,14 +62,14 @@ def load_key(path: Path) -> Ed25519PrivateKey:
 
 
 def public_part(key: Ed25519PrivateKey) -> str:
-    """As users set it."""
+    """Return the public key in the form that users set."""
     return base64.b64encode(key.public_key().public_bytes_raw()).decode()
 
 
 def release(
     folder: Path, version: str, changes: list[str], key: Ed25519PrivateKey, *, next_key: str = "", days: int = _DAYS
 ) -> Offer:
-    """Write the description of `version` in `folder`, and its signature; what is there already is its predecessor.
+    """Write the description of `version` in `folder`, and its signature; an existing description is its predecessor.
 
     Raises:
         UsageError: installations would refuse it, or it says too little.
@@ -77,7 +77,7 @@ def release(
     previous = _previous(folder, public_part(key))
     files = _files(folder, version)
     if not changes:
-        raise UsageError("nothing is said about what changes", hint="a line each in the file of --changes")
+        raise UsageError("no changes are listed", hint="write one a line in the file of --changes")
     if next_key:
         parse_key(next_key)
     if previous is not None:
@@ -104,7 +104,7 @@ def release(
 
 
 def _previous(folder: Path, key: str) -> Offer | None:
-    """What was released last. Raises UsageError if this key may not follow it."""
+    """Return the last release. Raises UsageError if this key may not sign its successor."""
     path = folder / MANIFEST
     if not path.exists():
         return None
@@ -122,7 +122,7 @@ def _previous(folder: Path, key: str) -> Offer | None:
 
 
 def _check_follows(version: str, files: dict[str, dict[str, object]], previous: Offer) -> None:
-    """Raises UsageError."""
+    """Raise UsageError if installations of the previous version would refuse this one."""
     if is_newer(previous.version, version):
         text = f"{previous.version} was released already; installations do not go back to {version}"
         raise UsageError(text, hint="release what works again under a higher version")
@@ -132,7 +132,7 @@ def _check_follows(version: str, files: dict[str, dict[str, object]], previous: 
 
 
 def _files(folder: Path, version: str) -> dict[str, dict[str, object]]:
-    """Those of this version. Raises UsageError without the one that installations change over to."""
+    """Return the files of this version. Raises UsageError without the one that updates install."""
     found = {}
     for path in sorted(folder.glob(f"*{version}*")):
         content = path.read_bytes()
@@ -144,7 +144,7 @@ def _files(folder: Path, version: str) -> dict[str, dict[str, object]]:
 
 
 def _lines(path: Path) -> list[str]:
-    """What changes, a line each; dashes before them are for people."""
+    """Return the changes, one a line, without the dashes that people put before them."""
     try:
         lines = [line.strip().removeprefix("-").strip() for line in path.read_text().splitlines()]
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""The files of an installation: Potluck, what it needs, and uv, as an environment that a system's own Python runs.
+"""Makes the files of an installation: Potluck, its dependencies and uv, for the system's own Python to run.
 
     PREFIX/bin/python3 -> the system's, PREFIX/pyvenv.cfg    together they make PREFIX an environment, as venv does
     PREFIX/bin/potluck, potluckd, potluck-app, uv
@@ -48,7 +48,7 @@ _QT_PLUGINS = (
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """`python`: the interpreter that the scripts name; an installer without a fixed place fills it in."""
+    """A tree to make. Its scripts name the interpreter `python`; installers without a fixed place fill it in."""
 
     prefix: str = "/usr/lib/potluck"
     system_python: str = "/usr/bin/python3"
@@ -60,7 +60,7 @@ class Tree:
 
 
 def product_version() -> str:
-    """The version that a build gets: that of the source, or what POTLUCK_VERSION says."""
+    """Return the version of a build: the source's, unless POTLUCK_VERSION names another."""
     named = os.environ.get("POTLUCK_VERSION")
     if named:
         return named
@@ -68,7 +68,7 @@ def product_version() -> str:
 
 
 def build_epoch() -> int:
-    """The time that all files of a build have: that of the last commit, or what SOURCE_DATE_EPOCH says."""
+    """Return the time for all files of a build: that of the last commit, or SOURCE_DATE_EPOCH."""
     named = os.environ.get("SOURCE_DATE_EPOCH")
     if named:
         return int(named)
@@ -77,7 +77,7 @@ def build_epoch() -> int:
 
 
 def make_tree(folder: Path, tree: Tree, *, wheels: Path | None = None) -> None:
-    """Fill `folder`, which stands for the prefix. `wheels`: take the dependencies from there, without a network."""
+    """Fill `folder`, which stands for the prefix. `wheels`: a folder to take dependencies from without a network."""
     packages = folder / "lib" / "python3" / "site-packages"
     packages.mkdir(parents=True)
     for python in PYTHONS:
@@ -101,7 +101,7 @@ def make_tree(folder: Path, tree: Tree, *, wheels: Path | None = None) -> None:
 
 
 def settle(folder: Path, epoch: int) -> None:
-    """One time and plain permissions for all files, so that two builds are equal."""
+    """Give all files one time and plain permissions, so that two builds are equal."""
     for path in sorted(folder.rglob("*"), reverse=True):
         if not path.is_symlink():
             is_program = path.is_dir() or path.stat().st_mode & 0o100
@@ -112,7 +112,7 @@ def settle(folder: Path, epoch: int) -> None:
 
 
 def make_wheel(out: Path) -> Path:
-    """Potluck's own wheel."""
+    """Build Potluck's own wheel."""
     command = [str(find_uv()), "build", "--quiet", "--wheel", "--out-dir", str(out), str(SOURCE)]
     subprocess.run(command, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": str(build_epoch())})
     (made,) = out.glob("potluck-*.whl")
@@ -120,7 +120,7 @@ def make_wheel(out: Path) -> Path:
 
 
 def install_locked(name: str, packages: Path, python: str, wheels: Path | None, platform: str = _PLATFORM) -> None:
-    """The locked packages of one list for one Python, beside those of the others. `platform`: as uv calls it."""
+    """Install the locked packages of a list for one Python, beside those for others. `platform`: by uv's name."""
     source = ["--no-index", "--find-links", str(wheels)] if wheels is not None else []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
@@ -140,7 +140,7 @@ def install_locked(name: str, packages: Path, python: str, wheels: Path | None, 
 
 
 def add_potluck(packages: Path, *, has_app: bool) -> None:
-    """Potluck itself."""
+    """Install Potluck itself."""
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(make_wheel(Path(folder))) as archive:
         archive.extractall(packages)
     for extra in packages.glob("potluck-*.data"):  # manual pages, which packages put elsewhere
@@ -151,7 +151,7 @@ def add_potluck(packages: Path, *, has_app: bool) -> None:
 
 
 def _name_version(packages: Path) -> None:
-    """What the programs say of themselves, which is the source's own version unless the build was given another."""
+    """Write the build's version where the programs look it up."""
     (info,) = packages.glob("potluck-*.dist-info")
     described = (info / "METADATA").read_text()
     (info / "METADATA").write_text(re.sub(r"(?m)^Version: .*", f"Version: {product_version()}", described, count=1))
@@ -166,7 +166,7 @@ def _add_uv(programs: Path, wheels: Path | None) -> None:
 
 
 def _trim_qt(qt: Path) -> None:
-    """Leave what the app loads: a few modules, their libraries, the plug-ins of screens and pictures."""
+    """Delete all of Qt but what the app loads: a few modules, their libraries, plug-ins for screens and pictures."""
     for path in qt.iterdir():
         if not _is_kept_of_qt(path):
             _remove(path)

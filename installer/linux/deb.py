@@ -1,4 +1,4 @@
-"""Debian packages: `potluck` for a desktop, `potluck-headless` for a server; one or the other, each complete.
+"""Builds Debian packages: `potluck` for a desktop, `potluck-headless` for a server. Each is complete in itself.
 
 Good for Debian 12 and 13 and Ubuntu 24.04, whose Python (3.11 to 3.13) runs it. torch is not in them.
 """
@@ -53,7 +53,7 @@ PACKAGES = (
 
 
 def build_deb(package: Package, out: Path, *, wheels: Path | None = None) -> Path:
-    """Make the package file in `out`; returns it. `wheels`: where the dependencies are, instead of a network."""
+    """Make the package in `out` and return its path. `wheels`: a folder of dependencies to use without a network."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root"
         make_tree(root / "usr/lib/potluck", Tree(has_app=package.has_app), wheels=wheels)

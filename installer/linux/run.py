@@ -1,4 +1,4 @@
-"""The installer for every other Linux: a shell script with the files behind it, which needs no root."""
+"""Builds the installer for every other Linux: a shell script with the files behind it, which needs no root."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HERE = Path(__file__).parent
 
 
 def build_run(out: Path, *, wheels: Path | None = None) -> Path:
-    """Make `potluck-VERSION.run` in `out`; returns it."""
+    """Make `potluck-VERSION.run` in `out` and return its path."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         make_tree(root / "tree", Tree(has_app=True), wheels=wheels)
@@ -27,7 +27,7 @@ def build_run(out: Path, *, wheels: Path | None = None) -> Path:
 
 
 def pack_run(tree: Path, version: str, out: Path, *, level: int = XZ_LEVEL) -> Path:
-    """The installer of these files, in `out`; returns it. `level`: of packing, 0 to 9."""
+    """Make the installer of these files in `out` and return its path. `level`: of compression, 0 to 9."""
     payload = _pack(tree, level)
     made = out / f"potluck-{version}.run"
     made.write_bytes((_HERE / "stub.sh").read_text().replace("@VERSION@", version).encode() + payload)
@@ -36,7 +36,7 @@ def pack_run(tree: Path, version: str, out: Path, *, level: int = XZ_LEVEL) -> P
 
 
 def _pack(tree: Path, level: int) -> bytes:
-    """The same files give the same bytes: sorted, and owned by nobody in particular."""
+    """Pack the files, sorted and without owners, so that the same files give the same bytes."""
     out = io.BytesIO()
     with lzma.open(out, "wb", preset=level) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for path in sorted(tree.rglob("*")):

@@ -1,4 +1,4 @@
-"""What an installation puts into the system's own folders: manual, completions, icon, menu entry, units.
+"""Makes the files for the system's own folders: manual, completions, icon, menu entry, units.
 
 Paths are relative to a root such as /usr or ~/.local, which have the same folders.
 """
@@ -18,7 +18,7 @@ _MANUALS = {"potluck.1": "man1", "potluckd.8": "man8"}
 
 
 def manuals() -> dict[str, bytes]:
-    """Compressed without a time, as `gzip -9n`."""
+    """Compress data without a time, like `gzip -9n`."""
     found = {}
     for name, section in _MANUALS.items():
         out = io.BytesIO()
@@ -38,7 +38,7 @@ def completions() -> dict[str, bytes]:
 
 
 def desktop() -> dict[str, bytes]:
-    """Menu entry, icon and the description for software centres."""
+    """Return menu entry, icon and the description for software centres."""
     date = time.strftime("%Y-%m-%d", time.gmtime(build_epoch()))
     about = (_SHARE / "potluck.metainfo.xml").read_text()
     about = about.replace("@VERSION@", product_version()).replace("@DATE@", date)
@@ -55,7 +55,7 @@ def user_unit() -> dict[str, bytes]:
 
 
 def system_unit() -> dict[str, bytes]:
-    """The unit and what systemd makes for it: a user, whom postinst puts into the GPU's groups that there are."""
+    """Return the unit and the files that make its user, which postinst adds to the GPU's groups."""
     folder = SOURCE / "resources" / "systemd"
     unit = (folder / "potluckd-system.service").read_text()
     for place, value in (

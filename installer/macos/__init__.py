@@ -1,1 +1,1 @@
-"""An application for Macs with Apple's processor. Experimental: made and looked at on Linux, run on no Mac so far."""
+"""Builds an application for Macs with Apple's processor. Experimental: no Mac has run it so far."""

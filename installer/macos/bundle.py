@@ -1,4 +1,4 @@
-"""`Potluck.app` in a .zip, for Macs with Apple's processor: the only ones that torch is still built for.
+"""Builds `Potluck.app` in a .zip for Macs with Apple's processor, the only ones that torch still supports.
 
     Potluck.app/Contents/Info.plist
     Potluck.app/Contents/MacOS/start, uv          what is opened, and what it fetches the rest with
@@ -33,7 +33,7 @@ _LOCAL_NETWORK = "Potluck talks to the other members of your swarm, some of whom
 
 
 def build_macos(out: Path, *, wheels: Path | None = None) -> Path:
-    """Make `potluck-VERSION-macos-arm64.zip` in `out`; returns it. `wheels`: where uv's for macOS is."""
+    """Make `potluck-VERSION-macos-arm64.zip` in `out` and return its path. `wheels`: has uv's wheel for macOS."""
     with tempfile.TemporaryDirectory() as folder:
         contents = Path(folder) / "Potluck.app" / "Contents"
         uv = _fetch_uv(Path(folder) / "uv", wheels)
@@ -44,7 +44,7 @@ def build_macos(out: Path, *, wheels: Path | None = None) -> Path:
 
 
 def fill(contents: Path, *, uv: Path, wheel: Path) -> None:
-    """Everything below `Potluck.app/Contents`."""
+    """Make everything below `Potluck.app/Contents`."""
     programs, resources = contents / "MacOS", contents / "Resources"
     programs.mkdir(parents=True)
     resources.mkdir()
@@ -64,7 +64,7 @@ def fill(contents: Path, *, uv: Path, wheel: Path) -> None:
 
 
 def info() -> dict[str, object]:
-    """What macOS reads of an application."""
+    """Return the properties that macOS reads of an application."""
     return {
         "CFBundleDisplayName": "Potluck",
         "CFBundleExecutable": "start",
@@ -104,7 +104,7 @@ def _fetch_uv(folder: Path, wheels: Path | None) -> Path:
 
 
 def _pack(application: Path, made: Path) -> None:
-    """Sorted, with one time and plain permissions."""
+    """Pack the files, sorted, with one time and plain permissions."""
     then = time.gmtime(build_epoch())[:6]
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(path for path in application.rglob("*") if path.is_file()):

@@ -1,4 +1,4 @@
-"""The application's icon: the glyph of a serving node on a plate, in the sizes of an .icns file.
+"""Draws the application's icon: the glyph of a serving node on a plate, in the sizes of an .icns file.
 
 Source of the format: a four letter name and a length before each PNG, big-endian; the names stand for sizes.
 """
@@ -30,7 +30,7 @@ fill="#0b6e63"/><g transform="translate(16 15) scale(0.5)">{glyph}</g></svg>"""
 
 
 def icns() -> bytes:
-    """The file."""
+    """Return the .icns file."""
     parts = b"".join(_part(name, _png(size)) for name, size in SIZES.items())
     return _part(b"icns", parts)
 

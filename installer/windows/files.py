@@ -41,7 +41,7 @@ _PLUGINS = {
 
 
 def make_files(folder: Path, *, wheels: Path | None = None) -> None:
-    """Fill `folder`. `wheels`: take the dependencies from there, without a network."""
+    """Fill `folder`. `wheels`: a folder to take dependencies from without a network."""
     make_app(folder / "app", wheels)
     programs, linux = folder / "bin", folder / "linux"
     programs.mkdir()
@@ -53,7 +53,7 @@ def make_files(folder: Path, *, wheels: Path | None = None) -> None:
 
 
 def make_app(folder: Path, wheels: Path | None) -> None:
-    """The app and its packages."""
+    """Install the app and its packages."""
     folder.mkdir()
     for name in ("base", "app"):
         install_locked(name, folder, PYTHON, wheels, _PLATFORM)

@@ -1,4 +1,4 @@
-"""`potluck-VERSION-windows.exe`: an installer for one user, who needs no rights of an administrator.
+"""Builds `potluck-VERSION-windows.exe`, an installer for one user that needs no administrator.
 
 makensis makes it, from `setup.nsi`, and before that the launcher that it installs, from `launcher.nsi`. The same files
 give the same bytes: they are named one by one in order, and their times are that of the commit.
@@ -22,7 +22,7 @@ _ICON_PIXELS = 256
 
 
 def build_setup(out: Path, *, wheels: Path | None = None) -> Path:
-    """Make it in `out`; returns it. `wheels`: where the dependencies are, instead of a network."""
+    """Make the installer in `out` and return its path. `wheels`: a folder of dependencies to use without a network."""
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder) / "files"
         files.mkdir()
@@ -31,7 +31,7 @@ def build_setup(out: Path, *, wheels: Path | None = None) -> Path:
 
 
 def pack(files: Path, out: Path) -> Path:
-    """An installer of these files and of the launcher. Raises CalledProcessError if makensis finds a mistake."""
+    """Make an installer of these files and the launcher. Raises CalledProcessError if makensis finds a mistake."""
     made = (out / f"potluck-{product_version()}-windows.exe").resolve()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -48,7 +48,7 @@ def pack(files: Path, out: Path) -> Path:
 
 
 def _commands(files: Path) -> str:
-    """What unpacks them, folder by folder."""
+    """Return the instructions that unpack the files, folder by folder."""
     lines = []
     for folder in sorted({path.parent for path in files.rglob("*") if path.is_file()}):
         place = str(folder.relative_to(files)).replace("/", "\\").removeprefix(".")
@@ -58,7 +58,7 @@ def _commands(files: Path) -> str:
 
 
 def _compile(script: str, out: Path, defined: dict[str, object]) -> None:
-    """Warnings are errors."""
+    """Run makensis with warnings as errors."""
     if shutil.which("makensis") is None:
         sys.exit("makensis is missing; install it with: apt-get install nsis")
     names = [f"-D{name}={value}" for name, value in {**defined, "OUT": out}.items()]
@@ -67,7 +67,7 @@ def _compile(script: str, out: Path, defined: dict[str, object]) -> None:
 
 
 def _icon(drawing: Path) -> bytes:
-    """An icon file with one picture of 256 pixels, which Windows makes smaller by itself (ICONDIR, ICONDIRENTRY)."""
+    """Return an icon file with one picture of 256 pixels, which Windows scales (ICONDIR, ICONDIRENTRY)."""
     picture = _png(drawing)
     entry = struct.pack("<BBBBHHII", 0, 0, 0, 0, 1, 32, len(picture), 22)  # 0 pixels stands for 256
     return struct.pack("<HHH", 0, 1, 1) + entry + picture

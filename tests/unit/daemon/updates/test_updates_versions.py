@@ -54,6 +54,14 @@ def versions(tmp_path: Path) -> Versions:
     return Versions(tmp_path)
 
 
+@pytest.mark.parametrize(("link", "previous"), [("0.2.0", "0.2.0"), ("0.1.0", None), ("0.0.9", None)])
+def test_the_previous_version_is_another_one_that_is_still_there(
+    versions: Versions, link: str, previous: str | None
+) -> None:
+    (versions.root / "previous").symlink_to(f"versions/{link}")
+    assert versions.previous() == previous
+
+
 def test_a_version_that_lasts_stays_and_the_one_before_is_kept(versions: Versions) -> None:
     successor = Successor(versions)
     switch("0.2.0", versions, successor, ignore)
