@@ -39,6 +39,31 @@ def test_windows_are_worth_what_the_swarm_would_be(seed: int):
             assert worth[row, block] == pytest.approx(float(soft_min(there, mean)), rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_place_gains_what_the_swarm_gains_whatever_the_speeds(seed: int):
+    servers = random_servers(seed)
+    coverage = coverage_of(servers)
+    mean = mean_of(coverage)
+    places = best_places(coverage, servers)
+    for row in range(len(servers.start)):
+        others = coverage - servers.spans[row] * servers.throughput_tps[row]
+        worth = []
+        for block in range(NUM_BLOCKS - servers.window[row] + 1):
+            there = others.copy()
+            there[block : block + servers.window[row]] += servers.throughput_tps[row]
+            worth.append(float(soft_min(there, mean)))
+        assert places.start[row] == np.argmax(worth)
+        assert places.gain[row] == pytest.approx(max(worth) - float(soft_min(coverage, mean)), rel=1e-6, abs=1e-9)
+
+
+def test_a_place_that_takes_the_horizon_to_fetch_is_worth_half():
+    servers = random_servers(0)
+    near = best_places(coverage_of(servers), servers, 120.0)
+    fetch_s = np.full((8, NUM_BLOCKS), 120.0) / servers.window[:, None]
+    far = ServerTable(servers.start, servers.length, servers.window, servers.throughput_tps, fetch_s)
+    assert best_places(coverage_of(servers), far, 120.0).gain == pytest.approx(near.gain / 2)
+
+
 def test_an_empty_block_far_away_does_not_drown_the_rest_in_rounding():
     """Whoever fills the only hole is told its true worth: prices of empty blocks are 10^217 times those of others."""
     others = np.full((1, NUM_BLOCKS), 100.0)

@@ -1,0 +1,70 @@
+"""Which calls a server of blocks 2:5 admits, of which 2:4 are to stay."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.engine_peers import PRIVATE, SWARM
+from potluck_engine.admission import Admission
+
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.membership import call_proof
+from potluck.protocol.messages import Caller
+from potluck.protocol.records import span_digest
+
+ME, PEER = PeerId("me"), PeerId("peer")
+DIGESTS = ("2" * 16, "3" * 16, "4" * 16)
+
+
+@pytest.fixture
+def admission() -> Admission:
+    made = Admission(SWARM, ME, Span(2, 5), DIGESTS)
+    made.kept = Span(2, 4)
+    return made
+
+
+def refusal(admission: Admission, span: Span, caller: Caller = Caller(), prefix: str = "golden") -> RemoteError:  # noqa: B008
+    with pytest.raises(RemoteError) as refused:
+        admission.check(prefix, span, caller, PEER)
+    return refused.value
+
+
+@pytest.mark.parametrize(("start", "end"), [(2, 3), (3, 4), (2, 4)])
+def test_weights_are_compared_for_the_callers_own_blocks(admission: Admission, start: int, end: int) -> None:
+    same = Caller(revision_digest=span_digest(DIGESTS[start - 2 : end - 2]))
+    assert admission.check("golden", Span(start, end), same, PEER) is None
+    other = Caller(revision_digest=span_digest(DIGESTS[1:]))
+    assert refusal(admission, Span(start, end), other).code is Code.NOT_SERVED
+
+
+@pytest.mark.parametrize(("start", "end"), [(1, 3), (3, 5), (4, 5)])
+def test_blocks_that_are_not_here_or_about_to_go_are_refused(admission: Admission, start: int, end: int) -> None:
+    assert refusal(admission, Span(start, end)).code is Code.NOT_SERVED
+    assert admission.is_leaving(Span(start, end))
+    assert not admission.is_leaving(Span(2, 4))
+
+
+def test_another_model_is_refused(admission: Admission) -> None:
+    assert refusal(admission, Span(2, 4), prefix="silver").code is Code.NOT_SERVED
+
+
+def test_a_leaving_server_refuses_everything_and_says_when_it_is_back(admission: Admission) -> None:
+    admission.leaving = True
+    assert refusal(admission, Span(2, 4)).retry_after_s is None
+    admission.back_in_s = 5.0
+    assert refusal(admission, Span(2, 4)).retry_after_s == 5.0
+    assert refusal(admission, Span(2, 4)).code is Code.DRAINING
+    assert admission.is_leaving(Span(2, 4))
+
+
+def test_a_private_swarm_admits_members_only() -> None:
+    private = Admission(PRIVATE, ME, Span(0, 2), DIGESTS[:2])
+    member = Caller(membership=call_proof(PRIVATE, caller=PEER, callee=ME))
+    assert private.check("golden", Span(0, 2), member, PEER) is None
+    assert refusal(private, Span(0, 2)).code is Code.NOT_A_MEMBER
+
+
+def test_an_adapter_must_be_here() -> None:
+    adapted = Admission(SWARM, ME, Span(0, 2), DIGESTS[:2], adapters=("poet@0123456789abcdef",))
+    assert adapted.check("golden", Span(0, 2), Caller(adapter="poet@0123456789abcdef"), PEER) == "poet@0123456789abcdef"
+    assert refusal(adapted, Span(0, 2), Caller(adapter="chef")).code is Code.NOT_SERVED
