@@ -22,6 +22,10 @@ def test_a_proper_call_passes() -> None:
     assert (request.method, request.target, judge(request), request.keep_alive) == ("POST", "/rpc", 2, True)
 
 
+def test_a_body_may_be_as_large_as_the_limit() -> None:
+    assert judge(parse_head(rpc(length=str(MAX_BODY_BYTES)))) == MAX_BODY_BYTES
+
+
 def test_connection_close_is_honoured() -> None:
     assert not parse_head(rpc("Connection: close")).keep_alive
 
@@ -40,7 +44,8 @@ def test_connection_close_is_honoured() -> None:
         (rpc("Sec-Fetch-Site: same-origin"), 403),
         (rpc(length=str(MAX_BODY_BYTES + 1)), 413),
         (rpc(length="10485760"), 413),
-        (rpc(length="999999999999999999999"), 400),
+        (rpc(length="9" * 12), 413),
+        (rpc(length="9" * 13), 400),
         (rpc(length="-1"), 400),
         (rpc(length="+2"), 400),
         (rpc(length="0x2"), 400),
