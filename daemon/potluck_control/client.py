@@ -172,8 +172,8 @@ def _read_events(answer: http.client.HTTPResponse, is_wanted: Callable[[object],
             kind = schema.EVENT_TYPES.get(name.decode("ascii", "replace"))
             if kind is not None:  # a newer daemon may send events that we do not know
                 try:
-                    told = loads(value)
-                    if is_wanted(told):
-                        yield from_json(kind, told, "event")
+                    content = loads(value)
+                    if is_wanted(content):
+                        yield from_json(kind, content, "event")
                 except CodecError as error:
                     raise ControlError(f"the daemon's event is not understood: {error}") from error

@@ -2,8 +2,8 @@
 
 It is strict where a lenient parser would be a hole: one length, no transfer encodings, no folded lines, no repeated
 headers, only printable ASCII. Everything that a caller can hold up has a time limit, and everything that it can fill
-has a size limit, so a stuck or hostile caller costs one of the connections for a few seconds at most. Who may ask for
-what is the business of its `Site`.
+has a size limit, so a stuck or hostile caller costs one of the connections for a few seconds at most. Its `HttpSite`
+decides who may ask for what.
 """
 
 from __future__ import annotations

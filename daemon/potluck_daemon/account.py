@@ -48,7 +48,7 @@ class ServingAccount:
             self.counts = stopped(self.counts)
 
     def book_contribution(self, *, is_serving: bool) -> None:
-        """Enter what was given since the last call, in which the daemon was in the state that `is_serving` tells."""
+        """Enter what was given since the last call. `is_serving`: whether the daemon has served since then."""
         now = Counters(time.monotonic(), is_serving, self.counts.served, self.budget.use)
         self.book.add(time.time(), given(self._counters, now))
         self._counters = now

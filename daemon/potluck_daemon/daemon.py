@@ -205,7 +205,7 @@ class Daemon:
     # --- beside the loop ---------------------------------------------------------------------------------------------
 
     async def _keep_publishing(self) -> None:
-        """Send fresh numbers to those who look, and nothing while nobody does."""
+        """Send fresh numbers while somebody reads events."""
         while True:
             await self._broadcast.wait_for_readers()
             self.account.count_tokens()

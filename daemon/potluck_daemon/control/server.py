@@ -44,7 +44,7 @@ KEEP_ALIVE_S = 20.0  # between comment lines on a silent event stream, so that a
 _MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107  # sun_path without its end
 
 Handler = Callable[[Any], Awaitable[object]]
-"""Takes the method's parameters and returns its result. The caller is told of a PotluckError."""
+"""Takes the method's parameters and returns its result. A PotluckError becomes the answer."""
 
 
 class ControlServer:

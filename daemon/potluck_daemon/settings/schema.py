@@ -37,20 +37,18 @@ _engine_setting = partial(_setting, restarts_engine=True)  # part of the launch,
 class ServeSettings:
     """The blocks to serve, and how to serve them."""
 
-    enabled: bool = _setting(True, "serve blocks whenever a swarm is joined and nothing speaks against it")
+    enabled: bool = _setting(True, "serve blocks whenever a swarm is joined and nothing else needs the computer")
     swarm: str = _engine_setting("", "name of the swarm to serve; empty: the one joined last")
-    blocks: str = _engine_setting("", "START:END to serve; empty: what the swarm lacks most")
+    blocks: str = _engine_setting("", "blocks to serve, START:END; empty: those that the swarm lacks most")
     num_blocks: int = _engine_setting(0, "how many blocks to serve; 0: as many as fit", low=0, high=10_000)
     checkpoint: str = _engine_setting(
         "", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache"
     )
     models_folder: str = _engine_setting(
-        "", "folder for downloaded checkpoints; empty: the usual one of the hub", check=_check_absolute
+        "", "folder for downloaded checkpoints; empty: the Hugging Face cache", check=_check_absolute
     )
     device: str = _engine_setting("auto", "auto, cpu, cuda, cuda:1, ...")
-    devices: tuple[str, ...] = _engine_setting(
-        (), "devices that hold the blocks together: cuda:0,cuda:1; empty: one alone"
-    )
+    devices: tuple[str, ...] = _engine_setting((), "devices that share the blocks: cuda:0,cuda:1; empty: one device")
     dtype: str = _engine_setting(
         "auto", "number format of the computation: auto, float32, bfloat16, float16", choices=DTYPES
     )
@@ -67,15 +65,15 @@ class ServeSettings:
         "", "memory of each device, e.g. cuda:0=10GiB,cpu=20GiB; blocks beyond it are streamed; empty: what fits"
     )
     threads: int = _engine_setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
-    name: str = _engine_setting("", "name shown to the swarm; empty: none")
+    name: str = _engine_setting("", "name that the swarm sees; empty: none")
     listen: tuple[str, ...] = _engine_setting(
         (), "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept"
     )
     link_mbps: float = _engine_setting(
-        0.0, "what this computer's link carries, until it is measured; 0: 100", unit="Mbit/s", low=0, high=1e6
+        0.0, "speed of this computer's network link until it is measured; 0: 100", unit="Mbit/s", low=0, high=1e6
     )
     relay_for_others: bool = _engine_setting(
-        True, "carry the traffic of members that nobody can dial, if others can dial this computer"
+        True, "relay traffic for members behind NAT, if others can reach this computer"
     )
     python: str = _engine_setting("", "interpreter of the engine; empty: the one that runs the daemon")
 
@@ -94,7 +92,7 @@ class YieldSettings:
     other_users: bool = _setting(True, "give way to another user who sits at the computer")
     same_gpu_only: bool = _setting(False, "go on serving while a game is known to use another GPU only")
     always: tuple[str, ...] = _setting((), "programs to give way to whenever they run, e.g. blender or Game.exe")
-    never: tuple[str, ...] = _setting((), "programs never to give way to, whatever they look like")
+    never: tuple[str, ...] = _setting((), "programs never to give way to")
     busy_percent: float = _setting(
         25.0,
         "use of a GPU, or by a full-screen program of one core, that counts as busy",
@@ -103,13 +101,15 @@ class YieldSettings:
         high=100,
     )
     likely_interval_s: float = _setting(
-        1.0, "time between the two looks that a likely game must pass", unit="s", low=0.1, high=60
+        1.0, "time between the two looks that confirm a likely game", unit="s", low=0.1, high=60
     )
-    quiet_certain_s: float = _setting(15.0, "wait after a game that said it is over", unit="s", low=0, high=3600)
-    quiet_likely_s: float = _setting(90.0, "wait after a game that was only likely", unit="s", low=0, high=3600)
+    quiet_certain_s: float = _setting(
+        15.0, "wait after a game that is certain to have ended", unit="s", low=0, high=3600
+    )
+    quiet_likely_s: float = _setting(90.0, "wait after a likely game", unit="s", low=0, high=3600)
     end_engine_after_s: float = _setting(
         30.0,
-        "end the engine when a game lasts this long; its process holds memory of its own",
+        "end the engine when a game lasts this long, to free the memory of its process",
         unit="s",
         low=0,
         high=86400,
@@ -126,9 +126,9 @@ class WhenSettings:
     hours: tuple[str, ...] = _setting(
         (), "hours of the week in which to serve, e.g. mon-fri 22:00-07:00; empty: always", check=parse_hours
     )
-    only_when_idle: bool = _setting(False, "serve only while nobody uses keyboard or mouse")
+    only_when_idle: bool = _setting(False, "serve only while nobody uses keyboard and mouse")
     idle_after_s: float = _setting(
-        180.0, "rest of keyboard and mouse after which nobody is there", unit="s", low=5, high=86400
+        180.0, "time without keyboard and mouse after which you count as away", unit="s", low=5, high=86400
     )
     active_percent: float = _setting(
         50.0, "share of the time to compute in while somebody uses the computer; 100: all", unit="%", low=10, high=100
@@ -179,7 +179,7 @@ class MetricsSettings:
 
     port: int = _setting(0, "TCP port of the page, http://127.0.0.1:PORT/metrics; 0: none", low=0, high=65535)
     address: str = _setting("127.0.0.1", "IP address to listen on")
-    allow_remote: bool = _setting(False, "listen on an address that other machines reach; the page has no password")
+    allow_remote: bool = _setting(False, "listen on an address that other machines can reach; the page has no password")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +187,9 @@ class ChatSettings:
     """The chat gateway, which the daemon opens on request."""
 
     end_after_s: float = _setting(
-        900.0, "end the gateway when nobody has asked it for so long", unit="s", low=10, high=7 * 86400
+        900.0, "end the gateway after this time without a request", unit="s", low=10, high=7 * 86400
     )
-    max_tokens: int = _setting(512, "most tokens of one answer, unless the one who asks says less", low=1, high=1 << 20)
+    max_tokens: int = _setting(512, "most tokens of one answer", low=1, high=1 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class UpdateSettings:
     """Updates: the publisher, and whether the daemon looks for new versions. It never installs one by itself."""
 
     check: bool = _setting(False, "ask once a day whether there is a newer version; it is shown, never installed")
-    url: str = _setting("", "address of the publisher's description of the newest version; empty: none is asked for")
+    url: str = _setting("", "address of the publisher's description of the newest version; empty: none")
     key: str = _setting("", "the publisher's public key, Ed25519 in base64")
 
     @property
@@ -209,9 +209,7 @@ class UpdateSettings:
 class SetupSettings:
     """The source of the engine's packages."""
 
-    index: str = _setting(
-        "", "address of the index that has torch's builds for this machine's hardware; empty: where uv looks by itself"
-    )
+    index: str = _setting("", "address of the index with torch's builds for this machine; empty: uv's default")
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,11 +90,11 @@ class Gateway:
                 wait_s = self._end_after_s
                 self._status = replace(self._status, ends_at=time.time() + wait_s)
 
-    def _hear(self, told: GatewayReport, token: str) -> None:
-        if told.url:
+    def _hear(self, report: GatewayReport, token: str) -> None:
+        if report.url:
             ready = GatewayState.READY
-            self._status = replace(self._status, state=ready, url=told.url, token=token, step="")
-        elif told.problem:
-            self._status = replace(self._status, problem=told.problem)
-        elif told.step:
-            self._status = replace(self._status, step=told.step)
+            self._status = replace(self._status, state=ready, url=report.url, token=token, step="")
+        elif report.problem:
+            self._status = replace(self._status, problem=report.problem)
+        elif report.step:
+            self._status = replace(self._status, step=report.step)

@@ -96,7 +96,7 @@ class JoinedSwarms:
 
 
 def chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...]]:
-    """Return the swarm to serve, `wanted` or the last one joined, and notices about what is wrong with it."""
+    """Return the swarm to serve, `wanted` or the last one joined, and notices if it cannot be found."""
     try:
         swarms = JoinedSwarms(path).load()
     except PotluckError as error:
