@@ -53,7 +53,7 @@ def under_backward(soak: bool) -> Measured:
         record = hop.server.record
         caller = client.calls.caller_for(record, span)
         request = BackwardRequest(client.swarm.prefix, span, hidden, hidden, caller=caller)
-        await client.calls.backward(record.peer_id, request)
+        await client.calls.compute(record, request)
 
     return _decode_beside(backward, soak)
 

@@ -31,7 +31,7 @@ from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import Caller, Timing
 from potluck.protocol.swarm import Swarm
-from potluck.wire.metadata import pack_timing
+from potluck.wire.timings import write_answer
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 
 _NUM_BLOCKS = 8
@@ -88,12 +88,12 @@ def _tab_us() -> float:
         timing, count = Timing(0.1, 5.0, 1000), 5000
         began = time.process_time()
         for _ in range(count):
-            pack_timing(timing)
+            write_answer((), timing)
         plain_s = time.process_time() - began
         began = time.process_time()
         for position in range(count):
             tabs.note(tab, 1, held_tokens=position)
-            pack_timing(tabs.say(tab, timing, is_named=position > 0))
+            write_answer((), tabs.say(tab, timing, is_named=position > 0))
         kept_s = time.process_time() - began
         tabs.close()
     return max(kept_s - plain_s, 0.0) / count * 1e6

@@ -1,165 +1,143 @@
-"""The stateless calls, and the table of everything an engine answers.
+"""The table of everything an engine answers, and the stateless calls among it.
 
-Decodes, checks who asks for what, hands over to the call thread, encodes. Failures are RemoteErrors, which the host
-sends; anything else is a fault of ours, which the host answers as INTERNAL and logs.
+Handlers decode, check who asks for what, hand over to the call thread, and encode. They raise RemoteErrors, which the
+host sends; anything else is a fault of ours, which the host answers as INTERNAL and logs.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from potluck import wire
+from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
 from potluck.p2p.network import Host, Stream
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply
+from potluck.protocol.messages import BackwardRequest, ForwardRequest, ServerInfo, TensorReply
+from potluck.tasks import cancel_and_wait
+from potluck.wire import protocols, sessions
+from potluck.wire.calls import CallRequest, RequestJoiner
+from potluck.wire.limits import Limits
+from potluck.wire.message import MAX_FIELD_BYTES, PART_BYTES
+from potluck.wire.questions import (
+    decode_quote_request,
+    decode_receipt,
+    encode_countersigned,
+    encode_info,
+    encode_quote,
+)
 from potluck_engine.compute.call_scheduler import Pieces, Priority
 from potluck_engine.in_thread import in_thread_if_large
-from potluck_engine.inference import InferenceHandler
+from potluck_engine.inference import serve_session
 from potluck_engine.quotes import quote
 from potluck_engine.span_state import SpanState
 
-_NOBODY = Caller()
-_MAX_STREAM_CALLS = 16  # forward and backward streams at a time: each may hold one whole message
-_MAX_CHECKS = 4  # pings for others at a time
-_CHECK_TIMEOUT_S = 5.0  # what stock servers allow
+T = TypeVar("T")
+
+_MAX_LARGE_CALLS = 16  # calls of several frames at a time: each may hold one whole message
 
 
 @dataclass(slots=True)
 class Handlers:
-    """All calls of one engine."""
+    """All calls of one engine; implements `potluck.foreign.EngineCalls`."""
 
     state: SpanState
     host: Host
     version: str
-    _stream_calls: int = field(default=0, init=False)
-    _checks: int = field(default=0, init=False)
+    foreign: ForeignPeers | None = None
+    _large_calls: int = field(default=0, init=False)
 
     async def register(self) -> None:
-        """Make the host answer; from now on calls may come."""
-        host, frame = self.host, self.state.wire_limits.max_frame_bytes
-        await host.serve_unary(wire.INFO, self.info)
-        await host.serve_unary(wire.FORWARD, self.forward)
-        await host.serve_unary(wire.BACKWARD, self.backward)
-        await host.serve_unary(wire.PUSH, self.push)
-        await host.serve_unary(wire.CHECK, self.check_reachability)
-        await host.serve_unary(wire.QUOTE, self.quote)
-        await host.serve_unary(wire.SETTLE, self.settle)
-        await host.serve_stream(wire.FORWARD_STREAM, self.forward_stream, max_frame_bytes=frame)
-        await host.serve_stream(wire.BACKWARD_STREAM, self.backward_stream, max_frame_bytes=frame)
-        await host.serve_stream(wire.INFERENCE, self.inference, max_frame_bytes=frame)
+        """Make the host answer."""
+        host = self.host
+        for protocol, call in ((protocols.INFO, self.info), (protocols.QUOTE, self.quote)):
+            await host.serve_unary(protocol, call)
+        await host.serve_unary(protocols.SETTLE, self.settle)
+        await host.serve_stream(protocols.SESSION, self.session, max_frame_bytes=self.limits.max_frame_bytes)
+        for protocol, stream_call in ((protocols.FORWARD, self.forward), (protocols.BACKWARD, self.backward)):
+            await host.serve_stream(protocol, stream_call, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)
+        if self.foreign is not None:
+            await self.foreign.serve(host, self)
 
     async def info(self, body: bytes, _: PeerId) -> bytes:
-        """Open to everybody: it says nothing that the directory does not."""
+        """Answer everybody: it says nothing that the directory does not."""
+        return encode_info(self.describe())
+
+    async def forward(self, stream: Stream, peer: PeerId) -> None:
+        await self.answer_call(stream, peer, RequestJoiner(ForwardRequest, self.limits))
+
+    async def backward(self, stream: Stream, peer: PeerId) -> None:
+        await self.answer_call(stream, peer, RequestJoiner(BackwardRequest, self.limits))
+
+    async def session(self, stream: Stream, peer: PeerId) -> None:
+        await self.serve_session(stream, peer, sessions)
+
+    async def quote(self, body: bytes, peer: PeerId) -> bytes:
+        return encode_quote(quote(self.state, decode_quote_request(body, limits=self.limits), peer))
+
+    async def settle(self, body: bytes, peer: PeerId) -> bytes:
+        """Take the last receipt of a session or of some calls, which no later one can carry."""
+        return encode_countersigned(await self.state.tabs.settle(peer, decode_receipt(body)))
+
+    # -- what an adapter for foreign peers asks too --------------------------------------------------------------------
+
+    @property
+    def limits(self) -> Limits:
+        return self.state.wire_limits
+
+    @property
+    def span(self) -> Span:
+        return self.state.blocks.span
+
+    def describe(self) -> ServerInfo:
         state = self.state
-        uid = wire.decode_info_request(body)
-        if uid:
-            state.admission.check_served(*wire.parse_uids(uid, num_blocks=state.wire_limits.num_blocks))
-        info = ServerInfo(
+        return ServerInfo(
             version=self.version,
-            dht_client_mode=False,
-            cache_tokens_available=state.free_tokens * len(state.blocks.span),
+            free_tokens=state.free_tokens,
             hidden_size=state.blocks.hidden_size,
             dtype=str(state.blocks.dtype).removeprefix("torch."),
             max_batch_tokens=state.limits.max_batch_tokens,
             max_length=state.limits.max_length,
         )
-        return wire.encode_info(info, with_schema=bool(uid))
 
-    async def forward(self, body: bytes, peer: PeerId) -> bytes:
-        limits = self.state.wire_limits
-        request = await in_thread_if_large(len(body), lambda: wire.decode_forward(body, limits=limits))
-        return await self._answer_unary(request, peer)
+    def check_served(self, prefix: str, span: Span) -> None:
+        self.state.admission.check_served(prefix, span)
 
-    async def backward(self, body: bytes, peer: PeerId) -> bytes:
-        limits = self.state.wire_limits
-        request = await in_thread_if_large(len(body), lambda: wire.decode_backward(body, limits=limits))
-        return await self._answer_unary(request, peer)
+    async def serve_session(self, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
+        await serve_session(self.state, stream, peer, coding)
 
-    async def forward_stream(self, stream: Stream, peer: PeerId) -> None:
-        await self._answer_stream(stream, peer, wire.forward_joiner(self.state.wire_limits))
+    async def in_thread_if_large(self, num_bytes: int, code: Callable[[], T]) -> T:
+        return await in_thread_if_large(num_bytes, code)
 
-    async def backward_stream(self, stream: Stream, peer: PeerId) -> None:
-        await self._answer_stream(stream, peer, wire.backward_joiner(self.state.wire_limits))
-
-    async def inference(self, stream: Stream, peer: PeerId) -> None:
-        await InferenceHandler(self.state)(stream, peer)
-
-    async def push(self, body: bytes, peer: PeerId) -> bytes:
-        """A step from the server before; what does not fit is ignored, because the client sends its own copy."""
-        limits = self.state.wire_limits
-        request = await in_thread_if_large(len(body), lambda: wire.decode_push(body, limits=limits))
-        self.state.admission.check_member(request.pusher or _NOBODY, peer)
-        session = self.state.sessions.find(request.session_id or "")
-        if session is not None and request.step_id is not None:
-            session.push(replace(request, pushed=True))
-        return wire.EMPTY_REPLY
-
-    async def quote(self, body: bytes, peer: PeerId) -> bytes:
-        request = wire.decode_quote_request(body, limits=self.state.wire_limits)
-        return wire.encode_quote(quote(self.state, request, peer))
-
-    async def settle(self, body: bytes, peer: PeerId) -> bytes:
-        """The last receipt of a session or of some calls, which no later one can carry."""
-        return await self.state.tabs.settle(peer, body)
-
-    async def check_reachability(self, body: bytes, _: PeerId) -> bytes:
-        """Return whether a peer answers this node.
-
-        Stock servers dial with a fresh process, this one pings over whatever connection there is. So a yes means that
-        the peer is alive and that some path leads from here to it, not that its address is open to everybody.
-        """
-        peer = wire.decode_check_request(body)
-        if peer == self.host.peer_id:
-            return wire.encode_check_reply(True)
-        if self._checks >= _MAX_CHECKS:
-            raise RemoteError(Code.BUSY, "too many checks", retry_after_s=_CHECK_TIMEOUT_S)
-        self._checks += 1
-        try:
-            await self.host.ping(peer, timeout_s=_CHECK_TIMEOUT_S)
-        except RemoteError:
-            return wire.encode_check_reply(False)
-        finally:
-            self._checks -= 1
-        return wire.encode_check_reply(True)
-
-    async def _answer_unary(self, request: ForwardRequest | BackwardRequest, peer: PeerId) -> bytes:
-        reply_bytes = request.hidden.numel() * self.state.blocks.dtype.itemsize
-        if reply_bytes > 2 * wire.MAX_UNARY_BYTES:  # even as float16 it would not fit: refuse before computing
-            raise RemoteError(Code.TOO_LONG, "the answer does not fit a unary message; use the stream call")
-        reply = await self._compute(request, peer)
-        encode = _encoder(reply, request)
-        return await in_thread_if_large(reply_bytes, encode)
-
-    async def _answer_stream(
-        self, stream: Stream, peer: PeerId, joiner: wire.PartJoiner[ForwardRequest] | wire.PartJoiner[BackwardRequest]
-    ) -> None:
-        if self._stream_calls >= _MAX_STREAM_CALLS:
-            raise RemoteError(Code.BUSY, f"{_MAX_STREAM_CALLS} streams are open", retry_after_s=1.0)
-        self._stream_calls += 1
-        limits = self.state.limits
+    async def answer_call(self, stream: Stream, peer: PeerId, coding: CallCoding) -> None:
+        """Read one stateless call, compute it, and send the answer. Raises RemoteError."""
+        limits, is_large = self.state.limits, False
         try:
             async with asyncio.timeout(limits.request_timeout_s):
                 is_first = True
-                while (part := await stream.receive()) is not None:
-                    joiner.add(part)
+                while (frame := await stream.receive()) is not None:
+                    is_whole = coding.add(frame)
                     if is_first:  # before a stranger makes us keep the rest
-                        claim = joiner.claim(num_blocks=self.state.wire_limits.num_blocks)
-                        self.state.admission.check(*claim, peer)
+                        self.state.admission.check(*coding.target(), peer)
                         is_first = False
-            request: ForwardRequest | BackwardRequest = await asyncio.to_thread(joiner.finish)
-            reply = await self._compute(request, peer)
-            for pieces in wire.split_tensor_reply(reply, compression=request.output_compression):
-                async with asyncio.timeout(limits.send_timeout_s):
-                    await stream.send(*pieces)
+                    if is_whole:
+                        break
+                    if not is_large:
+                        self._begin_large_call()
+                        is_large = True
+            request = await self.in_thread_if_large(coding.num_bytes, coding.request)
+            reply = await _unless_gone(stream, self.compute(request, peer))
+            for pieces in coding.encode_reply(reply):
+                await stream.send(*pieces, timeout_s=limits.send_timeout_s)
         except TimeoutError:
             raise RemoteError(Code.BAD_REQUEST, "the stream stood still for too long") from None
         finally:
-            self._stream_calls -= 1
+            self._large_calls -= is_large
 
-    async def _compute(self, request: ForwardRequest | BackwardRequest, peer: PeerId) -> TensorReply:
+    async def compute(self, request: CallRequest, peer: PeerId) -> TensorReply:
+        """Run a stateless call. Raises RemoteError."""
         state = self.state
         adapter = state.admission.check(request.prefix, request.span, request.caller, peer)
         batch, tokens = request.hidden.shape[:2]
@@ -176,13 +154,26 @@ class Handlers:
         timing = state.tabs.say(tab, timing, is_named=tab.seq > 0)  # once it signs: answers of calls may be lost
         return TensorReply(computed.value, timing)
 
-    def _work_of(self, request: ForwardRequest | BackwardRequest, adapter: str | None) -> tuple[Priority, Pieces]:
+    def _work_of(self, request: CallRequest, adapter: str | None) -> tuple[Priority, Pieces]:
         blocks, span, hidden, prompts = self.state.call_blocks, request.span, request.hidden, request.prompts
         if isinstance(request, ForwardRequest):
             return Priority.FORWARD, lambda: blocks.adapted(adapter, blocks.forward(span, hidden, prompts))
         grad = request.grad
         return Priority.BACKWARD, lambda: blocks.adapted(adapter, blocks.backward(span, hidden, grad, prompts))
 
+    def _begin_large_call(self) -> None:
+        if self._large_calls >= _MAX_LARGE_CALLS:
+            raise RemoteError(Code.BUSY, f"{_MAX_LARGE_CALLS} large calls are being served", retry_after_s=1.0)
+        self._large_calls += 1
 
-def _encoder(reply: TensorReply, request: ForwardRequest | BackwardRequest) -> Callable[[], bytes]:
-    return lambda: wire.encode_tensor_reply(reply, compression=request.output_compression)
+
+async def _unless_gone(stream: Stream, work: Coroutine[Any, Any, TensorReply]) -> TensorReply:
+    """Do the work of a call while its caller is there. Raises RemoteError."""
+    computing, listening = asyncio.ensure_future(work), asyncio.ensure_future(stream.receive())
+    try:
+        await asyncio.wait((computing, listening), return_when=asyncio.FIRST_COMPLETED)
+        if not computing.done() and listening.result() is not None:  # raises if the caller is gone
+            raise RemoteError(Code.BAD_REQUEST, "a call is one message")
+        return await computing
+    finally:
+        await cancel_and_wait(computing, listening)

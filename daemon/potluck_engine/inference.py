@@ -1,4 +1,4 @@
-"""rpc_inference: one stream, one session, one task.
+"""Sessions: one stream, one session, one task.
 
     opening:  first message within step_timeout_s, else closed silently; not allowed or malformed: error frame
     ready:    steps one after the other; a step that cannot be done ends the session with an error frame
@@ -13,15 +13,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from potluck.errors import PotluckError
+from potluck.foreign import SessionCoding
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
-from potluck.wire import decode_step, encode_step_reply
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 from potluck_engine.receipts import NO_TAB
@@ -32,58 +32,53 @@ log = logging.getLogger(__name__)
 
 
 _CLOSING = StepRequest(hidden=None)
-"""Also what the end of input means: stock servers fail there, but only by an accident of their implementation."""
+"""Also what the end of the client's side means."""
 
 
-@dataclass(frozen=True, slots=True)
-class InferenceHandler:
-    """Serves the streams of rpc_inference."""
+async def serve_session(state: SpanState, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
+    """Serve one session to its end. Raises RemoteError, which the host sends as an error frame."""
+    try:
+        body = await stream.receive(timeout_s=state.limits.step_timeout_s)
+    except TimeoutError:
+        return
+    if body is None:
+        return
+    request = await _decode(state, coding, body, first=True)
+    session = _open(state, request, peer)
+    if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
+        await asyncio.to_thread(state.blocks.whole.adapters.load, session.memory.adapter)
+    served = SessionStream(state, stream, session, coding)
+    state.sessions.add(served)
+    memory = session.memory
+    log.info("a session over blocks %s, %d rows", memory.span, memory.rows)
+    try:
+        await served.run(request)
+    finally:
+        state.sessions.remove(served)
+        served.close()
+        log.info("a session over blocks %s ended after %d tokens", memory.span, session.position)
 
-    state: SpanState
 
-    async def __call__(self, stream: Stream, peer: PeerId) -> None:
-        """A StreamHandler. Raises RemoteError, which the host sends as an error frame."""
-        try:
-            body = await stream.receive(timeout_s=self.state.limits.step_timeout_s)
-        except TimeoutError:
-            return
-        if body is None:
-            return
-        request = await _decode(self.state, body, first=True)
-        session = self._open(request, peer)
-        if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
-            await asyncio.to_thread(self.state.blocks.whole.adapters.load, session.memory.adapter)
-        served = SessionStream(self.state, stream, session)
-        self.state.sessions.add(served)
-        memory = served.session.memory
-        log.info("a session over blocks %s, %d rows", memory.span, memory.rows)
-        try:
-            await served.run(request)
-        finally:
-            self.state.sessions.remove(served)
-            served.close()
-            log.info("a session over blocks %s ended after %d tokens", memory.span, served.session.position)
-
-    def _open(self, request: StepRequest, peer: PeerId) -> ServedSession:
-        opening, state = request.opening, self.state
-        if opening is None or request.hidden is None:
-            raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
-        adapter = state.admission.check(opening.prefix, opening.span, opening.caller, peer)
-        opening = replace(opening, caller=replace(opening.caller, adapter=adapter))
-        if opening.resume:
-            session = state.parking.take(peer, opening, request.hidden.shape[0])
-            if session is None:
-                raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
-            return session
-        memory = SessionMemory(
-            client=peer,
-            span=opening.span,
-            rows=request.hidden.shape[0],
-            is_alone=opening.exact or not state.is_ragged,
-            adapter=adapter,
-        )
-        alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
-        return ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
+def _open(state: SpanState, request: StepRequest, peer: PeerId) -> ServedSession:
+    opening = request.opening
+    if opening is None or request.hidden is None:
+        raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
+    adapter = state.admission.check(opening.prefix, opening.span, opening.caller, peer)
+    opening = replace(opening, caller=replace(opening.caller, adapter=adapter))
+    if opening.resume:
+        session = state.parking.take(peer, opening, request.hidden.shape[0])
+        if session is None:
+            raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
+        return session
+    memory = SessionMemory(
+        client=peer,
+        span=opening.span,
+        rows=request.hidden.shape[0],
+        is_alone=opening.exact or not state.is_ragged,
+        adapter=adapter,
+    )
+    alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
+    return ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
 
 
 class _Over(Exception):  # noqa: N818 (not an error)
@@ -93,8 +88,9 @@ class _Over(Exception):  # noqa: N818 (not an error)
 class SessionStream:
     """A session and its stream."""
 
-    def __init__(self, state: SpanState, stream: Stream, session: ServedSession) -> None:
+    def __init__(self, state: SpanState, stream: Stream, session: ServedSession, coding: SessionCoding) -> None:
         self.session = session
+        self._coding = coding
         self._state = state
         self._stream = stream
         self._running: tuple[SessionStep, StepRequest, StepRange] | None = None
@@ -107,10 +103,6 @@ class SessionStream:
         self._timers: list[asyncio.TimerHandle] = []
         self._heard_at = time.monotonic()
         self._tab = NO_TAB
-
-    @property
-    def session_id(self) -> str | None:
-        return self.session.session_id
 
     @property
     def span(self) -> Span:
@@ -136,12 +128,6 @@ class SessionStream:
                 raise
             if isinstance(self._why, RemoteError):
                 raise self._why from None
-
-    def push(self, request: StepRequest) -> None:
-        if len(self.session.pushed) < MAX_WAITING:
-            self.session.pushed.append(request)
-            self._heard_at = time.monotonic()
-            self._advance()
 
     def end(self, error: RemoteError) -> None:
         if self._running is None and self._sending is None:
@@ -171,10 +157,10 @@ class SessionStream:
                 log.debug("the client of a session over blocks %s left", self.session.memory.span)
                 self._finish(_Over())
                 return
-            request = _CLOSING if body is None else await _decode(self._state, body, first=False)
+            request = _CLOSING if body is None else await _decode(self._state, self._coding, body, first=False)
             await self._room.wait()
-            self.session.own.append(replace(request, pushed=False) if request.pushed else request)
-            if len(self.session.own) >= MAX_WAITING:
+            self.session.waiting.append(request)
+            if len(self.session.waiting) >= MAX_WAITING:
                 self._room.clear()
             self._heard_at = time.monotonic()
             self._advance()
@@ -187,9 +173,9 @@ class SessionStream:
             if self._end_after_step is not None:
                 self._finish(self._end_after_step)
                 return
-            request = self.session.next_request()
-            if request is None:
+            if not self.session.waiting:
                 return
+            request = self.session.waiting.popleft()
             self._room.set()
             if request.hidden is None:
                 self._finish(_Over())
@@ -203,17 +189,9 @@ class SessionStream:
             self._finish(error)
 
     def _begin(self, request: StepRequest) -> None:
-        """Submit a step, unless it was done before, or was pushed and does not fit. Raises RemoteError."""
+        """Submit a step. Raises RemoteError."""
         session = self.session
-        if session.is_duplicate(request):
-            return
-        try:
-            plan = session.plan(request)
-        except RemoteError as error:
-            if request.pushed:  # what another server sends cannot end the client's session
-                log.debug("a pushed step was ignored: %s", error.message)
-                return
-            raise
+        plan = session.plan(request)
         assert request.hidden is not None
         if request.receipt is not None:
             self._state.tabs.take(self._tab, request.receipt)
@@ -246,7 +224,7 @@ class SessionStream:
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
             return
         state, now = self._state, time.monotonic()
-        self.session.finish(request, plan)
+        self.session.position = plan.end
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
@@ -256,11 +234,10 @@ class SessionStream:
             compute_ms=step.compute_s * 1e3,
             cache_tokens_left=state.free_tokens,
             is_leaving=state.admission.is_leaving(step.memory.span),
-            takes_brief=request.opening is not None,
         )
         state.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
         timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)
-        self._send(encode_step_reply(StepReply(step.result(), timing), brief=request.is_brief))
+        self._send(self._coding.encode_step_reply(StepReply(step.result(), timing)))
         self._advance()
 
     def _send(self, pieces: tuple[Buffer, ...]) -> None:
@@ -298,6 +275,6 @@ class SessionStream:
             self._task.cancel()
 
 
-async def _decode(state: SpanState, body: bytes, *, first: bool) -> StepRequest:
+async def _decode(state: SpanState, coding: SessionCoding, body: bytes, *, first: bool) -> StepRequest:
     limits = state.wire_limits
-    return await in_thread_if_large(len(body), lambda: decode_step(body, limits=limits, first=first))
+    return await in_thread_if_large(len(body), lambda: coding.decode_step(body, limits=limits, first=first))

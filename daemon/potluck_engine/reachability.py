@@ -22,7 +22,8 @@ from potluck.p2p.config import HostConfig
 from potluck.p2p.network import UnaryHandler
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.dial_back import DIAL_BACK, DialBack, decode_answer, encode_answer
+from potluck.wire.dial_back import DialBack, decode_dial_back, decode_reachable, encode_dial_back, encode_reachable
+from potluck.wire.protocols import DIAL_BACK
 
 if TYPE_CHECKING:
     from potluck.p2p.libp2p import Libp2pHost
@@ -105,7 +106,7 @@ class Reachability:
 
     async def answer(self, body: bytes, peer: PeerId) -> bytes:
         """Dial the caller anew, but only at IPs that it is connected from, so that it can't point us at others."""
-        question = DialBack.from_bytes(body)
+        question = decode_dial_back(body)
         if self._num_answering >= _MAX_ANSWERS:
             raise RemoteError(Code.BUSY, "too many dials", retry_after_s=5.0)
         self._num_answering += 1
@@ -116,8 +117,8 @@ class Reachability:
             # Behind a router a peer knows only private addresses, but its port may be open at the router.
             addresses = list(dict.fromkeys(moved for addr in question.addresses for moved in _moved_to(seen, addr)))
             if not addresses:
-                return encode_answer(False)
-            return encode_answer(await self._host.dial_anew(peer, addresses, seen_as=question.seen_as))
+                return encode_reachable(False)
+            return encode_reachable(await self._host.dial_anew(peer, addresses, seen_as=question.seen_as))
         finally:
             self._num_answering -= 1
 
@@ -127,8 +128,8 @@ class Reachability:
         try:
             own = [addr.rpartition("/p2p/")[0] for addr in await self._host.addresses()]
             seen_as = next(iter((await self._host.neighbours()).get(peer, ())), "") if stay else ""
-            body = DialBack(tuple(addr for addr in own if ip_of(addr)), seen_as).to_bytes()
-            return decode_answer(await self._host.call(peer, DIAL_BACK, body, timeout_s=timeout_s))
+            body = encode_dial_back(DialBack(tuple(addr for addr in own if ip_of(addr)), seen_as))
+            return decode_reachable(await self._host.call(peer, DIAL_BACK, body, timeout_s=timeout_s))
         except PotluckError as error:
             log.debug("a peer does not say whether it can dial us: %s", error)
             return None

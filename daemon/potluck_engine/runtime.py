@@ -17,11 +17,12 @@ from importlib.metadata import version
 import torch
 from potluck_control.launch_spec import LaunchSpec
 
-from potluck import wire
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
+from potluck.foreign import adapter_for
+from potluck.wire.questions import decode_info
 from potluck_engine.compute.threads import Threads
 from potluck_engine.fitting import cache_tokens
 from potluck_engine.handlers import Handlers
@@ -66,7 +67,7 @@ class EngineRuntime:
     async def serve(
         self, blocks: BlockSpan, checkpoint: Checkpoint, before: SpanState | None, *, max_blocks: int
     ) -> tuple[SpanState, Speed]:
-        """Answer calls for `blocks` after a self-check: a real token through all of them, and what rpc_info says.
+        """Answer calls for `blocks` after a self-check: a real token through all of them, and what it says of itself.
 
         Args:
             before: what was served last; its sessions are kept if it has the same blocks.
@@ -88,8 +89,7 @@ class EngineRuntime:
             self._tabs.begin(self._node.host.identity, spec.swarm, parameters)
         await compute.perform(state.stage)
         handlers = await self._handlers_of(state)
-        uid = wire.block_uids(spec.swarm.prefix, blocks.span)
-        info = wire.decode_info(await handlers.info(wire.encode_info_request(uid), self._node.peer_id))
+        info = decode_info(await handlers.info(b"", self._node.peer_id))
         if info.hidden_size != blocks.hidden_size:
             raise PotluckError("the engine's self-check failed: it does not describe its own blocks")
         log.info("self-check passed: %.0f steps a second through one block", speed.inference_tps)
@@ -144,7 +144,7 @@ class EngineRuntime:
 
     async def _handlers_of(self, state: SpanState) -> Handlers:
         if self._handlers is None:
-            self._handlers = Handlers(state, self._node.host, version=version("potluck"))
+            self._handlers = Handlers(state, self._node.host, version("potluck"), adapter_for(self._spec.swarm))
             await self._handlers.register()
         self._handlers.state = state
         return self._handlers

@@ -17,8 +17,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck_engine.memory.session_memory import SessionMemory
 
-_REMEMBERED_STEPS = 1024  # step ids; a pushed and a direct copy of one step arrive within a few steps of each other
-MAX_WAITING = 4  # steps not begun; a client that pipelines more waits, a server that pushes more is not heard
+MAX_WAITING = 4  # steps not begun; a client that pipelines more waits
 
 
 class StepRange(NamedTuple):
@@ -30,28 +29,14 @@ class StepRange(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ServedSession:
-    """One client's session through one span.
-
-    Steps of its own stream come first, pushed ones second.
-    """
+    """One client's session through one span, and its steps that wait."""
 
     session_id: str | None
     max_length: int
     alloc_timeout_s: float
     memory: SessionMemory
     position: int = 0
-    own: deque[StepRequest] = field(default_factory=deque)
-    pushed: deque[StepRequest] = field(default_factory=deque)
-    _done_steps: dict[str, None] = field(default_factory=dict)  # in the order they were done
-
-    def next_request(self) -> StepRequest | None:
-        """The step to do now that none is being done; leaves the queue."""
-        if self.own:
-            return self.own.popleft()
-        return self.pushed.popleft() if self.pushed else None
-
-    def is_duplicate(self, request: StepRequest) -> bool:
-        return request.step_id is not None and request.step_id in self._done_steps
+    waiting: deque[StepRequest] = field(default_factory=deque)
 
     def plan(self, request: StepRequest) -> StepRange:
         """Return where the step begins and ends.
@@ -74,26 +59,12 @@ class ServedSession:
             raise RemoteError(Code.TOO_LONG, f"{start} + {tokens} tokens exceed the session's {self.max_length}")
         return StepRange(start, start + tokens)
 
-    def finish(self, request: StepRequest, plan: StepRange) -> None:
-        """Remember that a step was done."""
-        self.position = plan.end
-        if request.step_id is not None:
-            self._done_steps[request.step_id] = None
-            if len(self._done_steps) > _REMEMBERED_STEPS:
-                del self._done_steps[next(iter(self._done_steps))]
-
 
 class OpenSession(Protocol):
     """What the table knows of a session that is being served."""
 
     @property
-    def session_id(self) -> str | None: ...
-
-    @property
     def span(self) -> Span: ...
-
-    def push(self, request: StepRequest) -> None:
-        """Take a step that another server sent."""
 
     def end(self, error: RemoteError) -> None:
         """Tell the client, after the step that runs."""
@@ -105,7 +76,6 @@ class SessionTable:
     def __init__(self, *, max_sessions: int) -> None:
         self._max = max_sessions
         self._sessions: set[OpenSession] = set()
-        self._by_id: dict[str, OpenSession] = {}
         self._calls: Counter[Span] = Counter()
         self._removed = asyncio.Event()
 
@@ -113,23 +83,14 @@ class SessionTable:
         return len(self._sessions)
 
     def add(self, session: OpenSession) -> None:
-        """Raises RemoteError: BUSY if there are too many, BAD_REQUEST if the id is taken."""
+        """Raises RemoteError BUSY if there are too many."""
         if len(self._sessions) >= self._max:
             raise RemoteError(Code.BUSY, f"{self._max} sessions are open", retry_after_s=1.0)
-        if session.session_id is not None:
-            if session.session_id in self._by_id:
-                raise RemoteError(Code.BAD_REQUEST, "this session id is in use")
-            self._by_id[session.session_id] = session
         self._sessions.add(session)
 
     def remove(self, session: OpenSession) -> None:
         self._sessions.discard(session)
-        if session.session_id is not None and self._by_id.get(session.session_id) is session:
-            del self._by_id[session.session_id]
         self._removed.set()
-
-    def find(self, session_id: str) -> OpenSession | None:
-        return self._by_id.get(session_id)
 
     async def end_all(self, error: RemoteError, *, timeout_s: float, kept: Span | None = None) -> bool:
         """Tell every session, but those over `kept`, after its running step; whether all were gone within the time."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import ServingLimits
 
-from potluck import wire
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import takes_one_thread
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
@@ -20,6 +19,7 @@ from potluck.blocks.reshaping import part_of
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.swarm import Swarm
+from potluck.wire.limits import Limits
 from potluck_engine.admission import Admission
 from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.executor import SpanExecutor
@@ -60,7 +60,7 @@ class SpanState:
     parking: Parking
     meter: LoadMeter
     limits: ServingLimits
-    wire_limits: wire.Limits
+    wire_limits: Limits
     tabs: Tabs
 
     @classmethod
@@ -198,10 +198,10 @@ def _stage(
     return Stage(SpanExecutor(blocks, memory), paging, gate)
 
 
-def _wire_limits(limits: ServingLimits, hidden_size: int, num_blocks: int, span_blocks: int) -> wire.Limits:
+def _wire_limits(limits: ServingLimits, hidden_size: int, num_blocks: int, span_blocks: int) -> Limits:
     """Bound one message; a frame holds hidden states, gradients and prompts for each block, 4 bytes a value."""
     tensor_bytes = 4 * limits.max_batch_tokens * hidden_size
-    return wire.Limits(
+    return Limits(
         hidden_size=hidden_size,
         num_blocks=num_blocks,
         max_batch_tokens=limits.max_batch_tokens,

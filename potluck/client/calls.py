@@ -7,21 +7,25 @@ while it computes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from potluck import wire
 from potluck.client.config import ClientConfig
 from potluck.client.receipts import Unsigned
+from potluck.foreign import ForeignPeers, SessionCoding
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepReply, StepRequest, TensorReply
+from potluck.protocol.messages import Caller, ForwardRequest, StepReply, StepRequest, TensorReply
 from potluck.protocol.records import ServerRecord
 from potluck.tasks import BackgroundTasks
+from potluck.wire import protocols, sessions
+from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
+from potluck.wire.questions import decode_countersigned, encode_receipt
 
 T = TypeVar("T")
+
+_OWN_CODING: SessionCoding = sessions
 
 _MAX_FRAME_BYTES = 512 << 20
 """Of an answer. Its shape is known and checked before it is decoded; this only bounds what a peer makes us hold."""
@@ -30,32 +34,45 @@ _MAX_FRAME_BYTES = 512 << 20
 class Calls:
     """Speaks to servers over `host`; `caller_for` says what we tell a server about ourselves."""
 
-    def __init__(self, host: Host, config: ClientConfig, caller_for: Callable[[ServerRecord, Span], Caller]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        config: ClientConfig,
+        caller_for: Callable[[ServerRecord, Span], Caller],
+        foreign: ForeignPeers | None = None,
+    ) -> None:
         self.caller_for = caller_for
+        self._foreign = foreign
         self.signer = Unsigned()  # of receipts
         self._host = host
         self._config = config
         self._closing = BackgroundTasks()
 
-    async def open_steps(self, peer: PeerId) -> StepStream:
-        """A stream for one session. Raises RemoteError UNREACHABLE."""
-        return StepStream(self, peer, await self._open(peer, wire.INFERENCE))
+    async def open_steps(self, record: ServerRecord) -> StepStream:
+        """Open a stream for one session. Raises RemoteError UNREACHABLE."""
+        foreign, protocol, coding = self._foreign, protocols.SESSION, _OWN_CODING
+        if foreign is not None and not record.is_ours:
+            protocol, coding = foreign.session_protocol, foreign.session_coding
+        stream = await self._open(record.peer_id, protocol)
+        return StepStream(self, record.peer_id, stream, coding)
 
-    async def forward(self, peer: PeerId, request: ForwardRequest) -> TensorReply:
-        """One tensor, shaped like `request.hidden`. Raises RemoteError."""
-        if wire.fits_unary(request):
-            return await self._unary(peer, wire.FORWARD, wire.encode_forward(request), request)
-        return await self._streamed(peer, wire.FORWARD_STREAM, wire.split_forward(request), request)
-
-    async def backward(self, peer: PeerId, request: BackwardRequest) -> TensorReply:
-        """Gradients of hidden and, if given, of prompts. Raises RemoteError."""
-        if wire.fits_unary(request):
-            return await self._unary(peer, wire.BACKWARD, wire.encode_backward(request), request)
-        return await self._streamed(peer, wire.BACKWARD_STREAM, wire.split_backward(request), request)
+    async def compute(self, record: ServerRecord, request: CallRequest) -> TensorReply:
+        """Run a stateless call at a server. Raises RemoteError."""
+        peer = record.peer_id
+        if self._foreign is not None and not record.is_ours:
+            timeout_s = self._config.request_timeout_s
+            return await self.patiently(peer, self._foreign.call(self._host, peer, request, timeout_s=timeout_s))
+        protocol = protocols.FORWARD if isinstance(request, ForwardRequest) else protocols.BACKWARD
+        stream = await self._open(peer, protocol)
+        try:
+            return await self.patiently(peer, _exchange(stream, request))
+        finally:
+            self.close_soon(stream)
 
     async def settle(self, peer: PeerId, receipt: bytes) -> bytes:
-        """Send a receipt by itself; the same, countersigned. Raises RemoteError."""
-        return await self._host.call(peer, wire.SETTLE, receipt, timeout_s=_SETTLE_TIMEOUT_S)
+        """Send a receipt by itself and return it countersigned. Raises RemoteError."""
+        body = await self._host.call(peer, protocols.SETTLE, encode_receipt(receipt), timeout_s=_SETTLE_TIMEOUT_S)
+        return decode_countersigned(body)
 
     @property
     def silence_before_ping_s(self) -> float:
@@ -110,44 +127,25 @@ class Calls:
             peer, protocol, timeout_s=self._config.connect_timeout_s, max_frame_bytes=_MAX_FRAME_BYTES
         )
 
-    async def _unary(
-        self, peer: PeerId, protocol: str, body: bytes, request: ForwardRequest | BackwardRequest
-    ) -> TensorReply:
-        answer = self._host.call(peer, protocol, body, timeout_s=self._config.request_timeout_s)
-        return wire.decode_tensor_reply(await self.patiently(peer, answer), like=wire.reply_shapes(request))
 
-    async def _streamed(
-        self,
-        peer: PeerId,
-        protocol: str,
-        parts: Iterator[tuple[Buffer, ...]],
-        request: ForwardRequest | BackwardRequest,
-    ) -> TensorReply:
-        stream = await self._open(peer, protocol)
-        joiner = wire.reply_joiner(wire.reply_shapes(request))
-
-        async def exchange() -> TensorReply:
-            for part in parts:
-                await stream.send(*part)
-            await stream.end()
-            while (body := await stream.receive()) is not None:
-                joiner.add(body)
-            return joiner.finish()
-
-        try:
-            return await self.patiently(peer, exchange())
-        finally:
-            self.close_soon(stream)
+async def _exchange(stream: Stream, request: CallRequest) -> TensorReply:
+    for frame in encode_call(request):
+        await stream.send(*frame)
+    joiner = ReplyJoiner(request)
+    while (body := await stream.receive()) is not None:
+        if joiner.add(body):
+            return joiner.reply()
+    raise RemoteError(Code.UNREACHABLE, "the server closed the stream before its answer was whole")
 
 
 class StepStream:
     """The stream of one session at one server."""
 
-    def __init__(self, calls: Calls, peer: PeerId, stream: Stream) -> None:
+    def __init__(self, calls: Calls, peer: PeerId, stream: Stream, coding: SessionCoding) -> None:
         self._calls = calls
         self._peer = peer
         self._stream = stream
-        self._takes_brief = False
+        self._coding = coding
 
     async def exchange(self, request: StepRequest) -> StepReply | None:
         """Send a step and wait for its answer; None if the server ended the stream instead.
@@ -156,7 +154,7 @@ class StepStream:
             RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
         """
         assert request.hidden is not None
-        pieces = wire.encode_step(request, brief=self._takes_brief)
+        pieces = self._coding.encode_step(request)
         sending = self._stream.send(*pieces)
         try:
             if sum(map(len, pieces)) <= _SMALL_BYTES:
@@ -171,9 +169,7 @@ class StepStream:
             body = await self._calls.patiently(self._peer, self._stream.receive(), is_late=True)
         if body is None:
             return None
-        reply = wire.decode_step_reply(body, like=tuple(request.hidden.shape))
-        self._takes_brief = self._takes_brief or reply.timing.takes_brief
-        return reply
+        return self._coding.decode_step_reply(body, like=tuple(request.hidden.shape))
 
     async def _last_word(self) -> RemoteError | None:
         """What the server said before it closed the stream, between two steps."""
@@ -189,7 +185,7 @@ class StepStream:
         """End the session on purpose: the closing message frees the server's cache at once. Never raises."""
         try:
             async with asyncio.timeout(_CLOSING_S):
-                await self._stream.send(*wire.encode_step(StepRequest(hidden=None)))
+                await self._stream.send(*self._coding.encode_step(StepRequest(hidden=None)))
                 await self._stream.end()
                 while await self._stream.receive() is not None:
                     pass

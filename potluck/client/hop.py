@@ -47,7 +47,7 @@ class Hop:
         self.pace = Pace(part.cost_s)
         self.is_leaving = False  # the server said so with its last answer
         self.parked: Parked | None = None  # at a server that said goodbye
-        self._max_batch_tokens = record.max_batch_tokens
+        self._record = record
         self._calls = calls
         self._opening = opening
         self._stream: StepStream | None = None
@@ -60,7 +60,7 @@ class Hop:
     async def open(self) -> None:
         """Open the stream if there is none. Raises RemoteError UNREACHABLE."""
         if self._stream is None:
-            self._stream = await self._calls.open_steps(self.peer_id)
+            self._stream = await self._calls.open_steps(self._record)
             self._last_used_s = time.monotonic()
             self._tab = self._calls.signer.open_tab(self.peer_id, self.span)
 
@@ -156,7 +156,7 @@ class Hop:
 
     def _pieces(self, rest: Tensor) -> tuple[Tensor, ...]:
         """`rest` in messages that the server takes; deep prompts have to fit into the first."""
-        limit = max(self._max_batch_tokens // rest.shape[0], 1)
+        limit = max(self._record.max_batch_tokens // rest.shape[0], 1)
         first = limit if self._cached else max(limit, self.history.prompt_tokens)
         if rest.shape[1] <= first:
             return (rest,)

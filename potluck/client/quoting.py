@@ -1,6 +1,6 @@
 """Asks a few servers side by side what a new session would cost at each of them now.
 
-Servers that tell no digests speak the stock wire only: they are not asked, and taken at their record.
+Servers of other implementations are not asked, and taken at their record.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from potluck import wire
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, Quote, QuoteRequest
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord
+from potluck.wire.protocols import QUOTE
+from potluck.wire.questions import decode_quote, encode_quote_request
 
 _TIMEOUT_S = 1.0  # who takes longer is no good choice
 
@@ -57,15 +58,15 @@ class Quoting:
 
     async def _ask(self, server: LiveServer, wanted: Span, rows: int, tokens: int, quotes: Quotes) -> None:
         record, began_s = server.record, time.monotonic()
-        if not all(record.block_digests):
+        if not record.is_ours:
             quotes.servers.append(server)
             return
         span = Span(max(wanted.start, record.span.start), min(wanted.end, record.span.end))
         request = QuoteRequest(self._prefix, span, rows, tokens, self._caller_for(record, span))
         try:
-            body = wire.encode_quote_request(request)
-            answer = await self._host.call(server.peer_id, wire.QUOTE, body, timeout_s=_TIMEOUT_S)
-            quote = wire.decode_quote(answer)
+            body = encode_quote_request(request)
+            answer = await self._host.call(server.peer_id, QUOTE, body, timeout_s=_TIMEOUT_S)
+            quote = decode_quote(answer)
         except RemoteError as error:
             if error.code is Code.UNREACHABLE:
                 quotes.silent.add(server.peer_id)

@@ -70,7 +70,7 @@ class StatelessCalls:
                 caller=replace(self._calls.caller_for(part.server.record, part.span), receipt=tab.due()),
             )
             try:
-                reply = await self._calls.forward(part.peer_id, request)
+                reply = await self._calls.compute(part.server.record, request)
                 tab.note(hidden.shape[0] * hidden.shape[1], reply.timing)
             except RemoteError as error:
                 failures.note(part, error)
@@ -103,7 +103,7 @@ class StatelessCalls:
             caller = replace(self._calls.caller_for(leg.hop.server.record, leg.hop.span), receipt=tab.due())
             request = BackwardRequest(self._prefix, leg.hop.span, leg.hidden, grad, prompts=own_prompts, caller=caller)
             try:
-                reply = await self._calls.backward(leg.hop.peer_id, request)
+                reply = await self._calls.compute(leg.hop.server.record, request)
                 tab.note(grad.shape[0] * grad.shape[1], reply.timing, is_backward=True)
             except RemoteError as error:
                 failures.note(leg.hop, error)

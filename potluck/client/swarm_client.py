@@ -20,6 +20,7 @@ from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessCalls
 from potluck.directory import record_checks
 from potluck.errors import NetworkError
+from potluck.foreign import adapter_for
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
 from potluck.protocol.adapters import find_adapter
@@ -103,7 +104,7 @@ class SwarmClient:
         self._host = await self._start_host(self.swarm, self.config)
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
         self.servers = Servers(self._host, self.swarm, self.config, quoting)
-        self.calls = Calls(self._host, self.config, self._introduce)
+        self.calls = Calls(self._host, self.config, self._introduce, adapter_for(self.swarm))
         if self._block_parameters:
             self.calls.signer = Signer(
                 self._host.identity, self.swarm, self.calls.settle, self._block_parameters, self.config.purse
@@ -136,7 +137,7 @@ class SwarmClient:
         return Caller(
             membership=call_proof(self.swarm, caller=self._host.peer_id, callee=record.peer_id),
             adapter=find_adapter(record.adapters, self.servers.adapter) if self.servers.adapter else None,
-            revision_digest=span_digest(digests) if all(digests) else None,  # stock servers tell none
+            revision_digest=span_digest(digests) if record.is_ours else None,
         )
 
 

@@ -30,10 +30,10 @@ from potluck.directory.seal import (
     unseal,
     unseal_stored,
 )
-from potluck.directory.stock import STOCK_TTL_S, read_stock_servers, stock_keys
 from potluck.directory.suspicion import watchers_of
 from potluck.directory.table import Table
 from potluck.errors import NetworkError
+from potluck.foreign import adapter_for
 from potluck.p2p.identity import Identity
 from potluck.p2p.network import DhtSubkey, DhtValue, Host
 from potluck.protocol.blocks import PeerId
@@ -42,7 +42,6 @@ from potluck.protocol.membership import call_proof
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import cancel_and_wait
-from potluck.wire.stock_records import stock_server_value
 
 log = logging.getLogger(__name__)
 
@@ -103,8 +102,8 @@ class Directory:
         self._sequences: dict[Kind, float] = {}
         self._said: dict[Kind, Mapping[str, object]] = {}
         self._ends: dict[Kind, float] = {}
-        self._stock_end = 0.0
-        self._stock: dict[PeerId, LiveServer] = {}
+        self._foreign = adapter_for(swarm)
+        self._strangers: dict[PeerId, LiveServer] = {}
         self._gossip: Gossip | None = None
         self._beating_anew: asyncio.Task[None] | None = None
         self._dht_due = 0.0
@@ -139,7 +138,7 @@ class Directory:
         """Tell the swarm this server's record. Raises NetworkError if nobody takes it."""
         self._record = record
         await self._tell(Kind.RECORD, record_to_fields(record))
-        await self._store_stock()
+        await self._announce_to_foreign_peers()
 
     async def heartbeat(self, beat: Heartbeat) -> None:
         """Tell the swarm this server's heartbeat. Raises NetworkError if nobody takes it."""
@@ -151,7 +150,7 @@ class Directory:
         record = round(self._sequences.get(Kind.RECORD, 0.0) * 1000)
         await self._tell(Kind.HEARTBEAT, heartbeat_to_fields(beat) | {"record": record})
         if is_new_state:
-            await self._store_stock()
+            await self._announce_to_foreign_peers()
 
     async def leave(self) -> None:
         """Say OFFLINE at once, if anything was announced. Raises NetworkError if nobody takes it."""
@@ -232,12 +231,12 @@ class Directory:
     async def _read_dht(self) -> int:
         """Returns how many announcements were refused. Raises NetworkError."""
         keys = {kind: kind.key(self._swarm) for kind in _IN_DHT}
-        wanted = [*keys.values(), *(stock_keys(self._swarm) if self._swarm.is_open else ())]
+        wanted = [*keys.values(), *(self._foreign.dht_keys if self._foreign is not None else ())]
         found = await self._host.get(wanted)
         num_dropped = sum(self._take(kind, found.get(key, {})) for kind, key in keys.items())
-        if self._swarm.is_open:
-            stock = read_stock_servers(self._swarm, found, now=self._clock())
-            self._stock = {server.peer_id: server for server in stock}
+        if self._foreign is not None:
+            strangers = self._foreign.read_servers(found, now=self._clock())
+            self._strangers = {server.peer_id: server for server in strangers}
         return num_dropped
 
     def _take(self, kind: Kind, found: Mapping[DhtSubkey, DhtValue]) -> int:
@@ -256,10 +255,10 @@ class Directory:
 
     def _servers(self) -> tuple[LiveServer, ...]:
         servers = list(self.table.live(self._clock()))
-        known = self.table.all(Kind.RECORD)  # a server with a signed record needs a live heartbeat, whatever stock says
+        known = self.table.all(Kind.RECORD)  # their own heartbeats count, not unsigned records
         servers += [
             server
-            for peer, server in self._stock.items()
+            for peer, server in self._strangers.items()
             if peer not in known and server.heartbeat.state is not ServerState.OFFLINE
         ]
         return tuple(sorted(servers, key=lambda server: server.peer_id))
@@ -310,16 +309,6 @@ class Directory:
             log.debug("the directory did not take a heartbeat: %s", error)
         await asyncio.sleep(1.0)  # whoever suspects us again and again makes us beat no more often
 
-    async def _store_stock(self) -> None:
-        """Write the block keys of an open swarm, for peers that know no other."""
-        if not self._swarm.is_open or self._record is None or self._heartbeat is None:
-            return
-        value = stock_server_value(self._record, self._heartbeat)
-        self._stock_end = max(self._clock() + STOCK_TTL_S, self._stock_end + _MIN_STEP_S)
-        peer, span = self._record.peer_id, self._record.span
-        await asyncio.gather(
-            *(
-                self._host.store(f"{self._swarm.prefix}.{block}", peer, value, expiration=self._stock_end)
-                for block in span
-            )
-        )
+    async def _announce_to_foreign_peers(self) -> None:
+        if self._foreign is not None and self._record is not None and self._heartbeat is not None:
+            await self._foreign.announce(self._host, self._record, self._heartbeat, now=self._clock())

@@ -21,12 +21,13 @@ from hivemind.utils.multiaddr import Multiaddr
 from potluck.errors import NetworkError
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.identity import base58_decode, base58_encode
-from potluck.p2p.network import StreamHandler, UnaryHandler
+from potluck.p2p.network import Refusal, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
 from potluck.p2p.varint import decode_varint, encode_varint
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.wire.refusals import decode_refusal, encode_refusal
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class P2pdClient:
         self._listen_path = str(listen_path)
         self._unary: UnaryConnection | None = None
         self._listener: asyncio.AbstractServer | None = None
-        self._stream_handlers: dict[str, tuple[StreamHandler, int]] = {}
+        self._stream_handlers: dict[str, tuple[StreamHandler, int, Refusal]] = {}
         self._streams_of: Counter[PeerId] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -113,9 +114,11 @@ class P2pdClient:
             raise RemoteError(Code.UNREACHABLE, "the node is not started")
         return await self._unary.call(_raw_peer(peer), protocol, body, timeout_s)
 
-    async def add_unary_handler(self, protocol: str, handler: UnaryHandler, *, timeout_s: float) -> None:
+    async def add_unary_handler(
+        self, protocol: str, handler: UnaryHandler, *, timeout_s: float, refuse: Refusal = encode_refusal
+    ) -> None:
         assert self._unary is not None
-        await self._unary.add_handler(protocol, handler, timeout_s)
+        await self._unary.add_handler(protocol, handler, refuse, timeout_s)
 
     async def open_stream(self, peer: PeerId, protocol: str, *, timeout_s: float, max_frame_bytes: int) -> FrameStream:
         """Raises RemoteError UNREACHABLE."""
@@ -140,9 +143,9 @@ class P2pdClient:
         return stream
 
     async def add_stream_handler(
-        self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, timeout_s: float
+        self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, refuse: Refusal, timeout_s: float
     ) -> None:
-        self._stream_handlers[protocol] = (handler, max_frame_bytes)
+        self._stream_handlers[protocol] = (handler, max_frame_bytes, refuse)
         addr = Multiaddr(f"/unix{self._listen_path}").to_bytes()
         message = pb.Request(
             type=pb.Request.STREAM_HANDLER,
@@ -183,12 +186,13 @@ class P2pdClient:
     def _on_stream(self, stream: FrameStream, prologue: bytes) -> None:
         info = pb.StreamInfo.FromString(prologue)
         caller = _peer_id(info.peer)
-        handler, stream.max_frame_bytes = self._stream_handlers.get(info.proto, (_refuse_unknown, 0))
+        unknown = (_refuse_unknown, 0, encode_refusal)
+        handler, stream.max_frame_bytes, refuse = self._stream_handlers.get(info.proto, unknown)
         surplus = self._streams_of[caller] - MAX_STREAMS_PER_PEER
         if surplus >= 0:
             handler = _refuse_busy if surplus < _MAX_REFUSED_PER_PEER else _hang_up
         self._streams_of[caller] += 1
-        task = asyncio.create_task(_serve(stream, caller, handler))
+        task = asyncio.create_task(_serve(stream, caller, handler, refuse))
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._stream_done(done, caller))
 
@@ -210,7 +214,7 @@ class UnaryConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._calls: dict[bytes, asyncio.Future[bytes]] = {}
-        self._handlers: dict[str, UnaryHandler] = {}
+        self._handlers: dict[str, tuple[UnaryHandler, Refusal]] = {}
         self._handling: dict[bytes, asyncio.Task[None]] = {}
 
     def upgrade(self) -> None:
@@ -228,10 +232,10 @@ class UnaryConnection(asyncio.Protocol):
         except TimeoutError as error:
             raise RemoteError(Code.UNREACHABLE, f"no answer within {timeout_s:g} s") from error
 
-    async def add_handler(self, protocol: str, handler: UnaryHandler, timeout_s: float) -> None:
+    async def add_handler(self, protocol: str, handler: UnaryHandler, refuse: Refusal, timeout_s: float) -> None:
         if protocol in self._handlers:
             raise ValueError(f"{protocol} already has a handler")
-        self._handlers[protocol] = handler
+        self._handlers[protocol] = (handler, refuse)
         add = pb.AddUnaryHandlerRequest(proto=protocol, balanced=False)
         await self._ask(pb.PersistentConnectionRequest(addUnaryHandler=add), timeout_s)
 
@@ -289,7 +293,7 @@ class UnaryConnection(asyncio.Protocol):
         if kind == "daemonError":
             future.set_exception(RemoteError(Code.UNREACHABLE, message.daemonError.message[:300]))
         elif kind == "callUnaryResponse" and message.callUnaryResponse.WhichOneof("result") == "error":
-            future.set_exception(RemoteError.from_text(message.callUnaryResponse.error.decode(errors="replace")))
+            future.set_exception(decode_refusal(message.callUnaryResponse.error))
         else:
             future.set_result(message.callUnaryResponse.response)
 
@@ -316,20 +320,18 @@ class UnaryConnection(asyncio.Protocol):
         task.add_done_callback(lambda _: self._handling.pop(call_id, None))
 
     async def _run_handler(self, call_id: bytes, request: pb.CallUnaryRequest) -> None:
-        handler = self._handlers.get(request.proto)
+        handler, refuse = self._handlers.get(request.proto, (_unknown_call, encode_refusal))
         try:
-            if handler is None:
-                raise RemoteError(Code.NOT_SERVED, "unknown protocol")
             body = await handler(request.data, _peer_id(request.peer))
             if len(body) > MAX_UNARY_BODY_BYTES:
                 raise RemoteError(Code.TOO_LONG, "the answer is above the limit of 4 MiB; use the stream call")
             await self._uploads.wait(len(body))
             response = pb.CallUnaryResponse(response=body)
         except RemoteError as error:
-            response = pb.CallUnaryResponse(error=error.to_text().encode())
+            response = pb.CallUnaryResponse(error=refuse(error))
         except Exception as error:
             log.warning("a handler of %s failed: %r", request.proto, error, exc_info=error)
-            response = pb.CallUnaryResponse(error=_internal().to_text().encode())
+            response = pb.CallUnaryResponse(error=refuse(_internal()))
         self._send(pb.PersistentConnectionRequest(callId=call_id, unaryResponse=response))
 
     def _send(self, message: pb.PersistentConnectionRequest) -> None:
@@ -337,30 +339,34 @@ class UnaryConnection(asyncio.Protocol):
             self._transport.write(_delimited(message.SerializeToString()))
 
 
-async def _serve(stream: FrameStream, caller: PeerId, handler: StreamHandler) -> None:
+async def _serve(stream: FrameStream, caller: PeerId, handler: StreamHandler, refuse: Refusal) -> None:
     """Run a handler to its end and tell the caller how it ended, if it ended badly."""
     try:
         await handler(stream, caller)
     except RemoteError as error:
-        await _say_why(stream, error)
+        await _say_why(stream, refuse(error))
     except Exception as error:
         log.warning("a stream handler failed: %r", error, exc_info=error)
-        await _say_why(stream, _internal())
+        await _say_why(stream, refuse(_internal()))
     finally:
         await stream.close()
 
 
-async def _say_why(stream: FrameStream, error: RemoteError) -> None:
+async def _say_why(stream: FrameStream, refusal: bytes) -> None:
     """Send an error frame and let the caller hang up first.
 
     p2pd resets a stream that this side closes while the caller's may still send, and a reset overtakes what was sent.
     """
     with contextlib.suppress(RemoteError):
-        await stream.send_error(error.to_text())
+        await stream.send_error(refusal)
         await asyncio.wait({stream.lost}, timeout=_LAST_WORDS_S)
 
 
 async def _refuse_unknown(stream: object, caller: PeerId) -> NoReturn:
+    raise RemoteError(Code.NOT_SERVED, "unknown protocol")
+
+
+async def _unknown_call(body: bytes, caller: PeerId) -> NoReturn:
     raise RemoteError(Code.NOT_SERVED, "unknown protocol")
 
 

@@ -1,8 +1,8 @@
 """Message frames on a byte stream: one marker byte, eight bytes of length (big-endian), the body.
 
-The framing is the stock one (marker 0: message, marker 1: error with a protobuf `RPCError`). A frame's size is checked
-before its body is read, memory grows only with bytes that truly came, and reading stops while nobody takes the frames.
-Written on asyncio's transport interface, not its streams: one write a small frame, one wake-up a received one.
+The framing is hivemind's (marker 0: message; marker 1: error, or the end of the caller's side). A frame's size is
+checked before its body is read, memory grows only with bytes that truly came, and reading stops while nobody takes the
+frames. Written on asyncio's transport interface, not its streams: one write a small frame, one wake-up a received one.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from collections.abc import Callable
 from typing import cast
 
 from potluck.p2p.pacing import Pacer
-from potluck.p2p.varint import decode_varint, encode_varint
+from potluck.p2p.varint import decode_varint
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
+from potluck.wire.refusals import decode_refusal
 
 HEADER_BYTES = 9
 MESSAGE, ERROR = 0, 1
 MAX_ERROR_BYTES = 16_384
 JOIN_BELOW_BYTES = 65_536  # up to here one copy is cheaper than a gathering write
-_MAX_QUEUED_FRAMES = 8  # like stock peers, which prefetch 5
+_MAX_QUEUED_FRAMES = 8  # as hivemind, which prefetches 5
 _MAX_PROLOGUE_BYTES = 65_536
 
 Prologue = Callable[["FrameStream", bytes], None]
@@ -31,7 +32,7 @@ Prologue = Callable[["FrameStream", bytes], None]
 class FrameStream(asyncio.Protocol):
     """One end of a stream; implements `potluck.p2p.network.Stream`.
 
-    The two ends differ, as stock peers do: a caller ends its side with an empty error frame, a callee by closing. So a
+    The two ends differ, as in hivemind: a caller ends its side with an empty error frame, a callee by closing. So a
     callee that sees the stream closed without that frame knows that the caller is gone.
     """
 
@@ -73,10 +74,8 @@ class FrameStream(asyncio.Protocol):
         transport.write(b"".join((_message_header(size), *pieces)))
         return True
 
-    async def send_error(self, text: str) -> None:
-        message = text.encode()[: MAX_ERROR_BYTES - 8]
-        body = b"\x0a" + encode_varint(len(message)) + message
-        await self._write(bytes((ERROR,)) + len(body).to_bytes(8, "big"), (body,), len(body))
+    async def send_error(self, refusal: bytes) -> None:
+        await self._write(bytes((ERROR,)) + len(refusal).to_bytes(8, "big"), (refusal,), len(refusal))
 
     async def receive(self, *, timeout_s: float | None = None) -> bytes | None:
         if not self._frames and self._last is False:
@@ -193,7 +192,7 @@ class FrameStream(asyncio.Protocol):
         elif not body and not self._is_caller:
             self._last = None
         else:
-            self._last = RemoteError.from_text(_error_text(body))
+            self._last = decode_refusal(body)
         self._wake_receiver()
 
     def _refuse(self, marker: int, size: int) -> None:
@@ -281,12 +280,3 @@ def _expire(receiver: asyncio.Future[None]) -> None:
 
 def _gone(why: str) -> RemoteError:
     return RemoteError(Code.UNREACHABLE, why)
-
-
-def _error_text(body: bytes) -> str:
-    """Text of a protobuf `RPCError {optional string message = 1}`; a malformed one reads as its bytes."""
-    if body[:1] == b"\x0a":
-        size, offset = decode_varint(body[1:])
-        if offset and 1 + offset + size <= len(body):
-            return body[1 + offset : 1 + offset + size].decode(errors="replace")
-    return body.decode(errors="replace")

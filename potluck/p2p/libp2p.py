@@ -24,11 +24,12 @@ from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.dht_node import DhtNode, StoredValue
 from potluck.p2p.identity import Identity
 from potluck.p2p.nameless import nameless_node
-from potluck.p2p.network import DhtKey, DhtSubkey, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.wire.refusals import encode_refusal
 
 log = logging.getLogger(__name__)
 
@@ -126,12 +127,14 @@ class Libp2pHost:
         _, addrs = await self._running().identify(timeout_s=_CONTROL_TIMEOUT_S)
         return addrs
 
-    async def serve_unary(self, protocol: str, handler: UnaryHandler) -> None:
-        await self._running().add_unary_handler(protocol, handler, timeout_s=_CONTROL_TIMEOUT_S)
+    async def serve_unary(self, protocol: str, handler: UnaryHandler, *, refuse: Refusal = encode_refusal) -> None:
+        await self._running().add_unary_handler(protocol, handler, refuse=refuse, timeout_s=_CONTROL_TIMEOUT_S)
 
-    async def serve_stream(self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int) -> None:
+    async def serve_stream(
+        self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, refuse: Refusal = encode_refusal
+    ) -> None:
         await self._running().add_stream_handler(
-            protocol, handler, max_frame_bytes=max_frame_bytes, timeout_s=_CONTROL_TIMEOUT_S
+            protocol, handler, max_frame_bytes=max_frame_bytes, refuse=refuse, timeout_s=_CONTROL_TIMEOUT_S
         )
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:

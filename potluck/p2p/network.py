@@ -11,6 +11,11 @@ from typing import Protocol
 from potluck.p2p.identity import Identity
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
+from potluck.protocol.codes import RemoteError
+from potluck.wire.refusals import encode_refusal
+
+Refusal = Callable[[RemoteError], bytes]
+"""Encodes a refusal for the callers of one protocol."""
 
 UnaryHandler = Callable[[bytes, PeerId], Awaitable[bytes]]
 """body, authenticated caller -> answer. Raises `RemoteError`; anything else is answered `INTERNAL` and logged once."""
@@ -43,8 +48,8 @@ class Stream(Protocol):
             TimeoutError: nothing came within `timeout_s`; the stream stays usable.
         """
 
-    async def send_error(self, text: str) -> None:
-        """Send an error frame; the peer's `receive` raises it."""
+    async def send_error(self, refusal: bytes) -> None:
+        """Send an error frame; the peer's `receive` raises what it says."""
 
     async def end(self) -> None:
         """Say that no more messages will be sent; the other direction stays open.
@@ -85,9 +90,11 @@ class Host(Protocol):
     async def addresses(self) -> tuple[str, ...]:
         """Full multiaddrs of this node, ending in /p2p/<peer id>."""
 
-    async def serve_unary(self, protocol: str, handler: UnaryHandler) -> None: ...
+    async def serve_unary(self, protocol: str, handler: UnaryHandler, *, refuse: Refusal = encode_refusal) -> None: ...
 
-    async def serve_stream(self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int) -> None: ...
+    async def serve_stream(
+        self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, refuse: Refusal = encode_refusal
+    ) -> None: ...
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         """Unary call; bodies above 4 MiB are refused before sending.

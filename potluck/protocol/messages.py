@@ -1,16 +1,15 @@
 """The calls between a client and an engine, as types.
 
-Knows nothing of bytes, sockets or models; `potluck.wire` turns these into the stock encoding and back. Tensors are
-torch tensors on the CPU, but torch is not imported here, so light processes can use this module.
+Knows nothing of bytes, sockets or models; `potluck.wire` turns these into bytes and back. Tensors are torch tensors on
+the CPU, but torch is not imported here, so light processes can use this module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,7 +39,6 @@ class ForwardRequest:
     hidden: Tensor
     prompts: Tensor | None = None
     caller: Caller = field(default_factory=Caller)
-    output_compression: tuple[int, ...] = ()  # one stock CompressionType per output tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +54,11 @@ class BackwardRequest:
     grad: Tensor
     prompts: Tensor | None = None
     caller: Caller = field(default_factory=Caller)
-    output_compression: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a server tells about a call; stock servers tell nothing (all zero)."""
+    """What a server says about a call it computed; zero where it says nothing."""
 
     queue_ms: float = 0.0
     compute_ms: float = 0.0
@@ -69,7 +66,6 @@ class Timing:
     is_leaving: bool = False  # the server leaves on purpose before long and will end its sessions
     tab: bytes | None = None  # name of the tab to sign receipts for; told once
     countersigned: bytes | None = None  # the last receipt that the server booked; told once
-    takes_brief: bool = False  # the server reads later steps of this stream in the brief form; told once
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +74,6 @@ class TensorReply:
 
     tensors: tuple[Tensor, ...]
     timing: Timing = field(default_factory=Timing)
-
-
-@dataclass(frozen=True, slots=True)
-class NextServer:
-    """A later span of the same session, for server-to-server push. Blocks are absolute."""
-
-    peer_id: PeerId
-    session_id: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +101,8 @@ class StepRequest:
     opening: SessionOpening | None = None
     prompts: Tensor | None = None
     hypo_ids: Tensor | None = None
-    step_id: str | None = None
     start_from_position: int | None = None  # roll back to this many tokens before the step
-    next_servers: tuple[NextServer, ...] = ()
-    session_id: str | None = None  # where a push is addressed to
-    pushed: bool = False
-    pusher: Caller | None = None  # of a push only: what the pushing server says of itself
     receipt: bytes | None = None  # for the steps before, see protocol.receipts
-    is_brief: bool = False  # it came in the brief form, and so may the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +137,11 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """Answer to rpc_info. `extras` holds keys that this version does not know."""
+    """What a server says of itself."""
 
-    version: str
-    dht_client_mode: bool
-    cache_tokens_available: int
-    hidden_size: int | None = None
-    dtype: str | None = None  # "float32", "bfloat16", ...
-    max_batch_tokens: int | None = None
-    max_length: int | None = None
-    extras: Mapping[str, object] = field(default_factory=dict)
+    version: str  # of its software
+    free_tokens: int  # through its whole span
+    hidden_size: int
+    dtype: str  # "float32", "bfloat16", ...
+    max_batch_tokens: int
+    max_length: int

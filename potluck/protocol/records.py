@@ -1,7 +1,6 @@
 """What a server announces: one record, changed rarely, and a small heartbeat, sent often.
 
-A server counts as live while both are valid. Signatures, membership proofs and bytes are `potluck.directory`'s matter;
-the stock per-block record is derived from these.
+A server counts as live while both are valid. Signatures, membership proofs and bytes are `potluck.directory`'s matter.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from potluck.protocol.blocks import PeerId, Span
 
 
 class ServerState(IntEnum):
-    """The numbers are the stock wire's."""
+    """The numbers are those of Petals' records."""
 
     OFFLINE = 0
     JOINING = 1
@@ -26,6 +25,9 @@ def span_digest(block_digests: Sequence[str]) -> str:
     """One digest for several blocks in order, 16 hex digits; what `Caller.revision_digest` demands."""
     return hashlib.sha256(" ".join(block_digests).encode()).hexdigest()[:16]
 
+
+UNKNOWN = ""
+"""Revision, digest or format of a server that does not tell them: one of another implementation."""
 
 QUANTIZATIONS = ("none", "int8", "int4")
 """How an engine can hold the matrices of its blocks."""
@@ -71,6 +73,11 @@ class ServerRecord:
         if self.target is None:
             object.__setattr__(self, "target", self.span)
         object.__setattr__(self, "window", max(self.window, len(self.span), len(self.target)))
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the server told what its weights are, which servers of other implementations do not."""
+        return all(self.block_digests)
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
         """Digests of the part `span` of this server's span."""

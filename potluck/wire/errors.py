@@ -1,4 +1,7 @@
-"""How malformed bytes are reported: inside this package as `WireError`, to everyone else as `RemoteError`."""
+"""How refusals travel, and how malformed bytes are reported.
+
+Inside this package malformed bytes are a `WireError`; everybody else sees a `RemoteError`.
+"""
 
 from __future__ import annotations
 

@@ -1,16 +1,13 @@
-"""Protocol ids of the stock calls, `<class>.<method>`, part of the wire contract; and of ours."""
+"""The libp2p protocol ids of our calls. The version is in each message, so that a mismatch is refused in words."""
 
 from __future__ import annotations
 
 from typing import Final
 
-INFO: Final = "TransformerConnectionHandler.rpc_info"  # unary
-FORWARD: Final = "TransformerConnectionHandler.rpc_forward"  # unary
-FORWARD_STREAM: Final = "TransformerConnectionHandler.rpc_forward_stream"
-BACKWARD: Final = "TransformerConnectionHandler.rpc_backward"  # unary
-BACKWARD_STREAM: Final = "TransformerConnectionHandler.rpc_backward_stream"
-INFERENCE: Final = "TransformerConnectionHandler.rpc_inference"  # stream
-PUSH: Final = "TransformerConnectionHandler.rpc_push"  # unary
-CHECK: Final = "ReachabilityProtocol.rpc_check"  # unary
-QUOTE: Final = "Potluck.quote"  # unary; ours alone
-SETTLE: Final = "Potluck.settle"  # unary; ours: a receipt -> the same, countersigned
+SESSION: Final = "Potluck.session"  # stream: an opening, then steps
+FORWARD: Final = "Potluck.forward"  # stream: one request, one answer, each in one frame or more
+BACKWARD: Final = "Potluck.backward"  # likewise
+INFO: Final = "Potluck.info"  # unary, like those below
+QUOTE: Final = "Potluck.quote"
+SETTLE: Final = "Potluck.settle"
+DIAL_BACK: Final = "Potluck.dial_back"

@@ -1,169 +1,149 @@
 """Torch tensors to and from their bytes on the wire.
 
-Sizes, dtype and buffer length are checked against each other before memory is touched, and no NaN or infinity gets
+Sizes, dtype and number of bytes are checked against each other before memory is touched, and no NaN or infinity gets
 through. A decoded tensor owns its memory (one copy out of the message), so it is aligned and may be written to.
 """
 
 from __future__ import annotations
 
 import math
-from enum import IntEnum
 from typing import Final
 
 import torch
 from torch import Tensor
 
 from potluck.protocol.buffers import Buffer
-from potluck.wire.envelopes import RawTensor
+from potluck.protocol.codes import Code
 from potluck.wire.errors import WireError
+from potluck.wire.limits import Limits
+from potluck.wire.message import Role, WireTensor
+
+Shape = tuple[int | None, ...]
+"""None matches any size."""
+
+_FLOATS: Final = (torch.float32, torch.bfloat16, torch.float16)  # by their numbers on the wire
+_INT64: Final = 16
+_NUMBERS: Final = {**{dtype: number for number, dtype in enumerate(_FLOATS)}, torch.int64: _INT64}
 
 
-class Compression(IntEnum):
-    """How the buffer of a tensor is encoded; the numbers are the stock wire's."""
+def to_wire(role: Role, tensor: Tensor) -> WireTensor:
+    """Encode a CPU tensor; float64 travels as float32.
 
-    NONE = 0
-    MEANSTD_16BIT = 1  # read only
-    FLOAT16 = 2
-    QUANTILE_8BIT = 3  # refused: stock decoders of 3 and 4 fail with numpy 2 and on empty tensors
-    UNIFORM_8BIT = 4  # refused
-    BLOCKWISE_8BIT = 5  # refused: needs bitsandbytes on both ends
-
-
-ENCODABLE: Final = (Compression.NONE, Compression.FLOAT16)
-"""What `output_compression` of a request may ask for."""
-
-_FLOATS: Final = {
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-    "float64": torch.float64,
-}
-_DTYPES: Final = {**_FLOATS, "int64": torch.int64}
-_NAMES: Final = {dtype: name for name, dtype in _DTYPES.items()}
-_HALF: Final = (torch.float32, torch.float16, torch.float64)
-
-EMPTY_FLOATS: Final = RawTensor((0,), "float32")
-"""Stands for "no prompts"."""
-EMPTY_INTS: Final = RawTensor((0,), "int64")
-"""Stands for "no hypo_ids"."""
-
-
-def to_raw(tensor: Tensor, compression: int = Compression.NONE) -> RawTensor:
-    """Encode a CPU tensor.
-
-    FLOAT16 is applied where it can be (float32, float16, float64) and left out elsewhere; the reader sees which. The
-    result refers to the tensor's memory, so the tensor must not change until the message is sent.
+    The result refers to the tensor's memory, so the tensor must not change until the message is sent.
     """
-    name = _NAMES.get(tensor.dtype)
-    if name is None:
-        raise TypeError(f"{tensor.dtype} cannot be sent")
     if tensor.requires_grad:
         tensor = tensor.detach()
-    if compression == Compression.NONE and tensor.dtype is not torch.bfloat16 and tensor.numel():
-        whole = tensor if tensor.is_contiguous() else tensor.contiguous()
-        return RawTensor(tuple(tensor.shape), name, 0, 0, whole.numpy().data.cast("B"))
-    flat = tensor.reshape(-1)
-    if compression == Compression.FLOAT16 and tensor.dtype in _HALF:
-        top = torch.finfo(torch.float16).max
-        flat = flat.clamp(-top, top).to(torch.float16)
-    else:
-        compression = Compression.NONE
-    buffer = flat.view(torch.uint8).numpy().data
-    return RawTensor(tuple(tensor.shape), name, int(compression), 0, buffer)
-
-
-def float_tensor(raw: RawTensor, shape: tuple[int | None, ...]) -> Tensor:
-    """Decode a tensor of finite floats whose shape must match; None in `shape` matches any size.
-
-    float64 is narrowed to float32, the widest type that blocks compute in.
-
-    Raises:
-        WireError: wrong shape, dtype, length of buffer or compression; NaN or infinity.
-    """
-    dtype = _FLOATS.get(raw.dtype)
-    if dtype is None:
-        raise WireError(f"expected floats, not {raw.dtype!r}")
-    size = raw.size
-    if size != shape and not _fits(size, shape):
-        raise WireError(f"a tensor of shape {list(size)}, expected {_spell(shape)}")
-    tensor = _decode_floats(raw, dtype).view(size)
     if tensor.dtype is torch.float64:
         tensor = tensor.to(torch.float32)
-    if not _is_finite(tensor):
+    number = _NUMBERS.get(tensor.dtype)
+    if number is None:
+        raise TypeError(f"{tensor.dtype} cannot be sent")
+    return WireTensor(role, number, tuple(tensor.shape), values_of(tensor))
+
+
+def values_of(tensor: Tensor) -> Buffer:
+    """Return a tensor's values as bytes, without a copy where it is contiguous."""
+    if tensor.dtype is torch.bfloat16 or not tensor.numel():  # numpy has no bfloat16, and no bytes of nothing
+        return tensor.reshape(-1).view(torch.uint8).numpy().data
+    whole = tensor if tensor.is_contiguous() else tensor.contiguous()
+    return whole.numpy().data.cast("B")
+
+
+def read_floats(tensor: WireTensor, shape: Shape) -> Tensor:
+    """Decode a tensor of finite floats whose shape must match. Raises WireError."""
+    size = tensor.shape
+    if size != shape and not matches(size, shape):
+        raise WireError(f"a tensor of shape {list(size)}, expected {spell(shape)}")
+    if tensor.codec or tensor.dtype >= len(_FLOATS):
+        raise WireError(f"floats of an unknown dtype {tensor.dtype} or codec {tensor.codec}")
+    return finite_floats(tensor.values, _FLOATS[tensor.dtype], size)
+
+
+def finite_floats(values: Buffer, dtype: torch.dtype, size: tuple[int, ...]) -> Tensor:
+    """Decode plain values. Raises WireError for another number of bytes, NaN or infinity."""
+    count = math.prod(size)
+    if len(values) != count * dtype.itemsize:
+        raise WireError(f"{len(values)} bytes cannot be {list(size)} of {dtype}")
+    tensor = plain_values(values, dtype, count).view(size)
+    if not is_finite(tensor):
         raise WireError("a tensor holds NaN or infinity")
     return tensor
 
 
-def index_tensor(raw: RawTensor, *, size: int, below: int) -> Tensor:
-    """Decode int64 [size] with 0 <= values < below; raises WireError."""
-    if raw.dtype != "int64":
-        raise WireError(f"expected int64, not {raw.dtype!r}")
-    if raw.size != (size,) or raw.compression != Compression.NONE or len(raw.buffer) != 8 * size:
-        raise WireError(f"expected {size} uncompressed integers")
-    tensor = torch.frombuffer(_owned(raw.buffer), dtype=torch.int64)
-    if bool(((tensor < 0) | (tensor >= below)).any()):
-        raise WireError(f"an index outside 0..{below - 1}")
-    return tensor
-
-
-def is_empty(raw: RawTensor) -> bool:
-    """Whether this is a placeholder for "not given"."""
-    return 0 in raw.size and not len(raw.buffer)
-
-
-def _decode_floats(raw: RawTensor, dtype: torch.dtype) -> Tensor:
-    """The values as one row, in `dtype`."""
-    count, length = math.prod(raw.size), len(raw.buffer)
-    if raw.compression == Compression.NONE:
-        if length == count * dtype.itemsize:
-            return _values(raw.buffer, dtype, count)
-        if dtype is torch.bfloat16 and length == count * 4:  # the older encoding: widened to float32
-            return _values(raw.buffer, torch.float32, count).to(dtype)
-    elif raw.compression == Compression.FLOAT16:
-        if dtype in _HALF and length == count * 2:
-            return _values(raw.buffer, torch.float16, count).to(dtype)
-    elif raw.compression == Compression.MEANSTD_16BIT:
-        if dtype in _HALF and raw.size and length == _meanstd_bytes(raw.size):
-            return _decode_meanstd(raw, count).to(dtype)
-    else:
-        raise WireError(f"compression {raw.compression} is not supported here; send NONE or FLOAT16")
-    raise WireError(f"{length} bytes cannot be {list(raw.size)} of {raw.dtype} with compression {raw.compression}")
-
-
-def _meanstd_bytes(size: tuple[int, ...]) -> int:
-    """float16 values, then one float32 mean and one float32 deviation for each row of the last axis."""
-    return 2 * math.prod(size) + 8 * math.prod(size[:-1])
-
-
-def _decode_meanstd(raw: RawTensor, count: int) -> Tensor:
-    if not count:
-        return torch.empty(0)
-    rows = count // raw.size[-1]
-    data = bytes(raw.buffer)
-    values = _values(data[: 2 * count], torch.float16, count).view(rows, -1).to(torch.float32)
-    means, deviations = _values(data[2 * count :], torch.float32, 2 * rows).view(2, rows, 1)
-    restored: Tensor = values * deviations + means
-    return restored.view(-1)
-
-
-def _values(buffer: Buffer, dtype: torch.dtype, count: int) -> Tensor:
+def plain_values(values: Buffer, dtype: torch.dtype, count: int) -> Tensor:
     if not count:
         return torch.empty(0, dtype=dtype)
-    return torch.frombuffer(_owned(buffer), dtype=dtype)
+    return torch.frombuffer(values if isinstance(values, bytearray) else bytearray(values), dtype=dtype)
 
 
-def _owned(buffer: Buffer) -> bytearray:
-    return buffer if isinstance(buffer, bytearray) else bytearray(buffer)
-
-
-def _is_finite(tensor: Tensor) -> bool:
-    """A finite sum has only finite terms; a sum that merely overflowed gets the slower look at each value."""
+def is_finite(tensor: Tensor) -> bool:
+    """Return whether all values are finite. If their sum is finite they are; an overflow needs a second look."""
     return math.isfinite(tensor.sum().item()) or bool(torch.isfinite(tensor).all())
 
 
-def _fits(size: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+def read_order(tensor: WireTensor | None, rows: int) -> Tensor | None:
+    """Decode int64 [rows] of row numbers. Raises WireError."""
+    if tensor is None:
+        return None
+    if tensor.dtype != _INT64 or tensor.codec or tensor.shape != (rows,):
+        raise WireError(f"the order of rows must be {rows} integers")
+    return row_numbers(tensor.values, rows)
+
+
+def row_numbers(values: Buffer, rows: int) -> Tensor:
+    """Decode as many row numbers as there are rows. Raises WireError."""
+    if len(values) != 8 * rows:
+        raise WireError(f"{len(values)} bytes cannot be {rows} integers")
+    order = plain_values(values, torch.int64, rows)
+    if bool(((order < 0) | (order >= rows)).any()):
+        raise WireError(f"a row number outside 0..{rows - 1}")
+    return order
+
+
+def read_hidden(tensor: WireTensor | None, limits: Limits) -> Tensor:
+    """Decode [batch >= 1, tokens, hidden_size] within the token limit. Raises WireError."""
+    if tensor is None:
+        raise WireError("hidden states are missing")
+    return read_floats(tensor, hidden_shape(tensor.shape, limits))
+
+
+def hidden_shape(shape: tuple[int, ...], limits: Limits) -> Shape:
+    """Return the shape that such hidden states must have. Raises WireError for too many tokens or no rows."""
+    if len(shape) != 3:
+        raise WireError(f"hidden states of shape {list(shape)}, expected [batch, tokens, {limits.hidden_size}]")
+    batch, tokens, _ = shape
+    if batch < 1:
+        raise WireError("an empty batch")
+    if batch * max(tokens, 1) > limits.max_batch_tokens:
+        text = f"{batch} x {tokens} tokens in one message, at most {limits.max_batch_tokens} allowed"
+        raise WireError(text, Code.TOO_LONG)
+    return (batch, tokens, limits.hidden_size)
+
+
+def read_prompts(tensor: WireTensor | None, hidden: Tensor, *, num_blocks: int | None, limits: Limits) -> Tensor | None:
+    """Decode [num_blocks, batch or 1, prompt_tokens <= tokens, hidden_size]. Raises WireError.
+
+    Args:
+        num_blocks: how many there must be; None if the session knows and checks.
+    """
+    if tensor is None:
+        return None
+    return read_floats(tensor, prompts_shape(tensor.shape, hidden, num_blocks=num_blocks, limits=limits))
+
+
+def prompts_shape(shape: tuple[int, ...], hidden: Tensor, *, num_blocks: int | None, limits: Limits) -> Shape:
+    """Return the shape that such prompts must have. Raises WireError if they do not fit the hidden states."""
+    if len(shape) != 4:
+        raise WireError(f"prompts of shape {list(shape)}, expected 4 dimensions")
+    batch, tokens, _ = hidden.shape
+    if shape[1] not in (1, batch) or shape[2] > tokens or shape[0] > limits.num_blocks:
+        raise WireError(f"prompts of shape {list(shape)} do not fit hidden states of {list(hidden.shape)}")
+    return (num_blocks, shape[1], shape[2], limits.hidden_size)
+
+
+def matches(size: tuple[int, ...], shape: Shape) -> bool:
     return len(size) == len(shape) and all(want in (None, have) for have, want in zip(size, shape, strict=True))
 
 
-def _spell(shape: tuple[int | None, ...]) -> str:
+def spell(shape: Shape) -> str:
     return "[" + ", ".join("any" if dim is None else str(dim) for dim in shape) + "]"

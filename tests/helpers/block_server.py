@@ -15,7 +15,6 @@ import torch
 from helpers.fake_network import FakeHost, FakeNetwork
 from torch import Tensor
 
-from potluck import wire
 from potluck.blocks import BlockSpan, KvCache, load_span
 from potluck.checkpoint import open_checkpoint
 from potluck.directory import Directory
@@ -35,6 +34,10 @@ from potluck.protocol.messages import (
 )
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
+from potluck.wire import protocols, sessions
+from potluck.wire.calls import RequestJoiner
+from potluck.wire.limits import Limits
+from potluck.wire.questions import decode_quote_request, encode_quote
 
 _MAX_FRAME_BYTES = 64 << 20
 _spans: dict[tuple[Path, Span], BlockSpan] = {}
@@ -60,7 +63,6 @@ class BlockServer:
     on_call: Callable[[BlockServer, object], None] = lambda server, request: None
     delay_s: Callable[[BlockServer], float] = lambda server: 0.0  # of the present step
     is_leaving: bool = False  # what it tells its clients
-    takes_brief: bool = True  # likewise; a server of another kind, or an older one, does not
     quotes: list[QuoteRequest] = field(default_factory=list)  # that were asked for
     on_quote: Callable[[BlockServer], Quote] = lambda server: Quote(0, 0.0, 0.0, 100_000)  # may raise
     digests: tuple[str, ...] | None = None  # announced instead of the true ones
@@ -72,12 +74,13 @@ class BlockServer:
         cls, network: FakeNetwork, swarm: Swarm, folder: Path, span: Span, **options: object
     ) -> BlockServer:
         server = cls(network.start(), swarm, folder, _load(folder, span), **options)  # type: ignore[arg-type]
-        await server.host.serve_stream(wire.INFERENCE, server._session, max_frame_bytes=_MAX_FRAME_BYTES)
-        await server.host.serve_unary(wire.FORWARD, server._forward)
-        await server.host.serve_unary(wire.BACKWARD, server._backward)
-        await server.host.serve_unary(wire.QUOTE, server._quote)
-        await server.host.serve_stream(wire.FORWARD_STREAM, server._forward_stream, max_frame_bytes=_MAX_FRAME_BYTES)
-        await server.host.serve_stream(wire.BACKWARD_STREAM, server._backward_stream, max_frame_bytes=_MAX_FRAME_BYTES)
+        for protocol, handler in (
+            (protocols.SESSION, server._session),
+            (protocols.FORWARD, server._forward),
+            (protocols.BACKWARD, server._backward),
+        ):
+            await server.host.serve_stream(protocol, handler, max_frame_bytes=_MAX_FRAME_BYTES)
+        await server.host.serve_unary(protocols.QUOTE, server._quote)
         await server.announce()
         return server
 
@@ -118,8 +121,8 @@ class BlockServer:
             await self.is_idle.wait()
 
     @property
-    def _limits(self) -> wire.Limits:
-        return wire.Limits(
+    def _limits(self) -> Limits:
+        return Limits(
             hidden_size=self.blocks.hidden_size,
             num_blocks=self.swarm.num_blocks,
             max_batch_tokens=self.max_batch_tokens,
@@ -140,7 +143,7 @@ class BlockServer:
     async def _steps(self, stream: Stream) -> None:
         opening = blocks = cache = None
         while (body := await stream.receive()) is not None:
-            request = wire.decode_step(body, limits=self._limits, first=opening is None)
+            request = sessions.decode_step(body, limits=self._limits, first=opening is None)
             if request.hidden is None:
                 return
             opening = opening or request.opening
@@ -163,34 +166,28 @@ class BlockServer:
                 cache.reorder(request.hypo_ids)
             with torch.inference_mode():
                 output = blocks.forward(request.hidden, cache, request.prompts)
-            takes_brief = self.takes_brief and request.opening is not None
-            timing = Timing(compute_ms=0.5, is_leaving=self.is_leaving, takes_brief=takes_brief)
+            timing = Timing(compute_ms=0.5, is_leaving=self.is_leaving)
             reply = StepReply(self.tamper(output), timing)
-            await stream.send(*wire.encode_step_reply(reply, brief=request.is_brief))
+            await stream.send(*sessions.encode_step_reply(reply))
 
     async def _quote(self, body: bytes, peer: PeerId) -> bytes:
-        self.quotes.append(wire.decode_quote_request(body, limits=self._limits))
-        return wire.encode_quote(self.on_quote(self))
+        self.quotes.append(decode_quote_request(body, limits=self._limits))
+        return encode_quote(self.on_quote(self))
 
-    async def _forward(self, body: bytes, peer: PeerId) -> bytes:
-        return wire.encode_tensor_reply(await self._run_forward(wire.decode_forward(body, limits=self._limits)))
+    async def _forward(self, stream: Stream, peer: PeerId) -> None:
+        await self._answer(stream, RequestJoiner(ForwardRequest, self._limits))
 
-    async def _backward(self, body: bytes, peer: PeerId) -> bytes:
-        return wire.encode_tensor_reply(await self._run_backward(wire.decode_backward(body, limits=self._limits)))
+    async def _backward(self, stream: Stream, peer: PeerId) -> None:
+        await self._answer(stream, RequestJoiner(BackwardRequest, self._limits))
 
-    async def _forward_stream(self, stream: Stream, peer: PeerId) -> None:
-        joiner = wire.forward_joiner(self._limits)
+    async def _answer(self, stream: Stream, joiner: RequestJoiner) -> None:
         while (body := await stream.receive()) is not None:
-            joiner.add(body)
-        for part in wire.split_tensor_reply(await self._run_forward(joiner.finish())):
-            await stream.send(*part)
-
-    async def _backward_stream(self, stream: Stream, peer: PeerId) -> None:
-        joiner = wire.backward_joiner(self._limits)
-        while (body := await stream.receive()) is not None:
-            joiner.add(body)
-        for part in wire.split_tensor_reply(await self._run_backward(joiner.finish())):
-            await stream.send(*part)
+            if joiner.add(body):
+                break
+        request = joiner.request()
+        run = self._run_forward if isinstance(request, ForwardRequest) else self._run_backward
+        for frame in joiner.encode_reply(await run(request)):  # type: ignore[operator]
+            await stream.send(*frame)
 
     async def _run_forward(self, request: ForwardRequest) -> TensorReply:
         self.forwards.append(request)

@@ -16,14 +16,16 @@ from potluck_engine.compute.threads import Threads
 from potluck_engine.handlers import Handlers
 from potluck_engine.span_state import SpanState
 
-from potluck import wire
 from potluck.blocks import BlockSpan, load_span
 from potluck.checkpoint import open_checkpoint
-from potluck.p2p.network import Stream
-from potluck.protocol.blocks import Span
+from potluck.foreign import adapter_for
+from potluck.p2p.network import Host, Stream
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.membership import call_proof
-from potluck.protocol.messages import Caller, SessionOpening, StepReply, StepRequest
+from potluck.protocol.messages import Caller, ForwardRequest, SessionOpening, StepReply, StepRequest, TensorReply
 from potluck.protocol.swarm import Swarm
+from potluck.wire import protocols, sessions
+from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
 
 HIDDEN = 64
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")
@@ -70,7 +72,7 @@ async def serve(
     serving = SpanState.of(
         loaded, swarm, host.peer_id, limits, threads, spill_folder=spill_folder, max_blocks=max_blocks
     )
-    handlers = Handlers(serving, host, version="0")
+    handlers = Handlers(serving, host, "0", adapter_for(swarm))
     threads.start()
     await threads.compute.perform(serving.stage)
     await handlers.register()
@@ -89,16 +91,16 @@ class Client:
 
     @classmethod
     async def open(cls, host: FakeHost, server: Server) -> Client:
-        stream = await host.open_stream(server.host.peer_id, wire.INFERENCE, timeout_s=120, max_frame_bytes=1 << 26)
+        stream = await host.open_stream(server.host.peer_id, protocols.SESSION, timeout_s=120, max_frame_bytes=1 << 26)
         return cls(stream)
 
     async def send(self, request: StepRequest) -> None:
-        await self.stream.send(*wire.encode_step(request))
+        await self.stream.send(*sessions.encode_step(request))
 
     async def answer(self, like: tuple[int, ...]) -> StepReply:
         body = await self.stream.receive(timeout_s=120)
         assert body is not None, "the server closed the stream"
-        return wire.decode_step_reply(body, like=like)
+        return sessions.decode_step_reply(body, like=like)
 
     async def step(self, request: StepRequest) -> StepReply:
         await self.send(request)
@@ -109,6 +111,23 @@ class Client:
         """Say goodbye; the server closes, and only then its cache is known to be free."""
         await self.send(StepRequest(hidden=None))
         assert await self.stream.receive(timeout_s=120) is None
+
+
+async def call(host: Host, peer: PeerId, request: CallRequest) -> TensorReply:
+    """The answer to a stateless call. Raises RemoteError."""
+    protocol = protocols.FORWARD if isinstance(request, ForwardRequest) else protocols.BACKWARD
+    stream = await host.open_stream(peer, protocol, timeout_s=120, max_frame_bytes=1 << 26)
+    joiner, is_whole = ReplyJoiner(request), False
+    try:
+        for frame in encode_call(request):
+            await stream.send(*frame)
+        while not is_whole:
+            body = await stream.receive(timeout_s=120)
+            assert body is not None, "the server closed the stream"
+            is_whole = joiner.add(body)
+    finally:
+        await stream.close()
+    return joiner.reply()
 
 
 def opening(

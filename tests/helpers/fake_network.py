@@ -21,12 +21,13 @@ import msgpack
 from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.identity import Identity
-from potluck.p2p.network import DhtKey, DhtSubkey, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.rules import MAX_RECORD_BYTES, MAX_UNARY_BODY_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
+from potluck.wire.refusals import decode_refusal, encode_refusal
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,8 @@ class FakeHost:
         self.downloads = Pacer()
         self.is_dead = False
         self.unary_handlers: dict[str, UnaryHandler] = {}
-        self.stream_handlers: dict[str, tuple[StreamHandler, int]] = {}
+        self._refusals: dict[str, Refusal] = {}
+        self.stream_handlers: dict[str, tuple[StreamHandler, int, Refusal]] = {}
         self.calls: Counter[str] = Counter()  # handled here, by protocol
         self._network = network
         self._addr = addr
@@ -137,13 +139,15 @@ class FakeHost:
     async def addresses(self) -> tuple[str, ...]:
         return (self._addr,)
 
-    async def serve_unary(self, protocol: str, handler: UnaryHandler) -> None:
+    async def serve_unary(self, protocol: str, handler: UnaryHandler, *, refuse: Refusal = encode_refusal) -> None:
         if protocol in self.unary_handlers:
             raise ValueError(f"{protocol} already has a handler")
-        self.unary_handlers[protocol] = handler
+        self.unary_handlers[protocol], self._refusals[protocol] = handler, refuse
 
-    async def serve_stream(self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int) -> None:
-        self.stream_handlers[protocol] = (handler, max_frame_bytes)
+    async def serve_stream(
+        self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, refuse: Refusal = encode_refusal
+    ) -> None:
+        self.stream_handlers[protocol] = (handler, max_frame_bytes, refuse)
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         if len(body) > MAX_UNARY_BODY_BYTES:
@@ -198,12 +202,11 @@ class FakeHost:
 
     async def _call(self, peer: PeerId, protocol: str, body: bytes) -> bytes:
         host = await self._network.reach(self, peer)
-        handler = host.unary_handlers.get(protocol)
-        if handler is None:
+        if protocol not in host.unary_handlers:
             raise RemoteError(Code.UNREACHABLE, f"the peer does not speak {protocol}")
         host.calls[protocol] += 1
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        task = host.spawn(_answer(handler, body, self.peer_id, answer))
+        task = host.spawn(_answer(host.unary_handlers[protocol], host._refusals[protocol], body, self.peer_id, answer))
         try:
             result = await answer
         except asyncio.CancelledError:
@@ -217,7 +220,7 @@ class FakeHost:
         host = await self._network.reach(self, peer)
         if protocol not in host.stream_handlers:
             raise RemoteError(Code.UNREACHABLE, f"the peer does not speak {protocol}")
-        handler, callee_max_bytes = host.stream_handlers[protocol]
+        handler, callee_max_bytes, refuse = host.stream_handlers[protocol]
         host.calls[protocol] += 1
         delay_s = self._network.between(self.peer_id, peer)
         near = FakeStream(self, delay_s, max_frame_bytes, is_caller=True)
@@ -226,7 +229,7 @@ class FakeHost:
         far.connect(near)
         self._streams.add(near)
         host._streams.add(far)
-        host.spawn(_serve(handler, far, self.peer_id))
+        host.spawn(_serve(handler, refuse, far, self.peer_id))
         return near
 
     def spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
@@ -275,10 +278,10 @@ class FakeStream:
         self._other._deliver(b"".join(pieces), self._delay_s)
         return True
 
-    async def send_error(self, text: str) -> None:
+    async def send_error(self, refusal: bytes) -> None:
         self._require_open()
         assert self._other is not None
-        self._other._deliver(RemoteError.from_text(text), self._delay_s)
+        self._other._deliver(decode_refusal(refusal), self._delay_s)
 
     async def end(self) -> None:
         if self._is_caller:
@@ -367,14 +370,16 @@ class FakeStream:
             raise RemoteError(Code.UNREACHABLE, "the connection is closed")
 
 
-async def _answer(handler: UnaryHandler, body: bytes, caller: PeerId, answer: asyncio.Future[bytes]) -> None:
+async def _answer(
+    handler: UnaryHandler, refuse: Refusal, body: bytes, caller: PeerId, answer: asyncio.Future[bytes]
+) -> None:
     try:
         result = await handler(body, caller)
         if len(result) > MAX_UNARY_BODY_BYTES:
             raise RemoteError(Code.TOO_LONG, "the answer is above the limit of 4 MiB; use the stream call")
         outcome: bytes | RemoteError = result
     except RemoteError as error:
-        outcome = RemoteError.from_text(error.to_text())
+        outcome = decode_refusal(refuse(error))
     except asyncio.CancelledError:
         outcome = RemoteError(Code.UNREACHABLE, "the connection broke")
     except Exception as error:
@@ -388,16 +393,16 @@ async def _answer(handler: UnaryHandler, body: bytes, caller: PeerId, answer: as
         answer.set_result(outcome)
 
 
-async def _serve(handler: StreamHandler, stream: FakeStream, caller: PeerId) -> None:
+async def _serve(handler: StreamHandler, refuse: Refusal, stream: FakeStream, caller: PeerId) -> None:
     try:
         await handler(stream, caller)
     except RemoteError as error:
         with contextlib.suppress(RemoteError):
-            await stream.send_error(error.to_text())
+            await stream.send_error(refuse(error))
     except Exception as error:
         log.warning("a stream handler failed: %r", error, exc_info=error)
         with contextlib.suppress(RemoteError):
-            await stream.send_error(RemoteError(Code.INTERNAL, "the peer failed; its log has the reason").to_text())
+            await stream.send_error(refuse(RemoteError(Code.INTERNAL, "the peer failed; its log has the reason")))
     finally:
         await stream.close()
 

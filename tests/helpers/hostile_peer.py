@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import msgpack
 import torch
 
-from potluck import wire
 from potluck.p2p.frames import ERROR, MESSAGE, FrameStream
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream
@@ -18,10 +17,11 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller, SessionOpening, StepRequest
 from potluck.protocol.swarm import Swarm
-from potluck.wire.envelopes import Envelope, RawTensor, write_envelope
-from potluck.wire.metadata import OURS
-from potluck.wire.packing import pack
-from potluck.wire.tensors import EMPTY_FLOATS, EMPTY_INTS, to_raw
+from potluck.wire import protocols, sessions
+from potluck.wire.fields import Field
+from potluck.wire.message import Role, WireTensor, write_message
+from potluck.wire.questions import decode_info
+from potluck.wire.tensors import to_wire
 
 HIDDEN = 64  # of the checkpoint that the tests serve
 WAIT_S = 60.0  # nothing takes this long unless it hangs
@@ -46,7 +46,7 @@ class HostilePeer:
             return error.code
         return None
 
-    async def open(self, protocol: str = wire.INFERENCE) -> FrameStream:
+    async def open(self, protocol: str = protocols.SESSION) -> FrameStream:
         stream = await self.host.open_stream(self.victim, protocol, timeout_s=WAIT_S, max_frame_bytes=MAX_FRAME_BYTES)
         assert isinstance(stream, FrameStream)
         self._streams.append(stream)
@@ -57,7 +57,7 @@ class HostilePeer:
         stream = await self.open()
         caller = Caller(membership=self.proof)
         opening = SessionOpening(self.swarm.prefix, self.whole, max_length, session_id, 0.0, caller)
-        await stream.send(*wire.encode_step(StepRequest(hidden_states(1, tokens), opening)))
+        await stream.send(*sessions.encode_step(StepRequest(hidden_states(1, tokens), opening)))
         await stream.receive(timeout_s=WAIT_S)
         return stream
 
@@ -71,24 +71,38 @@ class HostilePeer:
     def whole(self) -> Span:
         return Span(0, self.swarm.num_blocks)
 
+    async def ask(self, protocol: str, body: bytes) -> Code | None:
+        """The code of the refusal of a call on a stream; None if the victim answered."""
+        stream = await self.open(protocol)
+        try:
+            await stream.send(body)
+            assert await stream.receive(timeout_s=WAIT_S) is not None
+        except RemoteError as error:
+            return error.code
+        finally:
+            await stream.close()
+        return None
+
     def message(
         self,
-        tensors: Sequence[RawTensor],
-        metadata: Mapping[str, object] | None = None,
-        *,
-        uid: str | None = None,
+        *tensors: WireTensor,
+        fields: Mapping[int, object] | None = None,
+        number: int = -1,
         proof: bytes | None = b"",
     ) -> bytes:
         """A request with a good proof of membership, unless another one or None is given."""
         shown = self.proof if proof == b"" else proof
-        ours = {} if shown is None else {OURS: {"membership": shown}}
-        name = wire.block_uids(self.swarm.prefix, self.whole) if uid is None else uid
-        return b"".join(write_envelope(Envelope(name, list(tensors), pack({**ours, **(metadata or {})}))))
+        ours = {Field.PREFIX: self.swarm.prefix, Field.START: 0, Field.END: self.swarm.num_blocks}
+        if shown is not None:
+            ours[Field.MEMBERSHIP] = shown
+        return b"".join(write_message(tensors, {**ours, **(fields or {})}, number=number))
 
-    def opening(self, hidden: RawTensor | None = None, **metadata: object) -> bytes:
+    def opening(
+        self, *tensors: WireTensor, fields: Mapping[int, object] | None = None, proof: bytes | None = b""
+    ) -> bytes:
         """The first message of a session."""
-        tensors = [hidden or to_raw(hidden_states(1, 1)), EMPTY_FLOATS, EMPTY_INTS]
-        return self.message(tensors, {"max_length": 16, **metadata})
+        tensors = tensors or (to_wire(Role.HIDDEN, hidden_states(1, 1)),)
+        return self.message(*tensors, fields={Field.MAX_LENGTH: 16, **(fields or {})}, proof=proof)
 
 
 async def refusal(stream: Stream) -> Code | None:
@@ -102,9 +116,8 @@ async def refusal(stream: Stream) -> Code | None:
 
 
 async def free_cache(host: Libp2pHost, victim: PeerId) -> int:
-    """Free token-blocks of the victim's cache, as it says itself."""
-    body = await host.call(victim, wire.INFO, wire.encode_info_request(), timeout_s=WAIT_S)
-    return wire.decode_info(body).cache_tokens_available
+    """Free tokens of the victim's cache, as it says itself."""
+    return decode_info(await host.call(victim, protocols.INFO, b"", timeout_s=WAIT_S)).free_tokens
 
 
 def hidden_states(batch: int, tokens: int) -> torch.Tensor:
@@ -112,72 +125,65 @@ def hidden_states(batch: int, tokens: int) -> torch.Tensor:
     return torch.randn((batch, tokens, HIDDEN), generator=torch.Generator().manual_seed(0))
 
 
-def raw(*size: int, dtype: str = "float32", compression: int = 0, num_bytes: int | None = None) -> RawTensor:
+def raw(
+    *shape: int, role: Role = Role.HIDDEN, dtype: int = 0, codec: int = 0, num_bytes: int | None = None
+) -> WireTensor:
     """A tensor of zeros that may claim anything."""
-    length = 4 * math.prod(size) if num_bytes is None else num_bytes
-    return RawTensor(size, dtype, compression, 0, bytes(length))
+    length = 4 * math.prod(shape) if num_bytes is None else num_bytes
+    return WireTensor(role, dtype, shape, bytes(length), codec)
 
 
-def spoiled(value: float) -> RawTensor:
+def spoiled(value: float) -> WireTensor:
     hidden = hidden_states(1, 2)
     hidden[0, 1, 5] = value
-    return to_raw(hidden)
+    return to_wire(Role.HIDDEN, hidden)
 
 
-BAD_TENSORS: Mapping[str, RawTensor] = {
+BAD_TENSORS: Mapping[str, WireTensor] = {
     "other hidden size": raw(1, 2, HIDDEN + 1),
     "two dimensions": raw(2, HIDDEN),
     "no rows": raw(0, 2, HIDDEN),
     "too few bytes": raw(1, 2, HIDDEN, num_bytes=4),
     "too many bytes": raw(1, 2, HIDDEN, num_bytes=4 * 2 * HIDDEN + 1),
     "claims of gigabytes": raw(1, 2**31 - 1, HIDDEN, num_bytes=16),
-    "integers": raw(1, 2, HIDDEN, dtype="int64", num_bytes=8 * 2 * HIDDEN),
-    "unknown dtype": raw(1, 2, HIDDEN, dtype="float1"),
-    "unknown compression": raw(1, 2, HIDDEN, compression=77),
+    "integers": raw(1, 2, HIDDEN, dtype=16, num_bytes=8 * 2 * HIDDEN),
+    "unknown dtype": raw(1, 2, HIDDEN, dtype=9),
+    "unknown codec": raw(1, 2, HIDDEN, codec=77),
     "NaN": spoiled(math.nan),
     "infinity": spoiled(-math.inf),
 }
 
-
-def bad_names(prefix: str) -> Mapping[str, str]:
-    return {
-        "reversed": f"{prefix}.3 {prefix}.2 {prefix}.1 {prefix}.0",
-        "repeated": f"{prefix}.0 {prefix}.0",
-        "with a gap": f"{prefix}.0 {prefix}.2",
-        "beyond the model": f"{prefix}.3 {prefix}.4",
-        "of another model": wire.block_uids("other", Span(0, 4)),
-        "of two models": f"{prefix}.0 other.1",
-        "negative": f"{prefix}.-1",
-        "absurd": f"{prefix}.{10**30}",
-        "no number": prefix,
-        "nothing": "",
-        "an endless chain": " ".join(f"{prefix}.{index}" for index in range(20_000)),
-    }
+BAD_TARGETS: Mapping[str, Mapping[int, object]] = {
+    "reversed": {Field.START: 3, Field.END: 1},
+    "empty": {Field.START: 2, Field.END: 2},
+    "beyond the model": {Field.START: 3, Field.END: 5},
+    "of another model": {Field.PREFIX: "other"},
+    "negative": {Field.START: -1},
+    "absurd": {Field.END: 1 << 63},
+    "no number": {Field.START: "0"},
+    "a flag": {Field.START: False},
+    "no name": {Field.PREFIX: ""},
+    "an endless name": {Field.PREFIX: "x" * 20_000},
+}
 
 
 def garbage() -> Iterator[bytes]:
-    """Bodies that are no messages, or messages whose metadata is none."""
+    """Bodies that are no messages, or messages whose fields are none."""
     rng = random.Random(0)
-    yield from (
-        b"\xff" * 50,
-        b"\x0a\x05hello",
-        b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
-        bytes(1 << 20),
-        b"\xff" * (1 << 20),
-    )
-    yield from (rng.randbytes(rng.randint(1, 400)) for _ in range(20))
+    yield from (b"", b"\xff" * 50, b"\x0a\x05hello", b"\x01", b"\x01" * 24, b"\x02" + bytes(60), bytes(1 << 20))
+    yield from (rng.randbytes(rng.randint(1, 400)) for _ in range(10))
+    yield from (b"\x01" + rng.randbytes(rng.randint(1, 400)) for _ in range(10))
+    (whole,) = write_message((), {})
     pickled = msgpack.packb(msgpack.ExtType(0x40, b"cos\nsystem\n(S'true'\ntR."))
-    for metadata in (
+    for fields in (
         b"\xc1",
-        b"\x91" * 100_000,
+        b"\x91" * 60_000,
         b"\xdd\xff\xff\xff\xff",
         b"\xdf\xff\xff\xff\xff",
         pickled,
         msgpack.packb(7),
     ):
-        yield b"".join(
-            write_envelope(Envelope("m.0", [to_raw(hidden_states(1, 1)), EMPTY_FLOATS, EMPTY_INTS], metadata))
-        )
+        yield whole[:4] + len(fields).to_bytes(4, "little") + whole[8:] + fields
 
 
 BAD_FRAMES: Mapping[str, bytes] = {

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import torch
 
-from potluck import wire
 from potluck.blocks import load_span
 from potluck.checkpoint import open_checkpoint
 from potluck.directory import Directory
@@ -17,11 +16,14 @@ from potluck.p2p.frames import MESSAGE, FrameStream
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.codes import Code
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply
 from potluck.protocol.records import ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
-from potluck.wire.envelopes import Envelope, RawTensor, write_envelope
+from potluck.wire import protocols, sessions
+from potluck.wire.limits import Limits
+from potluck.wire.message import Role, WireTensor, write_message
+from potluck.wire.refusals import encode_refusal
 
 _MAX_FRAME_BYTES = 64 << 20
 
@@ -40,7 +42,7 @@ class HostileServer:
         self._record = record
         self._directory = Directory(host, swarm, host.identity)
         self._blocks = load_span(open_checkpoint(str(folder)), Span(0, swarm.num_blocks))
-        self._limits = wire.Limits(
+        self._limits = Limits(
             hidden_size=self._blocks.hidden_size,
             num_blocks=swarm.num_blocks,
             max_batch_tokens=record.max_batch_tokens,
@@ -55,7 +57,7 @@ class HostileServer:
         record = replace(honest.record, peer_id=host.peer_id, public_name="trust me", **fast)
         self = cls(host, swarm, folder, record)
         self._heartbeat = replace(honest.heartbeat, peer_id=host.peer_id, state=ServerState.ONLINE, step_ms=0.0)
-        await host.serve_stream(wire.INFERENCE, self._session, max_frame_bytes=_MAX_FRAME_BYTES)
+        await host.serve_stream(protocols.SESSION, self._session, max_frame_bytes=_MAX_FRAME_BYTES)
         return self
 
     @property
@@ -72,16 +74,20 @@ class HostileServer:
         if body is None:
             return
         self.visits += 1
-        request = wire.decode_step(body, limits=self._limits, first=True)
+        request = sessions.decode_step(body, limits=self._limits, first=True)
         assert request.hidden is not None
         with torch.inference_mode():
             truth = self._blocks.forward(request.hidden, self._blocks.new_cache())
         await self.misdeed(stream, truth)
 
 
-def refuse(text: str) -> Misdeed:
+def refuse(code: Code, *, retry_after_s: float | None = None) -> Misdeed:
+    return _send_error(encode_refusal(RemoteError(code, "no", retry_after_s=retry_after_s)))
+
+
+def _send_error(body: bytes) -> Misdeed:
     async def misdeed(stream: FrameStream, truth: torch.Tensor) -> None:
-        await stream.send_error(text)
+        await stream.send_error(body)
         await stream.receive()
 
     return misdeed
@@ -89,7 +95,7 @@ def refuse(text: str) -> Misdeed:
 
 def _answer(make: Callable[[torch.Tensor], torch.Tensor]) -> Misdeed:
     async def misdeed(stream: FrameStream, truth: torch.Tensor) -> None:
-        await stream.send(*wire.encode_step_reply(StepReply(make(truth))))
+        await stream.send(*sessions.encode_step_reply(StepReply(make(truth))))
         await stream.receive()
 
     return misdeed
@@ -122,14 +128,14 @@ async def _hang_up(stream: FrameStream, truth: torch.Tensor) -> None:
 
 async def _twice(stream: FrameStream, truth: torch.Tensor) -> None:
     for _ in range(2):
-        await stream.send(*wire.encode_step_reply(StepReply(truth)))
+        await stream.send(*sessions.encode_step_reply(StepReply(truth)))
     await stream.receive()
     await asyncio.Event().wait()
 
 
 async def _endless(stream: FrameStream, truth: torch.Tensor) -> None:
     while True:
-        await stream.send(*wire.encode_step_reply(StepReply(truth)))
+        await stream.send(*sessions.encode_step_reply(StepReply(truth)))
 
 
 async def _drip(stream: FrameStream, truth: torch.Tensor) -> None:
@@ -139,18 +145,16 @@ async def _drip(stream: FrameStream, truth: torch.Tensor) -> None:
         await asyncio.sleep(0.05)
 
 
-def _reply(tensor: RawTensor) -> bytes:
-    return b"".join(write_envelope(Envelope("", [tensor])))
-
-
 MISDEEDS: Mapping[str, Misdeed] = {
     "another shape": _answer(lambda truth: truth[:, :-1]),
     "another hidden size": _answer(lambda truth: truth[:, :, :-1]),
     "NaN": _answer(lambda truth: truth * float("nan")),
     "infinity": _answer(lambda truth: truth + float("inf")),
     "integers": _answer(lambda truth: truth.to(torch.int64)),
-    "a claim of gigabytes": _send(_reply(RawTensor((1, 2**31 - 1, 64), "float32", 0, 0, bytes(16)))),
-    "no tensor": _send(b""),
+    "a claim of gigabytes": _send(b"".join(write_message([WireTensor(Role.HIDDEN, 0, (1, 2**31 - 1, 64), bytes(16))]))),
+    "no tensor": _send(b"".join(write_message())),
+    "nothing in a frame": _send(b""),
+    "another version": _send(b"\x02" + bytes(100)),
     "garbage": _send(b"\xff" * 100),
     "an endless frame": _write(bytes((MESSAGE,)) + (2**63).to_bytes(8, "big")),
     "an unknown marker": _write(bytes((9,)) + bytes(8)),
@@ -159,11 +163,11 @@ MISDEEDS: Mapping[str, Misdeed] = {
     "hanging up": _hang_up,
     "two answers": _twice,
     "answers without end": _endless,
-    "a failure": refuse("RuntimeError('\x1b[31m\x00 CUDA')"),
-    "a long failure": refuse("x" * 20_000),
-    "busy for no time": refuse(f"[potluck:{Code.BUSY} retry_after=0] come again"),
-    "busy for ever": refuse(f"[potluck:{Code.BUSY} retry_after=999999] never"),
-    "draining": refuse(f"[potluck:{Code.DRAINING}] bye"),
-    "replay, always": refuse(f"[potluck:{Code.ROLLBACK}] start again"),
-    "an unknown code": refuse("[potluck:no_such_code] what"),
+    "a failure": _send_error(b"RuntimeError('\x1b[31m\x00 CUDA')"),
+    "a long failure": _send_error(b"x" * 16_000),
+    "busy for no time": refuse(Code.BUSY, retry_after_s=0.0),
+    "busy for ever": refuse(Code.BUSY, retry_after_s=999_999.0),
+    "draining": refuse(Code.DRAINING),
+    "replay, always": refuse(Code.ROLLBACK),
+    "an unknown code": _send_error(encode_refusal(RemoteError(Code.BUSY, "no")).replace(b"busy", b"what")),
 }

@@ -19,7 +19,6 @@ import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, hidden_states, load
 
-from potluck import wire
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.directory import Directory, record_checks
 from potluck.p2p.config import HostConfig
@@ -32,6 +31,8 @@ from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller, SessionOpening, StepReply, StepRequest
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
+from potluck.wire import protocols, sessions
+from potluck.wire.questions import decode_info
 
 WAIT_S = 120.0
 SPAN = Span(0, 4)
@@ -138,21 +139,20 @@ class Session:
 
     @classmethod
     async def open(cls, world: World, host: Libp2pHost, peer: PeerId) -> Session:
-        stream = await host.open_stream(peer, wire.INFERENCE, timeout_s=WAIT_S, max_frame_bytes=1 << 20)
+        stream = await host.open_stream(peer, protocols.SESSION, timeout_s=WAIT_S, max_frame_bytes=1 << 20)
         return cls(world, host, peer, stream)
 
     async def step(self, hidden: torch.Tensor, start_from_position: int | None = None) -> StepReply:
         request = StepRequest(hidden, self._opening, start_from_position=start_from_position)
         self._opening = None
-        await self._stream.send(*wire.encode_step(request))
+        await self._stream.send(*sessions.encode_step(request))
         body = await self._stream.receive(timeout_s=WAIT_S)
         assert body is not None
-        return wire.decode_step_reply(body, like=tuple(hidden.shape))
+        return sessions.decode_step_reply(body, like=tuple(hidden.shape))
 
 
-async def cache_tokens_available(host: Libp2pHost, peer: PeerId) -> int:
-    answer = await host.call(peer, wire.INFO, wire.encode_info_request(), timeout_s=WAIT_S)
-    return wire.decode_info(answer).cache_tokens_available
+async def free_tokens(host: Libp2pHost, peer: PeerId) -> int:
+    return decode_info(await host.call(peer, protocols.INFO, b"", timeout_s=WAIT_S)).free_tokens
 
 
 async def test_engine_serves_survives_its_clients_and_leaves_nothing(world):
@@ -174,14 +174,14 @@ async def test_engine_serves_survives_its_clients_and_leaves_nothing(world):
             cache.crop(4)
             assert torch.equal((await session.step(token, start_from_position=4)).hidden, local.forward(token, cache))
 
-        free = await cache_tokens_available(world.host, peer)
+        free = await free_tokens(world.host, peer)
         doomed = await world.node()
         victim = await Session.open(world, doomed, peer)
         await victim.step(hidden)
-        assert await cache_tokens_available(world.host, peer) == free - PAGE_TOKENS * len(SPAN)
+        assert await free_tokens(world.host, peer) == free - PAGE_TOKENS
         os.kill(doomed.p2pd_pid, signal.SIGKILL)
         async with asyncio.timeout(WAIT_S):
-            while await cache_tokens_available(world.host, peer) != free:  # polls by asking: no sleep
+            while await free_tokens(world.host, peer) != free:  # polls by asking: no sleep
                 pass
         await doomed.close()
         await session.step(token)

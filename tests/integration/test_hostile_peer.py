@@ -22,11 +22,10 @@ from helpers.golden import CHECKPOINT
 from helpers.hostile_directory import DHT_LIES, answer_finds, bad_records
 from helpers.hostile_peer import (
     BAD_FRAMES,
+    BAD_TARGETS,
     BAD_TENSORS,
-    HIDDEN,
     WAIT_S,
     HostilePeer,
-    bad_names,
     free_cache,
     garbage,
     hidden_states,
@@ -38,7 +37,7 @@ from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from potluck_cli.overview import live_servers
 from transformers.utils import logging
 
-from potluck import AutoDistributedModelForCausalLM, wire
+from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
 from potluck.directory import record_checks
 from potluck.directory.seal import Kind
@@ -50,7 +49,10 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import StepRequest
-from potluck.wire.tensors import EMPTY_FLOATS, EMPTY_INTS, to_raw
+from potluck.wire import protocols, sessions
+from potluck.wire.fields import Field
+from potluck.wire.message import Role
+from potluck.wire.tensors import to_wire
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -164,23 +166,19 @@ async def outcome(answer: Awaitable[object]) -> Code | None:
     return None
 
 
-REFUSALS = {Code.BAD_REQUEST, Code.TOO_LONG, Code.NOT_SERVED, Code.NOT_A_MEMBER}
+REFUSALS = {Code.BAD_REQUEST, Code.TOO_LONG, Code.NOT_SERVED, Code.NOT_A_MEMBER, Code.WRONG_VERSION}
 """What may be said to a hostile peer; INTERNAL would mean that an exception of ours was its doing."""
 
+STREAMS = (protocols.SESSION, protocols.FORWARD, protocols.BACKWARD)
 
-@pytest.mark.parametrize("protocol", [wire.FORWARD, wire.BACKWARD, wire.PUSH])
+
+@pytest.mark.parametrize("protocol", [protocols.QUOTE, protocols.SETTLE])
 async def test_garbage_in_a_call_is_refused(hostile: HostilePeer, protocol: str) -> None:
     codes = {await hostile.call(protocol, body) for body in garbage()}
     assert codes <= REFUSALS
 
 
-@pytest.mark.parametrize("protocol", [wire.INFO, wire.CHECK])
-async def test_garbage_in_a_call_that_is_open_to_all_is_refused_or_ignored(hostile: HostilePeer, protocol: str) -> None:
-    codes = {await hostile.call(protocol, body) for body in garbage()}
-    assert codes <= REFUSALS | {None}
-
-
-@pytest.mark.parametrize("protocol", [wire.INFERENCE, wire.FORWARD_STREAM, wire.BACKWARD_STREAM])
+@pytest.mark.parametrize("protocol", STREAMS)
 async def test_garbage_on_a_stream_is_refused(hostile: HostilePeer, protocol: str) -> None:
     for body in garbage():
         stream = await hostile.open(protocol)
@@ -190,66 +188,62 @@ async def test_garbage_on_a_stream_is_refused(hostile: HostilePeer, protocol: st
 
 
 async def test_wrong_hidden_states_are_refused_in_every_kind_of_call(hostile: HostilePeer) -> None:
-    good = to_raw(hidden_states(1, 2))
+    good = to_wire(Role.HIDDEN, hidden_states(1, 2))
     for name, tensor in BAD_TENSORS.items():
         stream = await hostile.open()
         await stream.send(hostile.opening(tensor))
         assert await refusal(stream) in REFUSALS, name
-        assert await hostile.call(wire.FORWARD, hostile.message([tensor, EMPTY_FLOATS])) in REFUSALS, name
-        assert await hostile.call(wire.BACKWARD, hostile.message([good, tensor, EMPTY_FLOATS])) in REFUSALS, name
-        if name != "no rows":  # which means: no prompts
-            assert await hostile.call(wire.FORWARD, hostile.message([good, tensor])) in REFUSALS, name
+        assert await hostile.ask(protocols.FORWARD, hostile.message(tensor)) in REFUSALS, name
+        grad, prompts = tensor._replace(role=Role.GRAD), tensor._replace(role=Role.PROMPTS)
+        assert await hostile.ask(protocols.BACKWARD, hostile.message(good, grad)) in REFUSALS, name
+        assert await hostile.ask(protocols.FORWARD, hostile.message(good, prompts)) in REFUSALS, name
 
 
-async def test_reversed_repeated_and_foreign_blocks_are_refused(hostile: HostilePeer) -> None:
-    tensors = [to_raw(hidden_states(1, 1)), EMPTY_FLOATS, EMPTY_INTS]
-    for name, uid in bad_names(hostile.swarm.prefix).items():
-        assert await hostile.call(wire.FORWARD, hostile.message(tensors[:2], uid=uid)) in REFUSALS, name
+async def test_reversed_and_foreign_blocks_are_refused(hostile: HostilePeer) -> None:
+    hidden = to_wire(Role.HIDDEN, hidden_states(1, 1))
+    for name, fields in BAD_TARGETS.items():
+        assert await hostile.ask(protocols.FORWARD, hostile.message(hidden, fields=fields)) in REFUSALS, name
         stream = await hostile.open()
-        await stream.send(hostile.message(tensors, {"max_length": 8}, uid=uid))
+        await stream.send(hostile.opening(fields=fields))
         assert await refusal(stream) in REFUSALS, name
 
 
 @pytest.mark.parametrize(
-    "metadata",
+    "fields",
     [
-        {"max_length": 1 << 62},
-        {"max_length": -1},
-        {"max_length": "long"},
-        {"max_length": float("inf")},
-        {"max_length": None},
-        {"session_id": "x" * 100_000},
-        {"session_id": 7},
-        {"alloc_timeout": float("nan")},
-        {"alloc_timeout": -1.0},
-        {"points": "many"},
-        {"start_from_position": 5},
-        {"start_from_position": -1},
-        {"next_servers": [["x"]]},
-        {"next_servers": 7},
-        {"args_structure": [[b"__T9"], {}]},
-        {"active_adapter": ["a"]},
-        {"potluck": 7},
-        {"potluck": {"membership": "text"}},
+        {Field.MAX_LENGTH: 1 << 62},
+        {Field.MAX_LENGTH: -1},
+        {Field.MAX_LENGTH: "long"},
+        {Field.MAX_LENGTH: float("inf")},
+        {Field.MAX_LENGTH: None},
+        {Field.SESSION_ID: "x" * 10_000},
+        {Field.SESSION_ID: 7},
+        {Field.ALLOC_TIMEOUT_S: float("nan")},
+        {Field.ALLOC_TIMEOUT_S: -1.0},
+        {Field.EXACT: 1},
+        {Field.ADAPTER: ["a"]},
+        {Field.VOUCHERS: [b"x"]},
+        {Field.MEMBERSHIP: "text"},
     ],
-    ids=lambda metadata: str(metadata)[:40],
+    ids=lambda fields: str(fields)[:40],
 )
-async def test_an_absurd_opening_is_refused(hostile: HostilePeer, metadata: dict[str, object]) -> None:
+async def test_an_absurd_opening_is_refused(hostile: HostilePeer, fields: dict[int, object]) -> None:
     stream = await hostile.open()
-    await stream.send(hostile.opening(**metadata))
+    await stream.send(hostile.opening(fields=fields))
     assert await refusal(stream) in REFUSALS
 
 
 async def test_a_step_that_does_not_fit_its_session_ends_it(hostile: HostilePeer) -> None:
-    token = to_raw(hidden_states(1, 1))
+    token = to_wire(Role.HIDDEN, hidden_states(1, 1))
+    prompts = to_wire(Role.PROMPTS, hidden_states(2, 1)[:, None])
     steps = {
-        "another batch size": hostile.message([to_raw(hidden_states(2, 1)), EMPTY_FLOATS, EMPTY_INTS]),
-        "a gap": hostile.message([token, EMPTY_FLOATS, EMPTY_INTS], {"start_from_position": 9}),
-        "beyond its length": hostile.message([to_raw(hidden_states(1, 40)), EMPTY_FLOATS, EMPTY_INTS]),
-        "rows that are not there": hostile.message([token, EMPTY_FLOATS, to_raw(torch.tensor([7]))]),
-        "negative rows": hostile.message([token, EMPTY_FLOATS, to_raw(torch.tensor([-1]))]),
-        "prompts for other blocks": hostile.message([token, to_raw(hidden_states(2, 1)[:, None]), EMPTY_INTS]),
-        "prompts without end": hostile.message([token, raw(4, 1, 2**30, 64, num_bytes=8), EMPTY_INTS]),
+        "another batch size": hostile.message(to_wire(Role.HIDDEN, hidden_states(2, 1))),
+        "a gap": hostile.message(token, number=9),
+        "beyond its length": hostile.message(to_wire(Role.HIDDEN, hidden_states(1, 40))),
+        "rows that are not there": hostile.message(token, to_wire(Role.ORDER, torch.tensor([7]))),
+        "negative rows": hostile.message(token, to_wire(Role.ORDER, torch.tensor([-1]))),
+        "prompts for other blocks": hostile.message(token, prompts),
+        "prompts without end": hostile.message(token, raw(4, 1, 2**30, 64, role=Role.PROMPTS, num_bytes=8)),
     }
     for name, body in steps.items():
         stream = await hostile.session(max_length=32)
@@ -258,7 +252,7 @@ async def test_a_step_that_does_not_fit_its_session_ends_it(hostile: HostilePeer
 
 
 @pytest.mark.parametrize("name", BAD_FRAMES)
-@pytest.mark.parametrize("protocol", [wire.INFERENCE, wire.FORWARD_STREAM])
+@pytest.mark.parametrize("protocol", [protocols.SESSION, protocols.FORWARD])
 async def test_frames_that_are_none_end_at_most_their_own_stream(
     hostile: HostilePeer, witness: Witness, name: str, protocol: str
 ) -> None:
@@ -268,14 +262,14 @@ async def test_frames_that_are_none_end_at_most_their_own_stream(
 
 
 async def test_streams_that_never_send_hold_up_nobody(hostile: HostilePeer, witness: Witness) -> None:
-    for protocol in (wire.INFERENCE, wire.FORWARD_STREAM, wire.BACKWARD_STREAM) * 30:
+    for protocol in STREAMS * 30:
         await hostile.open(protocol)
     await witness.generates_the_same()
 
 
 async def test_a_peer_that_never_reads_piles_up_results_only_to_a_limit(hostile: HostilePeer, witness: Witness) -> None:
     stream = await hostile.session(tokens=2000)
-    step = wire.encode_step(StepRequest(hidden_states(1, 2000), start_from_position=0))  # half a megabyte each way
+    step = sessions.encode_step(StepRequest(hidden_states(1, 2000), start_from_position=0))  # half a megabyte each way
     sent = 0
     try:
         async with asyncio.timeout(3.0):
@@ -299,8 +293,8 @@ async def test_a_flood_of_sessions_is_refused_with_a_time_to_come_back(hostile: 
 
 
 async def test_a_flood_of_large_calls_is_answered_one_by_one(hostile: HostilePeer, witness: Witness) -> None:
-    body = hostile.message([to_raw(hidden_states(1, 2000)), EMPTY_FLOATS])  # half a megabyte
-    flood = [asyncio.create_task(hostile.call(wire.FORWARD, body)) for _ in range(150)]
+    body = hostile.message(to_wire(Role.HIDDEN, hidden_states(1, 2000)))  # half a megabyte
+    flood = [asyncio.create_task(hostile.ask(protocols.FORWARD, body)) for _ in range(150)]
     await witness.generates_the_same()
     assert set(await asyncio.gather(*flood)) <= {None, Code.BUSY}
 
@@ -330,35 +324,13 @@ async def test_a_call_without_a_good_proof_of_membership_is_refused(hostile: Hos
         "for somebody else": call_proof(hostile.swarm, caller=hostile.host.peer_id, callee=stranger),
         "in the other direction": call_proof(hostile.swarm, caller=victim, callee=hostile.host.peer_id),
     }
-    tensors = [to_raw(hidden_states(1, 1)), EMPTY_FLOATS, EMPTY_INTS]
+    hidden = to_wire(Role.HIDDEN, hidden_states(1, 1))
     for name, proof in proofs.items():
-        assert await hostile.call(wire.FORWARD, hostile.message(tensors[:2], proof=proof)) is Code.NOT_A_MEMBER, name
-        push = hostile.message(tensors, {"session_id": "x", "step_id": "y"}, proof=proof)
-        assert await hostile.call(wire.PUSH, push) is Code.NOT_A_MEMBER, name
+        body = hostile.message(hidden, proof=proof)
+        assert await hostile.ask(protocols.FORWARD, body) is Code.NOT_A_MEMBER, name
         stream = await hostile.open()
-        await stream.send(hostile.message(tensors, {"max_length": 8}, proof=proof))
+        await stream.send(hostile.opening(proof=proof))
         assert await refusal(stream) is Code.NOT_A_MEMBER, name
-
-
-async def test_a_push_into_somebody_elses_session_needs_membership_and_cannot_end_it(
-    swarm: LocalSwarm, hostile: HostilePeer
-) -> None:
-    owner_node = await start_node(swarm, dht_client=True)
-    owner = HostilePeer(owner_node, swarm.swarm, hostile.victim)  # behaves well
-    session = await owner.session(session_id="victim")
-    fitting = [to_raw(hidden_states(1, 1)), EMPTY_FLOATS, EMPTY_INTS]
-    stolen = hostile.message(fitting, {"session_id": "victim", "step_id": "a"}, proof=None)
-    assert await hostile.call(wire.PUSH, stolen) is Code.NOT_A_MEMBER
-    for index in range(50):
-        unfit = [to_raw(hidden_states(3, 1)), EMPTY_FLOATS, EMPTY_INTS]
-        body = hostile.message(unfit, {"session_id": "victim", "step_id": str(index)})
-        assert await hostile.call(wire.PUSH, body) is None
-    taken = await hostile.open()
-    await taken.send(hostile.opening(session_id="victim"))
-    assert await refusal(taken) is Code.BAD_REQUEST
-    await session.send(*wire.encode_step(StepRequest(hidden_states(1, 1))))
-    assert wire.decode_step_reply(await session.receive(timeout_s=WAIT_S) or b"", like=(1, 1, HIDDEN))
-    await owner_node.close()
 
 
 # -- the directory -----------------------------------------------------------------------------------------------------
@@ -442,7 +414,7 @@ async def test_a_server_that_calls_the_request_wrong_changes_no_token(
     swarm: LocalSwarm, witness: Witness, impostor: HostileServer, code: Code
 ) -> None:
     """The client may believe it and give up, or ask the other server; it neither hangs nor makes something up."""
-    impostor.misdeed = refuse(f"[potluck:{code}] because I say so")
+    impostor.misdeed = refuse(code)
     try:
         tokens, _ = await generate_through(impostor, swarm)
     except PotluckError as error:

@@ -47,6 +47,8 @@ class Parking:
         memory = session.memory
         if not self.is_open or session.session_id is None or not session.position:
             return False
+        if (memory.client, session.session_id) in self._parked:
+            return False
         if sum(client == memory.client for client, _ in self._parked) >= MAX_A_CLIENT:
             return False
         self._parked[memory.client, session.session_id] = _Parked(session, now + KEEP_S)

@@ -19,16 +19,16 @@ from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT, GOLDEN
 from safetensors.torch import load_file
 
-from potluck import wire
 from potluck.checkpoint import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
 from potluck.p2p.network import Host, Stream
+from potluck.petals import protocols
+from potluck.petals.envelopes import read_envelope
+from potluck.petals.packing import unpack_map
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.swarm import Swarm
-from potluck.wire.envelopes import read_envelope
-from potluck.wire.packing import unpack_map
 
 SPANS = {"A": (0, 2), "B": (2, 4)}
 KNOWN = load_file(GOLDEN / "expected_fp32.safetensors")
@@ -80,9 +80,9 @@ class Recording:
             self.sent[name].append(body)
             return next(answers)
 
-        await host.serve_stream(wire.INFERENCE, session, max_frame_bytes=1 << 26)
-        await host.serve_unary(wire.FORWARD, call)
-        await host.serve_unary(wire.BACKWARD, call)
+        await host.serve_stream(protocols.INFERENCE, session, max_frame_bytes=1 << 26)
+        await host.serve_unary(protocols.FORWARD, call)
+        await host.serve_unary(protocols.BACKWARD, call)
 
 
 def in_the_swarm(recording: Recording) -> tuple[SwarmClient, Any]:

@@ -24,14 +24,6 @@ def test_a_second_call_sends_only_new_tokens(local: PreTrainedModel) -> None:
         assert tokens == [7, 1, 1, 1, 1, 1 + 3, 1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("takes_brief", [True, False])
-def test_steps_are_brief_where_the_server_said_that_it_reads_them(local: PreTrainedModel, takes_brief: bool) -> None:
-    with world("0:2", "2:4", takes_brief=takes_brief) as there:
-        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
-        for server in there.servers:
-            assert [step.is_brief for step in server.steps] == [False] + 4 * [takes_brief]
-
-
 def test_a_session_can_be_rewound(local: PreTrainedModel) -> None:
     with world("0:2", "2:4") as there, there.model.session(max_length=40) as session:
         there.model.generate(prompt(), session=session, **GREEDY)

@@ -26,11 +26,11 @@ from potluck.directory.fields import (
 from potluck.directory.seal import BadAnnouncementError, Kind, Sealed, seal, unseal_stored
 from potluck.errors import NetworkError
 from potluck.p2p.identity import Identity
+from potluck.petals.records import stock_server_value
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import new_swarm
 from potluck.protocol.membership import record_proof
 from potluck.protocol.records import ServerRecord, ServerState
-from potluck.wire.stock_records import stock_server_value
 
 PRIVATE = new_swarm("home", "m", 8)
 OPEN = new_swarm("all", "m", 8, open=True, prefix="m-hf")

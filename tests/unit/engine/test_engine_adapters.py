@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.adapters import save_adapter
-from helpers.engine_peers import CHECKPOINT, Client, hidden_states, opening, serve
+from helpers.engine_peers import CHECKPOINT, Client, call, hidden_states, opening, serve
 from helpers.fake_network import FakeNetwork
 from torch import Tensor
 
-from potluck import wire
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.adapters import Adapters
 from potluck.checkpoint import open_checkpoint
@@ -75,12 +74,10 @@ async def test_forward_and_backward_go_through_the_adapter(files: list[AdapterFi
     async with serve(network, blocks=load(files)) as server:
         host, peer = network.start(), server.host.peer_id
         forward = ForwardRequest("golden", SPAN, hidden, caller=caller)
-        answer = await host.call(peer, wire.FORWARD, wire.encode_forward(forward), timeout_s=120)
-        (found,) = wire.decode_tensor_reply(answer, like=wire.reply_shapes(forward)).tensors
+        (found,) = (await call(host, peer, forward)).tensors
         torch.testing.assert_close(found, wanted.detach(), rtol=1e-3, atol=1e-4)
         backward = BackwardRequest("golden", SPAN, hidden, grad, caller=caller)
-        answer = await host.call(peer, wire.BACKWARD, wire.encode_backward(backward), timeout_s=120)
-        (found,) = wire.decode_tensor_reply(answer, like=wire.reply_shapes(backward)).tensors
+        (found,) = (await call(host, peer, backward)).tensors
         torch.testing.assert_close(found, wanted_grad, rtol=1e-3, atol=1e-4)
 
 

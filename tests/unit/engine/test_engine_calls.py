@@ -7,17 +7,19 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers.engine_peers import PRIVATE, Client, Server, hidden_states, load, opening, serve, settle, until
+from helpers.engine_peers import PRIVATE, Client, Server, call, hidden_states, load, opening, serve, settle, until
 from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
 
-from potluck import wire
 from potluck.blocks import BlockSpan
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepRequest, TensorReply
 from potluck.protocol.records import span_digest
+from potluck.wire import protocols
+from potluck.wire.calls import encode_call
+from potluck.wire.questions import decode_info
 
 SPAN = Span(0, 2)
 
@@ -33,18 +35,15 @@ def network() -> FakeNetwork:
 
 
 async def forward(host: FakeHost, server: Server, request: ForwardRequest) -> TensorReply:
-    answer = await host.call(server.host.peer_id, wire.FORWARD, wire.encode_forward(request), timeout_s=120)
-    return wire.decode_tensor_reply(answer, like=wire.reply_shapes(request))
+    return await call(host, server.host.peer_id, request)
 
 
-async def backward(host: FakeHost, server: Server, request: BackwardRequest) -> TensorReply:
-    answer = await host.call(server.host.peer_id, wire.BACKWARD, wire.encode_backward(request), timeout_s=120)
-    return wire.decode_tensor_reply(answer, like=wire.reply_shapes(request))
+backward = forward
 
 
-async def refusal(host: FakeHost, server: Server, protocol: str, body: bytes) -> Code:
+async def refusal(host: FakeHost, server: Server, request: ForwardRequest) -> Code:
     with pytest.raises(RemoteError) as refused:
-        await host.call(server.host.peer_id, protocol, body, timeout_s=120)
+        await call(host, server.host.peer_id, request)
     return refused.value.code
 
 
@@ -119,21 +118,14 @@ async def test_cancelled_call_leaves_the_queue(network, blocks):
 
 
 async def test_large_calls_come_and_go_in_parts(network, blocks):
-    hidden, grad = hidden_states(1100, 4), hidden_states(1100, 4, seed=1)
-    async with serve(network, blocks=blocks, limits=ServingLimits(max_batch_tokens=8192)) as server:
+    hidden, grad = hidden_states(2100, 4), hidden_states(2100, 4, seed=1)
+    async with serve(network, blocks=blocks, limits=ServingLimits(max_batch_tokens=8400)) as server:
         host = network.start()
         request = BackwardRequest("golden", SPAN, hidden, grad)
-        stream = await host.open_stream(
-            server.host.peer_id, wire.BACKWARD_STREAM, timeout_s=120, max_frame_bytes=1 << 26
-        )
-        for part in wire.split_backward(request):
-            await stream.send(*part)
-        await stream.end()
-        joiner = wire.reply_joiner(wire.reply_shapes(request))
-        while (body := await stream.receive(timeout_s=60)) is not None:
-            joiner.add(body)
+        assert len(list(encode_call(request))) == 2
+        reply = await backward(host, server, request)
         (expected,) = local_gradients(hidden[-3:], grad[-3:], None)
-        assert torch.allclose(joiner.finish().tensors[0][-3:], expected, rtol=1e-5, atol=1e-3)
+        assert torch.allclose(reply.tensors[0][-3:], expected, rtol=1e-5, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -158,21 +150,23 @@ async def test_large_calls_come_and_go_in_parts(network, blocks):
 async def test_request_that_makes_no_sense_is_refused_before_compute(network, blocks, request_, code):
     async with serve(network, blocks=blocks, limits=ServingLimits(max_batch_tokens=256)) as server:
         host = network.start()
-        assert await refusal(host, server, wire.FORWARD, wire.encode_forward(request_)) is code
+        assert await refusal(host, server, request_) is code
         assert (await forward(host, server, ForwardRequest("golden", SPAN, hidden_states(1, 2)))).tensors
 
 
 async def test_bytes_that_are_no_message_are_refused_by_every_call(network, blocks):
     async with serve(network, blocks=blocks) as server:
         host = network.start()
-        for protocol in (wire.INFO, wire.FORWARD, wire.BACKWARD, wire.PUSH, wire.CHECK):
-            assert await refusal(host, server, protocol, b"\xff" * 40) is Code.BAD_REQUEST
+        for protocol in (protocols.QUOTE, protocols.SETTLE):
+            with pytest.raises(RemoteError) as refused:
+                await host.call(server.host.peer_id, protocol, b"\x01" * 40, timeout_s=120)
+            assert refused.value.code in (Code.BAD_REQUEST, Code.NOT_SERVED)
 
 
 async def test_stream_call_that_stands_still_is_ended(network, blocks):
     async with serve(network, blocks=blocks, limits=ServingLimits(request_timeout_s=0.5)) as server:
         host = network.start()
-        for protocol in (wire.FORWARD_STREAM, wire.BACKWARD_STREAM):
+        for protocol in (protocols.FORWARD, protocols.BACKWARD):
             stream = await host.open_stream(server.host.peer_id, protocol, timeout_s=120, max_frame_bytes=1 << 20)
             with pytest.raises(RemoteError) as refused:
                 await stream.receive(timeout_s=120)
@@ -185,7 +179,7 @@ async def test_failure_inside_the_blocks_is_answered_and_the_engine_lives(networ
         request = ForwardRequest("golden", SPAN, hidden_states(1, 2))
         with monkeypatch.context() as broken:
             broken.setattr(BlockSpan, "forward", lambda *_: torch.zeros(1) @ torch.zeros(2))
-            assert await refusal(host, server, wire.FORWARD, wire.encode_forward(request)) is Code.INTERNAL
+            assert await refusal(host, server, request) is Code.INTERNAL
         assert (await forward(host, server, request)).tensors
 
 
@@ -195,9 +189,9 @@ async def test_private_swarm_serves_members_only(network, blocks):
         proof = Caller(membership=server.proof(member))
         request = ForwardRequest("golden", SPAN, hidden_states(1, 2), caller=proof)
         assert (await forward(member, server, request)).tensors
-        assert await refusal(stranger, server, wire.FORWARD, wire.encode_forward(request)) is Code.NOT_A_MEMBER
+        assert await refusal(stranger, server, request) is Code.NOT_A_MEMBER
         nobody = replace(request, caller=Caller())
-        assert await refusal(member, server, wire.FORWARD, wire.encode_forward(nobody)) is Code.NOT_A_MEMBER
+        assert await refusal(member, server, nobody) is Code.NOT_A_MEMBER
         client = await Client.open(stranger, server)
         await client.send(StepRequest(hidden_states(1, 2), opening(caller=proof)))
         with pytest.raises(RemoteError) as refused:
@@ -206,33 +200,16 @@ async def test_private_swarm_serves_members_only(network, blocks):
 
 
 async def test_stranger_is_refused_at_the_first_part_of_a_stream_call(network, blocks):
-    async with serve(network, blocks=blocks, swarm=PRIVATE) as server:
+    async with serve(network, blocks=blocks, swarm=PRIVATE, limits=ServingLimits(max_batch_tokens=20_000)) as server:
         stranger = network.start()
         stream = await stranger.open_stream(
-            server.host.peer_id, wire.FORWARD_STREAM, timeout_s=120, max_frame_bytes=1 << 20
+            server.host.peer_id, protocols.FORWARD, timeout_s=120, max_frame_bytes=1 << 20
         )
-        first, *_ = wire.split_forward(ForwardRequest("golden", SPAN, hidden_states(1, 2)))
+        first, *_ = encode_call(ForwardRequest("golden", SPAN, torch.zeros(1, 20_000, 64)))
         await stream.send(*first)
         with pytest.raises(RemoteError) as refused:
             await stream.receive(timeout_s=120)
         assert refused.value.code is Code.NOT_A_MEMBER
-
-
-async def test_private_swarm_takes_pushes_from_members_only(network, blocks):
-    async with serve(network, blocks=blocks, swarm=PRIVATE) as server:
-        member, stranger = network.start(), network.start()
-        client = await Client.open(member, server)
-        ours = opening(session_id="one", caller=Caller(membership=server.proof(member)))
-        await client.step(StepRequest(hidden_states(1, 2), ours))
-        step = StepRequest(hidden_states(1, 1), step_id="s", session_id="one")
-        body = wire.encode_push(step, prefix="golden", span=SPAN)
-        assert await refusal(stranger, server, wire.PUSH, body) is Code.NOT_A_MEMBER
-        pusher = network.start()
-        step = replace(step, pusher=Caller(membership=server.proof(pusher)))
-        await pusher.call(
-            server.host.peer_id, wire.PUSH, wire.encode_push(step, prefix="golden", span=SPAN), timeout_s=5
-        )
-        await client.answer((1, 1, 64))
 
 
 async def test_demanded_weights_are_checked(network, blocks):
@@ -248,23 +225,6 @@ async def test_info_tells_limits_and_what_is_free(network, blocks):
         host = network.start()
         client = await Client.open(host, server)
         await client.step(StepRequest(hidden_states(1, 10), opening()))
-        answer = await host.call(server.host.peer_id, wire.INFO, wire.encode_info_request("golden.1"), timeout_s=60)
-        info = wire.decode_info(answer)
+        info = decode_info(await host.call(server.host.peer_id, protocols.INFO, b"", timeout_s=60))
         assert (info.hidden_size, info.dtype, info.max_batch_tokens, info.max_length) == (64, "float32", 64, 128)
-        assert info.cache_tokens_available == (160 - 16) * 2
-        assert await refusal(host, server, wire.INFO, wire.encode_info_request("golden.2")) is Code.NOT_SERVED
-
-
-async def test_reachability_is_what_a_ping_says(network, blocks):
-    async with serve(network, blocks=blocks) as server:
-        host = network.start()
-
-        async def check(peer: PeerId) -> bool:
-            body = wire.encode_check_request(peer)
-            return wire.decode_check_reply(await host.call(server.host.peer_id, wire.CHECK, body, timeout_s=120))
-
-        gone = network.start()
-        await gone.close()
-        assert await check(server.host.peer_id)
-        assert await check(host.peer_id)
-        assert not await check(gone.peer_id)
+        assert info.free_tokens == 160 - 16

@@ -16,11 +16,11 @@ from potluck_engine.memory import parking
 from potluck_engine.server import Engine
 from torch import Tensor
 
-from potluck import wire
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
+from potluck.wire.protocols import SESSION
 
 SPAN = Span(1, 3)
 INPUTS = hidden_states(2, 12)  # 2 rows
@@ -42,9 +42,7 @@ class Machine:
 
     async def connect(self, client: FakeHost | None = None) -> Client:
         peer = self.host.peer_id
-        return Client(
-            await (client or self.client).open_stream(peer, wire.INFERENCE, timeout_s=120, max_frame_bytes=1 << 26)
-        )
+        return Client(await (client or self.client).open_stream(peer, SESSION, timeout_s=120, max_frame_bytes=1 << 26))
 
     async def begin(self, session_id: str | None = "s", tokens: int = 8, *, exact: bool = False) -> Client:
         """A session that has `tokens` tokens."""

@@ -15,10 +15,11 @@ from potluck_engine.memory import reservations
 from potluck_engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest
 from potluck_engine.memory.reservations import HELD_S, Reservations
 
-from potluck import wire
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, Quote, QuoteRequest, StepRequest
+from potluck.wire.protocols import QUOTE
+from potluck.wire.questions import decode_quote, encode_quote_request
 
 ANNA, BOB = PeerId("anna"), PeerId("bob")
 
@@ -152,5 +153,5 @@ async def test_strangers_and_those_who_come_while_it_leaves_get_no_quote(network
 
 async def ask(host: FakeHost, server: Server, **changes: Any) -> Quote:
     request = replace(QuoteRequest("golden", Span(0, 2), rows=1, tokens=64), **changes)
-    body = wire.encode_quote_request(request)
-    return wire.decode_quote(await host.call(server.host.peer_id, wire.QUOTE, body, timeout_s=120))
+    body = encode_quote_request(request)
+    return decode_quote(await host.call(server.host.peer_id, QUOTE, body, timeout_s=120))

@@ -12,7 +12,8 @@ from potluck.p2p.config import HostConfig
 from potluck.p2p.network import UnaryHandler
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.dial_back import DIAL_BACK, DialBack, decode_answer
+from potluck.wire.dial_back import DialBack, decode_dial_back, decode_reachable, encode_dial_back
+from potluck.wire.protocols import DIAL_BACK
 
 HOME, PUBLIC = "192.168.77.2", "45.45.7.1"
 
@@ -91,7 +92,7 @@ async def test_a_node_that_relays_has_itself_dialled_by_whoever_asks_before_it_a
 async def test_nobody_is_dialled_on_somebody_elses_word() -> None:
     home, public = await pair(open_port=True)
     await Reachability(public, relays=False).serve()
-    others = DialBack(("/ip4/8.8.8.8/tcp/25", "/ip6/2001:db8::1/tcp/25", "/dns4/example.org/tcp/25")).to_bytes()
+    others = encode_dial_back(DialBack(("/ip4/8.8.8.8/tcp/25", "/ip6/2001:db8::1/tcp/25", "/dns4/example.org/tcp/25")))
     await home.call(public.peer_id, DIAL_BACK, others, timeout_s=60)
     assert public.dialled == [(("/ip4/45.45.7.3/tcp/25",), "")]  # its own router, nobody else's
 
@@ -100,8 +101,8 @@ async def test_a_peer_that_comes_through_a_relay_is_not_dialled() -> None:
     home, public = await pair(open_port=True)
     await Reachability(public, relays=False).serve()
     home.seen_at = "45.45.7.9/tcp/1/p2p/x/p2p-circuit"
-    body = DialBack(("/ip4/45.45.7.9/tcp/1",)).to_bytes()
-    assert not decode_answer(await home.call(public.peer_id, DIAL_BACK, body, timeout_s=60))
+    body = encode_dial_back(DialBack(("/ip4/45.45.7.9/tcp/1",)))
+    assert not decode_reachable(await home.call(public.peer_id, DIAL_BACK, body, timeout_s=60))
     assert public.dialled == []
 
 
@@ -110,16 +111,16 @@ async def test_a_peer_that_comes_through_a_relay_is_not_dialled() -> None:
     [
         b"",
         b"\xff" * 20,
-        DialBack(("/ip4/1.2.3.4/tcp/1,/ip4/5.6.7.8/tcp/1",)).to_bytes(),
-        DialBack(("a",) * 3).to_bytes(),
-        DialBack(("/x" * 200,)).to_bytes(),
+        encode_dial_back(DialBack(("/ip4/1.2.3.4/tcp/1,/ip4/5.6.7.8/tcp/1",))),
+        encode_dial_back(DialBack(("a",) * 3)),
+        encode_dial_back(DialBack(("/x" * 200,))),
         b"\x92\x01\xa0",
         b"\x92\x91\x01\xa0",
     ],
 )
 def test_what_is_no_question_is_refused(body: bytes) -> None:
     with pytest.raises(RemoteError) as caught:
-        DialBack.from_bytes(body)
+        decode_dial_back(body)
     assert caught.value.code is Code.BAD_REQUEST
 
 

@@ -24,7 +24,6 @@ from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
 from potluck_engine.rebalancing import Grow, Shrink, StartOver, next_step
 from potluck_engine.server import Engine
 
-from potluck import wire
 from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.directory import Directory
@@ -32,6 +31,7 @@ from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState
+from potluck.wire.protocols import SESSION
 
 CONFIG = LaunchSpec(swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), num_blocks=2, heartbeat_s=0.2)
 
@@ -157,7 +157,7 @@ async def test_when_a_server_dies_another_slides_there_and_sessions_over_what_st
         assert mover.span == Span(1, 3)
         await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="0:2")))
         stream = await swarm.network.start().open_stream(
-            mover.host.peer_id, wire.INFERENCE, timeout_s=120, max_frame_bytes=1 << 26
+            mover.host.peer_id, SESSION, timeout_s=120, max_frame_bytes=1 << 26
         )
         session, kept, x = Client(stream), Span(2, 3), hidden_states(1, 300)
         replies = [await session.step(StepRequest(x[:, :1], opening(kept, max_length=300)))]

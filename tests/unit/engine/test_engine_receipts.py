@@ -28,8 +28,6 @@ from potluck.protocol.receipts import (
     swarm_id,
 )
 from potluck.protocol.swarm import Swarm
-from potluck.wire import encode_step
-from potluck.wire.brief import is_brief
 
 SWARM = Swarm(name="s", model="m", num_blocks=4, prefix="s")
 SPAN = Span(1, 3)
@@ -87,7 +85,7 @@ def test_a_receipt_for_what_was_had_is_passed_on_and_countersigned_once_booked(b
     assert bench.told[0].delegation == bench.caller().delegation
 
 
-async def test_a_session_is_told_of_its_tab_once_so_that_its_answers_are_brief(bench: Bench) -> None:
+async def test_a_session_is_told_of_its_tab_once_so_that_its_answers_stay_short(bench: Bench) -> None:
     network = FakeNetwork()
     async with serve(network) as server:
         server.handlers.state = replace(server.serving, tabs=bench.tabs)
@@ -95,12 +93,8 @@ async def test_a_session_is_told_of_its_tab_once_so_that_its_answers_are_brief(b
         first = await client.step(StepRequest(hidden_states(1, 3), opening()))
         assert first.timing.tab is not None
         for start in (3, 4):
-            await client.stream.send(
-                *encode_step(StepRequest(hidden_states(1, 1), None, start_from_position=start), brief=True)
-            )
-            body = await client.stream.receive(timeout_s=60)
-            assert body is not None
-            assert is_brief(body)
+            reply = await client.step(StepRequest(hidden_states(1, 1), None, start_from_position=start))
+            assert reply.timing.tab is None
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
+from helpers.engine_peers import Client, Server, call, hidden_states, is_close, load, opening, serve, until
 from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_control.launch_spec import ServingLimits
 
-from potluck import wire
 from potluck.blocks.reshaping import reshaped
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
@@ -145,5 +144,4 @@ async def test_what_is_not_kept_is_refused_at_once_and_new_blocks_are_served(
 
 async def forward(host: FakeHost, server: Server, span: Span) -> torch.Tensor:
     request = ForwardRequest("golden", span, hidden_states(1, 7))
-    answer = await host.call(server.host.peer_id, wire.FORWARD, wire.encode_forward(request), timeout_s=60)
-    return wire.decode_tensor_reply(answer, like=wire.reply_shapes(request)).tensors[0]
+    return (await call(host, server.host.peer_id, request)).tensors[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from dataclasses import replace
 
 import pytest
 import torch
@@ -13,7 +12,6 @@ from helpers.engine_peers import Client, Server, hidden_states, is_close, load, 
 from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_control.launch_spec import ServingLimits
 
-from potluck import wire
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
@@ -161,15 +159,6 @@ async def test_empty_steps_open_and_keep_a_session_alive(network, blocks):
         assert reply.hidden.shape == (1, 0, 64)
 
 
-async def test_duplicate_step_is_not_answered_and_not_counted(network, blocks):
-    async with serve(network, blocks=blocks) as server:
-        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 3), opening(), step_id="a"))
-        await client.send(StepRequest(hidden_states(1, 3), step_id="a"))
-        reply = await client.step(StepRequest(hidden_states(1, 1), step_id="b"))
-        assert reply.hidden.shape == (1, 1, 64)
-        assert server.serving.metrics().decode_tokens == 1
-
-
 async def test_replies_tell_what_the_step_cost_and_what_is_left(network, blocks):
     async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=160)) as server:
         client = await Client.open(network.start(), server)
@@ -268,45 +257,6 @@ async def test_too_many_sessions_are_refused_with_a_time_to_come_back(network, b
         assert await refusal(second) is Code.BUSY
         await first.close()
         await first_step(host, server, StepRequest(hidden_states(1, 1), opening()))
-
-
-async def test_session_id_in_use_is_refused_and_its_owner_goes_on(network, blocks):
-    async with serve(network, blocks=blocks) as server:
-        host = network.start()
-        owner = await first_step(host, server, StepRequest(hidden_states(1, 1), opening(session_id="one")))
-        thief = await Client.open(host, server)
-        await thief.send(StepRequest(hidden_states(1, 1), opening(session_id="one")))
-        assert await refusal(thief) is Code.BAD_REQUEST
-        await owner.step(StepRequest(hidden_states(1, 1)))
-
-
-async def test_pushed_step_is_answered_on_the_sessions_stream_and_the_clients_copy_ignored(network, blocks):
-    async with serve(network, blocks=blocks) as server:
-        host, pusher = network.start(), network.start()
-        client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening(session_id="one")))
-        pushed = StepRequest(hidden_states(1, 1, seed=1), step_id="s", session_id="one")
-        body = wire.encode_push(pushed, prefix="golden", span=Span(0, 2))
-        await pusher.call(server.host.peer_id, wire.PUSH, body, timeout_s=60)
-        await client.answer((1, 1, 64))
-        await client.send(replace(pushed, session_id=None))
-        await client.step(StepRequest(hidden_states(1, 1, seed=2)))
-        assert server.serving.metrics().decode_tokens == 2
-
-
-async def test_bad_push_cannot_end_somebodys_session(network, blocks):
-    async with serve(network, blocks=blocks) as server:
-        host, pusher = network.start(), network.start()
-        client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening(session_id="one")))
-        for bad in (
-            StepRequest(hidden_states(2, 1), step_id="batch", session_id="one"),
-            StepRequest(hidden_states(1, 1), step_id="gap", session_id="one", start_from_position=9),
-            StepRequest(hidden_states(1, 1), session_id="one"),
-            StepRequest(hidden_states(1, 1), step_id="x", session_id="nobody"),
-        ):
-            body = wire.encode_push(bad, prefix="golden", span=Span(0, 2))
-            assert await pusher.call(server.host.peer_id, wire.PUSH, body, timeout_s=60) == wire.EMPTY_REPLY
-        await client.step(StepRequest(hidden_states(1, 1)))
-        assert server.serving.metrics().decode_tokens == 1
 
 
 async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the_queue(network, blocks):

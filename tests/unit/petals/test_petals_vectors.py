@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from potluck.wire.envelopes import Envelope, read_envelope, write_envelope
+from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
+from potluck.petals.metadata import THREE_TENSORS, TWO_TENSORS
+from potluck.petals.packing import DictionaryRecord, TensorDescriptor, pack, unpack
+from potluck.petals.tensors import EMPTY_FLOATS, EMPTY_INTS, float_tensor, to_raw
 from potluck.wire.errors import WireError
-from potluck.wire.metadata import THREE_TENSORS, TWO_TENSORS
-from potluck.wire.packing import DictionaryRecord, TensorDescriptor, pack, unpack
-from potluck.wire.tensors import EMPTY_FLOATS, EMPTY_INTS, float_tensor, to_raw
 
 FLOAT32 = bytes.fromhex("0a18000000000000803f0000004000004040000080400000a04012030102032207666c6f61743332")
 BFLOAT16 = bytes.fromhex("0a0c0000803f004040408040a0401203010203220862666c6f61743136")

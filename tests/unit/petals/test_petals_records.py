@@ -8,10 +8,10 @@ import math
 import pytest
 from petals_recordings import GOLDEN, plain
 
+from potluck.petals.packing import DictionaryRecord, pack, unpack
+from potluck.petals.records import MODELS_KEY, StockServer, model_value, parse_stock_server_value, stock_server_value
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
-from potluck.wire import MODELS_KEY, StockServer, model_value, parse_stock_server_value, stock_server_value
-from potluck.wire.packing import DictionaryRecord, pack, unpack
 
 LINES = [json.loads(line) for line in (GOLDEN / "dht_records.jsonl").read_text().splitlines()]
 BLOCK_LINES = [line for line in LINES if line["key"] != MODELS_KEY]

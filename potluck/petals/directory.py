@@ -1,4 +1,4 @@
-"""Servers that only speak the stock protocol, as found under the block keys of an open swarm.
+"""Servers that run Petals, as found under the block keys of an open swarm.
 
 Their records are unsigned: anybody may have written them, and nothing but a call tells whether they are true.
 """
@@ -8,32 +8,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue
+from potluck.petals.records import StockServer, parse_stock_server_value
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord
+from potluck.protocol.records import UNKNOWN, Heartbeat, LiveServer, NumberFormat, ServerRecord
 from potluck.protocol.swarm import Swarm
-from potluck.wire.stock_records import StockServer, parse_stock_server_value
 
-STOCK_TTL_S = 240.0  # what stock peers use by default
-UNKNOWN = ""  # revision and digests of a server that does not tell them
-_UNKNOWN_TPS = 300.0  # what stock clients assume of a server that does not tell its speed
-_UNKNOWN_CACHE_TOKENS = 1 << 40  # stock clients let an unknown cache pass
-_STOCK_MAX_TOKENS = 2048  # the smaller of the two limits that stock servers have, which they do not tell
+TTL_S = 240.0  # what Petals' peers use by default
+_UNKNOWN_TPS = 300.0  # what Petals' clients assume of a server that does not tell its speed
+_UNKNOWN_CACHE_TOKENS = 1 << 40  # Petals' clients let an unknown cache pass
+_MAX_BATCH_TOKENS = 2048  # servers take 2048 or, for grouped heads, 8192, and do not tell: 2048 suits both
+_MAX_LENGTH = 8192  # likewise; a server that takes fewer refuses the session
 
 
-def stock_keys(swarm: Swarm) -> list[DhtKey]:
+def block_keys(swarm: Swarm) -> list[DhtKey]:
     return [f"{swarm.prefix}.{block}" for block in range(swarm.num_blocks)]
 
 
 def read_stock_servers(
     swarm: Swarm, found: Mapping[DhtKey, Mapping[DhtSubkey, DhtValue]], *, now: float
 ) -> list[LiveServer]:
-    """One server a peer, with the blocks of its newest record; those that end too far ahead are dropped."""
+    """Return one server a peer, with the blocks of its newest record; records that end too far ahead are dropped."""
     newest: dict[str, tuple[float, StockServer]] = {}
     blocks: dict[str, list[int]] = {}
-    for block, key in enumerate(stock_keys(swarm)):
+    for block, key in enumerate(block_keys(swarm)):
         for subkey, entry in found.get(key, {}).items():
             server = parse_stock_server_value(entry.value)
-            if server is None or entry.expiration > now + 2 * STOCK_TTL_S:
+            if server is None or entry.expiration > now + 2 * TTL_S:
                 continue
             if server.span is not None and block not in server.span:
                 continue
@@ -48,7 +48,7 @@ def read_stock_servers(
 
 
 def _first_run(blocks: list[int]) -> Span:
-    """The contiguous blocks at the start of an ascending list."""
+    """Return the contiguous blocks at the start of an ascending list."""
     end = blocks[0] + 1
     while end in blocks:
         end += 1
@@ -62,8 +62,8 @@ def _live(peer_id: PeerId, server: StockServer, span: Span) -> LiveServer:
         revision=UNKNOWN,
         format=NumberFormat(server.dtype or UNKNOWN, server.quantization or UNKNOWN),
         block_digests=(UNKNOWN,) * len(span),
-        max_batch_tokens=_STOCK_MAX_TOKENS,
-        max_length=_STOCK_MAX_TOKENS,
+        max_batch_tokens=_MAX_BATCH_TOKENS,
+        max_length=_MAX_LENGTH,
         inference_tps=server.inference_tps or _UNKNOWN_TPS,
         forward_tps=server.forward_tps or 0.0,
         network_tps=server.network_tps or 0.0,

@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from potluck.protocol.buffers import Buffer
-from potluck.wire.errors import WireError
-from potluck.wire.protobuf import (
+from potluck.petals.protobuf import (
     BYTES,
     VARINT,
     bytes_field,
@@ -22,6 +20,8 @@ from potluck.wire.protobuf import (
     varint,
     varint_field,
 )
+from potluck.protocol.buffers import Buffer
+from potluck.wire.errors import WireError
 
 MAX_TENSORS: Final = 8
 MAX_DIMS: Final = 4

@@ -1,0 +1,100 @@
+"""Where peers of other implementations come in: what an adapter for them offers, and which one an open swarm loads.
+
+`adapter_for` is the only line of the product that names the adapter; nothing of it is loaded for a private swarm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, Host, Stream
+    from potluck.protocol.blocks import PeerId, Span
+    from potluck.protocol.buffers import Buffer
+    from potluck.protocol.messages import Caller, ServerInfo, StepReply, StepRequest, TensorReply
+    from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord
+    from potluck.protocol.swarm import Swarm
+    from potluck.wire.calls import CallRequest
+    from potluck.wire.limits import Limits
+
+T = TypeVar("T")
+
+
+class SessionCoding(Protocol):
+    """How the messages of a session are written and read; `potluck.wire.sessions` is our own."""
+
+    def encode_step(self, request: StepRequest) -> tuple[Buffer, ...]: ...
+
+    def decode_step(self, body: Buffer, *, limits: Limits, first: bool) -> StepRequest: ...
+
+    def encode_step_reply(self, reply: StepReply) -> tuple[Buffer, ...]: ...
+
+    def decode_step_reply(self, body: Buffer, *, like: tuple[int, ...]) -> StepReply: ...
+
+
+class CallCoding(Protocol):
+    """How one stateless call is read from its frames and answered; `RequestJoiner` is our own."""
+
+    @property
+    def num_bytes(self) -> int: ...
+
+    def add(self, frame: Buffer) -> bool: ...
+
+    def target(self) -> tuple[str, Span, Caller]: ...
+
+    def request(self) -> CallRequest: ...
+
+    def encode_reply(self, reply: TensorReply) -> Iterator[tuple[Buffer, ...]]: ...
+
+
+class EngineCalls(Protocol):
+    """What an adapter may ask of the engine that it serves. All but `limits` may raise RemoteError."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def span(self) -> Span: ...
+
+    def describe(self) -> ServerInfo: ...
+
+    def check_served(self, prefix: str, span: Span) -> None: ...
+
+    async def compute(self, request: CallRequest, peer: PeerId) -> TensorReply: ...
+
+    async def answer_call(self, stream: Stream, peer: PeerId, coding: CallCoding) -> None: ...
+
+    async def serve_session(self, stream: Stream, peer: PeerId, coding: SessionCoding) -> None: ...
+
+    async def in_thread_if_large(self, num_bytes: int, code: Callable[[], T]) -> T: ...
+
+
+class ForeignPeers(Protocol):
+    """Speaks to peers of another implementation, in one open swarm."""
+
+    @property
+    def dht_keys(self) -> Sequence[DhtKey]: ...
+
+    @property
+    def session_protocol(self) -> str: ...
+
+    @property
+    def session_coding(self) -> SessionCoding: ...
+
+    def read_servers(self, found: Mapping[DhtKey, Mapping[DhtSubkey, DhtValue]], *, now: float) -> list[LiveServer]: ...
+
+    async def announce(self, host: Host, record: ServerRecord, heartbeat: Heartbeat, *, now: float) -> None: ...
+
+    async def call(self, host: Host, peer: PeerId, request: CallRequest, *, timeout_s: float) -> TensorReply: ...
+
+    async def serve(self, host: Host, engine: EngineCalls) -> None: ...
+
+
+def adapter_for(swarm: Swarm) -> ForeignPeers | None:
+    """Return the adapter for the other peers of an open swarm."""
+    if not swarm.is_open:
+        return None
+    from potluck.petals.adapter import PetalsPeers
+
+    return PetalsPeers(swarm)

@@ -1,0 +1,164 @@
+"""Petals' calls, answered by an engine of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from potluck.foreign import EngineCalls
+from potluck.p2p.network import Host, Stream, StreamHandler, UnaryHandler
+from potluck.petals import protocols, sessions
+from potluck.petals.info import decode_info_request, encode_info
+from potluck.petals.protobuf import bytes_field
+from potluck.petals.reachability import decode_check_request, encode_check_reply
+from potluck.petals.stateless import (
+    MAX_UNARY_BYTES,
+    PartsOfCall,
+    decode_request,
+    read_call,
+    read_target,
+    reply_envelope,
+    split,
+    whole,
+)
+from potluck.petals.uids import parse_uids
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.buffers import Buffer
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Caller, ServerInfo, TensorReply
+from potluck.wire.calls import CallRequest
+from potluck.wire.limits import Limits
+
+_MAX_CHECKS = 4  # pings for others at a time
+_CHECK_TIMEOUT_S = 5.0  # what Petals' servers allow
+_DTYPE_BYTES = {"float32": 4}  # others have two
+
+
+@dataclass(slots=True)
+class PetalsHandlers:
+    """What stock clients and servers call."""
+
+    host: Host
+    engine: EngineCalls
+    _checks: int = field(default=0, init=False)
+
+    async def register(self) -> None:
+        """Make the host answer."""
+        calls = {
+            protocols.INFO: self.info,
+            protocols.PUSH: self.push,
+            protocols.CHECK: self.check_reachability,
+            protocols.FORWARD: self._unary(is_backward=False),
+            protocols.BACKWARD: self._unary(is_backward=True),
+        }
+        for protocol, call in calls.items():
+            await self.host.serve_unary(protocol, call, refuse=_refusal_of_call)
+        streams = {
+            protocols.INFERENCE: self.inference,
+            protocols.FORWARD_STREAM: self._streamed(is_backward=False),
+            protocols.BACKWARD_STREAM: self._streamed(is_backward=True),
+        }
+        frame = self.engine.limits.max_frame_bytes
+        for protocol, handler in streams.items():
+            await self.host.serve_stream(protocol, handler, max_frame_bytes=frame, refuse=_refusal_on_stream)
+
+    async def info(self, body: bytes, _: PeerId) -> bytes:
+        uid, engine = decode_info_request(body), self.engine
+        if uid:
+            engine.check_served(*parse_uids(uid, num_blocks=engine.limits.num_blocks))
+        return encode_info(engine.describe(), num_blocks=len(engine.span), with_schema=bool(uid))
+
+    async def inference(self, stream: Stream, peer: PeerId) -> None:
+        await self.engine.serve_session(stream, peer, sessions)
+
+    async def push(self, body: bytes, peer: PeerId) -> bytes:
+        """Ignore what another server pushes: the client sends its own copy."""
+        return b""
+
+    async def check_reachability(self, body: bytes, _: PeerId) -> bytes:
+        """Return whether a peer answers us.
+
+        Petals' servers dial with a fresh process; this one pings over whatever connection there is. So a yes means
+        that the peer is alive and that some path leads from here to it, not that its address is open to everybody.
+        """
+        peer = decode_check_request(body)
+        if peer == self.host.peer_id:
+            return encode_check_reply(True)
+        if self._checks >= _MAX_CHECKS:
+            raise RemoteError(Code.BUSY, "too many checks", retry_after_s=_CHECK_TIMEOUT_S)
+        self._checks += 1
+        try:
+            await self.host.ping(peer, timeout_s=_CHECK_TIMEOUT_S)
+        except RemoteError:
+            return encode_check_reply(False)
+        finally:
+            self._checks -= 1
+        return encode_check_reply(True)
+
+    def _unary(self, *, is_backward: bool) -> UnaryHandler:
+        engine = self.engine
+
+        async def handle(body: bytes, peer: PeerId) -> bytes:
+            asked = await engine.in_thread_if_large(
+                len(body), lambda: decode_request(body, is_backward=is_backward, limits=engine.limits)
+            )
+            reply_bytes = asked.request.hidden.numel() * _item_bytes(engine.describe())
+            if reply_bytes > 2 * MAX_UNARY_BYTES:  # even as float16 it would not fit: refuse before computing
+                raise RemoteError(Code.TOO_LONG, "the answer does not fit a unary message; use the stream call")
+            reply = await engine.compute(asked.request, peer)
+            return await engine.in_thread_if_large(reply_bytes, lambda: whole(reply_envelope(reply, asked.compression)))
+
+        return handle
+
+    def _streamed(self, *, is_backward: bool) -> StreamHandler:
+        async def handle(stream: Stream, peer: PeerId) -> None:
+            await self.engine.answer_call(stream, peer, StreamedCall(self.engine.limits, is_backward=is_backward))
+
+        return handle
+
+
+class StreamedCall:
+    """A call in the parts of Petals' streams; implements `potluck.foreign.CallCoding`."""
+
+    def __init__(self, limits: Limits, *, is_backward: bool) -> None:
+        self._limits = limits
+        self._is_backward = is_backward
+        self._parts = PartsOfCall(limits.max_frame_bytes, Code.BAD_REQUEST)
+        self._compression: tuple[int, ...] = ()
+
+    @property
+    def num_bytes(self) -> int:
+        return self._parts.num_bytes
+
+    def add(self, frame: Buffer) -> bool:
+        """Take the next part; only the end of the caller's side says that it was the last one."""
+        self._parts.add(frame)
+        return False
+
+    def target(self) -> tuple[str, Span, Caller]:
+        return read_target(self._parts.joined, self._limits)
+
+    def request(self) -> CallRequest:
+        asked = read_call(self._parts.joined, is_backward=self._is_backward, limits=self._limits)
+        self._compression = asked.compression
+        return asked.request
+
+    def encode_reply(self, reply: TensorReply) -> Iterator[tuple[Buffer, ...]]:
+        return split(reply_envelope(reply, self._compression))
+
+
+def _item_bytes(info: ServerInfo) -> int:
+    return _DTYPE_BYTES.get(info.dtype, 2)
+
+
+def _refusal_of_call(error: RemoteError) -> bytes:
+    return _text_of(error).encode()
+
+
+def _refusal_on_stream(error: RemoteError) -> bytes:
+    """Return a protobuf `RPCError {optional string message = 1}`."""
+    return bytes_field(1, _text_of(error).encode())
+
+
+def _text_of(error: RemoteError) -> str:
+    return f"{error.code}: {error.message}"[:4000]

@@ -1,0 +1,114 @@
+"""Messages of a Petals inference session, whose pushes between servers are left out.
+
+A server that pushes its output to the next one is told that it arrived, and the client's own copy is computed. The
+order of keys is that of Petals' clients, so that recorded messages can be compared byte by byte.
+"""
+
+from __future__ import annotations
+
+from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
+from potluck.petals.metadata import (
+    MAX_ID_CHARS,
+    THREE_TENSORS,
+    Metadata,
+    arguments,
+    integer,
+    number,
+    read_caller,
+    read_metadata,
+    text,
+)
+from potluck.petals.packing import pack
+from potluck.petals.stateless import read_hidden, read_prompts, read_request
+from potluck.petals.tensors import EMPTY_FLOATS, EMPTY_INTS, float_tensor, order_of_rows, to_raw
+from potluck.petals.uids import block_uids, read_uids
+from potluck.protocol.buffers import Buffer
+from potluck.protocol.codes import Code
+from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
+from potluck.wire.errors import WireError, refusing
+from potluck.wire.limits import Limits
+
+
+def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
+    """Return one step in pieces; a request without hidden states closes the session.
+
+    Only the opening message names blocks: servers ignore them afterwards.
+    """
+    if request.hidden is None:
+        return (b"",)
+    tensors = [
+        to_raw(request.hidden),
+        EMPTY_FLOATS if request.prompts is None else to_raw(request.prompts),
+        EMPTY_INTS if request.hypo_ids is None else to_raw(request.hypo_ids),
+    ]
+    opening = request.opening
+    uid = block_uids(opening.prefix, opening.span) if opening else ""
+    return write_envelope(Envelope(uid, tensors, pack(_step_metadata(request))))
+
+
+@refusing(Code.BAD_REQUEST)
+def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
+    """Read a message of a session's stream; see `potluck.wire.sessions.decode_step`."""
+    envelope = read_request(body, limits)
+    if not envelope.tensors and not first:
+        return StepRequest(hidden=None)
+    metadata = read_metadata(envelope)
+    opening = _read_opening(envelope, metadata, limits) if first else None
+    raw_hidden, raw_prompts, raw_order = arguments(envelope, metadata, 3)
+    hidden = read_hidden(raw_hidden, limits)
+    return StepRequest(
+        hidden=hidden,
+        opening=opening,
+        prompts=read_prompts(raw_prompts, hidden, num_blocks=len(opening.span) if opening else None, limits=limits),
+        hypo_ids=order_of_rows(raw_order, hidden.shape[0]),
+        start_from_position=integer(metadata, "start_from_position", most=limits.max_length),
+    )
+
+
+def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
+    """Return the answer to one step in pieces."""
+    return write_envelope(Envelope("", [to_raw(reply.hidden)]))
+
+
+@refusing(Code.BAD_REPLY)
+def decode_step_reply(body: Buffer, *, like: tuple[int, ...]) -> StepReply:
+    """Read an answer whose hidden states must have the shape `like`; raises RemoteError BAD_REPLY."""
+    envelope = read_envelope(body)
+    if len(envelope.tensors) != 1:
+        raise WireError(f"an answer of {len(envelope.tensors)} tensors, expected one")
+    return StepReply(float_tensor(envelope.tensors[0], like))
+
+
+def _step_metadata(request: StepRequest) -> dict[str, object]:
+    opening = request.opening
+    metadata: dict[str, object] = {}
+    if opening:
+        if opening.session_id is not None:
+            metadata["session_id"] = opening.session_id
+        metadata["max_length"] = opening.max_length
+        metadata["points"] = 0.0
+        metadata["active_adapter"] = opening.caller.adapter
+        metadata["args_structure"] = THREE_TENSORS
+    if request.start_from_position is not None:
+        metadata["start_from_position"] = request.start_from_position
+    metadata.setdefault("args_structure", THREE_TENSORS)
+    if opening and opening.alloc_timeout_s:
+        metadata["alloc_timeout"] = float(opening.alloc_timeout_s)
+    return metadata
+
+
+def _read_opening(envelope: Envelope, metadata: Metadata, limits: Limits) -> SessionOpening:
+    prefix, span = read_uids(envelope.uid, num_blocks=limits.num_blocks)
+    max_length = integer(metadata, "max_length")
+    if max_length is None:
+        raise WireError("the first message needs max_length")
+    if max_length > limits.max_length:
+        raise WireError(f"max_length {max_length}, at most {limits.max_length} allowed", Code.TOO_LONG)
+    return SessionOpening(
+        prefix=prefix,
+        span=span,
+        max_length=max_length,
+        session_id=text(metadata, "session_id", MAX_ID_CHARS),
+        alloc_timeout_s=number(metadata, "alloc_timeout") or 0.0,
+        caller=read_caller(metadata),
+    )

@@ -1,0 +1,114 @@
+"""Forward and backward without a session, and their answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from potluck.protocol.blocks import Span
+from potluck.protocol.buffers import Buffer
+from potluck.protocol.codes import Code
+from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, TensorReply
+from potluck.wire import fields as read
+from potluck.wire.errors import WireError, refusing
+from potluck.wire.fields import target_fields
+from potluck.wire.limits import Limits
+from potluck.wire.message import MAX_FIELD_BYTES, PartJoiner, Role, split, write_message
+from potluck.wire.tensors import read_floats, read_hidden, read_prompts, to_wire
+from potluck.wire.timings import read_timing, write_answer
+
+CallRequest = ForwardRequest | BackwardRequest
+
+
+def encode_call(request: CallRequest) -> Iterator[tuple[Buffer, ...]]:
+    """Yield the request's frames, each in pieces."""
+    tensors = [to_wire(Role.HIDDEN, request.hidden)]
+    if isinstance(request, BackwardRequest):
+        tensors.append(to_wire(Role.GRAD, request.grad))
+    if request.prompts is not None:
+        tensors.append(to_wire(Role.PROMPTS, request.prompts))
+    fields = target_fields(request.prefix, request.span, request.caller)
+    return split(write_message(tensors, fields))
+
+
+class RequestJoiner:
+    """Reads a request of one frame or more, and writes its answer, at the server."""
+
+    def __init__(self, kind: type[ForwardRequest] | type[BackwardRequest], limits: Limits) -> None:
+        self._kind = kind
+        self._limits = limits
+        self._parts = PartJoiner(max_bytes=limits.max_frame_bytes)
+
+    @property
+    def num_bytes(self) -> int:
+        return self._parts.num_bytes
+
+    @refusing(Code.BAD_REQUEST)
+    def add(self, frame: Buffer) -> bool:
+        """Take the next frame and return whether the request is whole. Raises RemoteError."""
+        return self._parts.add(frame)
+
+    @refusing(Code.BAD_REQUEST)
+    def target(self) -> tuple[str, Span, Caller]:
+        """Return prefix, blocks and caller, which the first frame says. Raises RemoteError."""
+        if self._parts.start is None:
+            raise WireError("no frame has come yet")
+        return read.read_target(self._parts.start.fields, num_blocks=self._limits.num_blocks)
+
+    @refusing(Code.BAD_REQUEST)
+    def request(self) -> CallRequest:
+        """Return the request, once it is whole. Raises RemoteError."""
+        message, limits = self._parts.whole(), self._limits
+        prefix, span, caller = self.target()
+        hidden = read_hidden(message.tensor(Role.HIDDEN), limits)
+        prompts = read_prompts(message.tensor(Role.PROMPTS), hidden, num_blocks=len(span), limits=limits)
+        if self._kind is ForwardRequest:
+            return ForwardRequest(prefix, span, hidden, prompts, caller)
+        grad = message.tensor(Role.GRAD)
+        if grad is None:
+            raise WireError("a backward without a gradient")
+        return BackwardRequest(prefix, span, hidden, read_floats(grad, tuple(hidden.shape)), prompts, caller)
+
+    def encode_reply(self, reply: TensorReply) -> Iterator[tuple[Buffer, ...]]:
+        """Yield the answer's frames, each in pieces."""
+        tensors = [to_wire(role, tensor) for role, tensor in zip(_REPLY_ROLES, reply.tensors, strict=False)]
+        return split(write_answer(tensors, reply.timing))
+
+
+class ReplyJoiner:
+    """Reads the answer to `request`, of one frame or more, at the client."""
+
+    def __init__(self, request: CallRequest) -> None:
+        self._shapes = reply_shapes(request)
+        values = sum(map(math.prod, self._shapes))
+        self._parts = PartJoiner(max_bytes=4 * values + 2 * MAX_FIELD_BYTES)
+
+    @refusing(Code.BAD_REPLY)
+    def add(self, frame: Buffer) -> bool:
+        """Take the next frame and return whether the answer is whole. Raises RemoteError."""
+        return self._parts.add(frame)
+
+    @refusing(Code.BAD_REPLY)
+    def reply(self) -> TensorReply:
+        """Return the answer, once it is whole. Raises RemoteError."""
+        message = self._parts.whole()
+        tensors = [message.tensor(role) for role, _ in zip(_REPLY_ROLES, self._shapes, strict=False)]
+        read_tensors = tuple(
+            read_floats(tensor, shape)
+            for tensor, shape in zip(tensors, self._shapes, strict=True)
+            if tensor is not None
+        )
+        if len(read_tensors) != len(self._shapes):
+            raise WireError(f"an answer of {len(read_tensors)} tensors, expected {len(self._shapes)}")
+        return TensorReply(read_tensors, read_timing(message))
+
+
+_REPLY_ROLES: Sequence[Role] = (Role.HIDDEN, Role.PROMPTS)
+
+
+def reply_shapes(request: CallRequest) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of the tensors that answer the request."""
+    hidden = tuple(request.hidden.shape)
+    if isinstance(request, BackwardRequest) and request.prompts is not None:
+        return hidden, tuple(request.prompts.shape)
+    return (hidden,)

@@ -1,0 +1,170 @@
+"""The fields of messages: their numbers, and readers that check type and range.
+
+A number means the same in every message and is never used again. Readers are strict about the fields they ask for;
+nobody asks for fields of a newer peer, so they are ignored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+from potluck.protocol.blocks import Span
+from potluck.protocol.messages import Caller
+from potluck.protocol.receipts import DELEGATION_BYTES, RECEIPT_BYTES, VOUCHER_BYTES
+from potluck.wire.errors import WireError
+
+
+class Field(IntEnum):
+    # who asks for what
+    PREFIX = 1
+    START = 2
+    END = 3
+    MEMBERSHIP = 4
+    ADAPTER = 5
+    REVISION_DIGEST = 6
+    # sessions
+    MAX_LENGTH = 8
+    SESSION_ID = 9
+    ALLOC_TIMEOUT_S = 10
+    EXACT = 11
+    RESUME = 12
+    # receipts
+    DELEGATION = 16
+    VOUCHERS = 17
+    RECEIPT = 18
+    TAB = 19
+    COUNTERSIGNED = 20
+    # quotes
+    ROWS = 24
+    TOKENS = 25
+    STEP_MS = 26
+    QUEUE_MS = 27
+    RESERVED_TOKENS = 28
+    # what a server says of itself
+    SOFTWARE = 32
+    HIDDEN_SIZE = 33
+    DTYPE = 34
+    MAX_BATCH_TOKENS = 35
+    FREE_TOKENS = 36
+    # dialling back
+    ADDRESSES = 40
+    SEEN_AS = 41
+    IS_REACHABLE = 42
+    # refusals
+    CODE = 48
+    TEXT = 49
+    RETRY_AFTER_S = 50
+    # reserved
+    CERTIFICATE = 56  # of the person behind a caller
+    PUSH_TO = 57  # where a server sends its output besides answering
+    PUSHED_BY = 58
+    TREE = 59  # how speculative tokens follow each other
+    CODECS = 60  # encodings of tensors that the sender reads
+
+
+Fields = Mapping[object, object]
+
+MAX_ID_CHARS: Final = 128
+MAX_NAME_CHARS: Final = 256
+_MAX_PROOF_BYTES: Final = 4096
+_MAX_VOUCHERS: Final = 8
+
+
+def text(fields: Fields, key: Field, max_chars: int) -> str | None:
+    """Return a text, or None if it is missing. Raises WireError."""
+    value = fields.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > max_chars:
+        raise WireError(f"{key.name} must be a text of at most {max_chars} characters")
+    return value
+
+
+def blob(fields: Fields, key: Field, num_bytes: int) -> bytes | None:
+    """Return exactly `num_bytes` bytes, or None if they are missing. Raises WireError."""
+    value = fields.get(key)
+    if value is not None and not (isinstance(value, bytes) and len(value) == num_bytes):
+        raise WireError(f"{key.name} must be {num_bytes} bytes")
+    return value
+
+
+def integer(fields: Fields, key: Field, *, most: int = 1 << 62) -> int | None:
+    """Return a whole number from 0 to `most`, or None if it is missing. Raises WireError."""
+    value = fields.get(key)
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= most:
+        raise WireError(f"{key.name} must be a whole number from 0 to {most}")
+    return value
+
+
+def required(fields: Fields, key: Field, *, most: int = 1 << 62) -> int:
+    """As `integer`, but a missing field raises WireError too."""
+    value = integer(fields, key, most=most)
+    if value is None:
+        raise WireError(f"{key.name} is missing")
+    return value
+
+
+def flag(fields: Fields, key: Field) -> bool:
+    """Return true or false; a missing field is false. Raises WireError."""
+    value = fields.get(key, False)
+    if type(value) is not bool:
+        raise WireError(f"{key.name} must be true or false")
+    return value
+
+
+def number(fields: Fields, key: Field) -> float | None:
+    """Return a finite number of at least 0, or None if it is missing. Raises WireError."""
+    value = fields.get(key)
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value < math.inf:  # type: ignore[operator]
+        raise WireError(f"{key.name} must be a finite number of at least 0")
+    return float(value)  # type: ignore[arg-type]
+
+
+def target_fields(prefix: str, span: Span, caller: Caller) -> dict[int, object]:
+    """Return the fields that say who asks for which blocks."""
+    fields: dict[int, object] = {Field.PREFIX: prefix, Field.START: span.start, Field.END: span.end}
+    optional = {
+        Field.MEMBERSHIP: caller.membership,
+        Field.ADAPTER: caller.adapter,
+        Field.REVISION_DIGEST: caller.revision_digest,
+        Field.DELEGATION: caller.delegation,
+        Field.VOUCHERS: caller.vouchers,
+        Field.RECEIPT: caller.receipt,
+    }
+    return fields | {key: value for key, value in optional.items() if value}
+
+
+def read_target(fields: Fields, *, num_blocks: int) -> tuple[str, Span, Caller]:
+    """Return prefix, blocks and caller. Raises WireError."""
+    prefix = text(fields, Field.PREFIX, MAX_NAME_CHARS)
+    start, end = required(fields, Field.START, most=num_blocks), required(fields, Field.END, most=num_blocks)
+    if not prefix or start >= end:
+        raise WireError(f"a request for blocks {start}:{end} of {prefix!r}")
+    membership = fields.get(Field.MEMBERSHIP)
+    if membership is not None and not (isinstance(membership, bytes) and len(membership) <= _MAX_PROOF_BYTES):
+        raise WireError("MEMBERSHIP must be bytes")
+    caller = Caller(
+        membership=membership,
+        adapter=text(fields, Field.ADAPTER, MAX_NAME_CHARS) or None,
+        revision_digest=text(fields, Field.REVISION_DIGEST, MAX_ID_CHARS),
+        delegation=blob(fields, Field.DELEGATION, DELEGATION_BYTES),
+        vouchers=_read_vouchers(fields),
+        receipt=blob(fields, Field.RECEIPT, RECEIPT_BYTES),
+    )
+    return prefix, Span(start, end), caller
+
+
+def _read_vouchers(fields: Fields) -> tuple[bytes, ...]:
+    value = fields.get(Field.VOUCHERS, ())
+    if not isinstance(value, list | tuple) or len(value) > _MAX_VOUCHERS:
+        raise WireError(f"VOUCHERS must be a list of at most {_MAX_VOUCHERS}")
+    if any(not isinstance(item, bytes) or len(item) != VOUCHER_BYTES for item in value):
+        raise WireError(f"a voucher has {VOUCHER_BYTES} bytes")
+    return tuple(value)

@@ -1,0 +1,116 @@
+"""Quotes, what a server says of itself, and receipts that are sent by themselves: messages without tensors."""
+
+from __future__ import annotations
+
+from potluck.protocol.buffers import Buffer
+from potluck.protocol.codes import Code
+from potluck.protocol.messages import Quote, QuoteRequest, ServerInfo
+from potluck.protocol.receipts import COUNTERSIGNED_BYTES, RECEIPT_BYTES
+from potluck.wire import fields as read
+from potluck.wire.errors import WireError, refusing
+from potluck.wire.fields import MAX_NAME_CHARS, Field, required, target_fields
+from potluck.wire.limits import Limits
+from potluck.wire.message import read_message, write_message
+
+_MAX_ROWS = 1 << 20
+_MAX_CACHE_TOKENS = 1 << 50
+
+
+def encode_quote_request(request: QuoteRequest) -> bytes:
+    fields = target_fields(request.prefix, request.span, request.caller)
+    return _write(fields | {Field.ROWS: request.rows, Field.TOKENS: request.tokens})
+
+
+@refusing(Code.BAD_REQUEST)
+def decode_quote_request(body: Buffer, *, limits: Limits) -> QuoteRequest:
+    """Raises RemoteError BAD_REQUEST."""
+    fields = read_message(body).fields
+    prefix, span, caller = read.read_target(fields, num_blocks=limits.num_blocks)
+    rows = required(fields, Field.ROWS, most=limits.max_batch_tokens)
+    if not rows:
+        raise WireError("a session has at least one row")
+    return QuoteRequest(prefix, span, rows, required(fields, Field.TOKENS, most=limits.max_length), caller)
+
+
+def encode_quote(quote: Quote) -> bytes:
+    fields: dict[int, object] = {
+        Field.ROWS: quote.batch,
+        Field.STEP_MS: float(quote.step_ms),
+        Field.QUEUE_MS: float(quote.queue_ms),
+        Field.FREE_TOKENS: quote.free_tokens,
+        Field.RESERVED_TOKENS: quote.reserved_tokens,
+    }
+    return _write(fields)
+
+
+@refusing(Code.BAD_REPLY)
+def decode_quote(body: Buffer) -> Quote:
+    """Raises RemoteError BAD_REPLY."""
+    fields = read_message(body).fields
+    step_ms, queue_ms = read.number(fields, Field.STEP_MS), read.number(fields, Field.QUEUE_MS)
+    if step_ms is None or queue_ms is None:
+        raise WireError("a quote without its times")
+    return Quote(
+        batch=required(fields, Field.ROWS, most=_MAX_ROWS),
+        step_ms=step_ms,
+        queue_ms=queue_ms,
+        free_tokens=required(fields, Field.FREE_TOKENS, most=_MAX_CACHE_TOKENS),
+        reserved_tokens=required(fields, Field.RESERVED_TOKENS, most=_MAX_CACHE_TOKENS),
+    )
+
+
+def encode_info(info: ServerInfo) -> bytes:
+    fields: dict[int, object] = {
+        Field.SOFTWARE: info.version,
+        Field.FREE_TOKENS: info.free_tokens,
+        Field.HIDDEN_SIZE: info.hidden_size,
+        Field.DTYPE: info.dtype,
+        Field.MAX_BATCH_TOKENS: info.max_batch_tokens,
+        Field.MAX_LENGTH: info.max_length,
+    }
+    return _write(fields)
+
+
+@refusing(Code.BAD_REPLY)
+def decode_info(body: Buffer) -> ServerInfo:
+    """Raises RemoteError BAD_REPLY."""
+    fields = read_message(body).fields
+    return ServerInfo(
+        version=read.text(fields, Field.SOFTWARE, MAX_NAME_CHARS) or "",
+        free_tokens=required(fields, Field.FREE_TOKENS),
+        hidden_size=required(fields, Field.HIDDEN_SIZE),
+        dtype=read.text(fields, Field.DTYPE, MAX_NAME_CHARS) or "",
+        max_batch_tokens=required(fields, Field.MAX_BATCH_TOKENS),
+        max_length=required(fields, Field.MAX_LENGTH),
+    )
+
+
+def encode_receipt(receipt: bytes) -> bytes:
+    return _write({Field.RECEIPT: receipt})
+
+
+@refusing(Code.BAD_REQUEST)
+def decode_receipt(body: Buffer) -> bytes:
+    """Raises RemoteError BAD_REQUEST."""
+    return _required_blob(body, Field.RECEIPT, RECEIPT_BYTES)
+
+
+def encode_countersigned(countersigned: bytes) -> bytes:
+    return _write({Field.COUNTERSIGNED: countersigned})
+
+
+@refusing(Code.BAD_REPLY)
+def decode_countersigned(body: Buffer) -> bytes:
+    """Raises RemoteError BAD_REPLY."""
+    return _required_blob(body, Field.COUNTERSIGNED, COUNTERSIGNED_BYTES)
+
+
+def _required_blob(body: Buffer, key: Field, num_bytes: int) -> bytes:
+    value = read.blob(read_message(body).fields, key, num_bytes)
+    if value is None:
+        raise WireError(f"{key.name} is missing")
+    return value
+
+
+def _write(fields: dict[int, object]) -> bytes:
+    return b"".join(write_message((), fields))

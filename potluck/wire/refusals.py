@@ -1,0 +1,38 @@
+"""Refusals as bytes: a message with a code, a text for people, and when to come back.
+
+Their layout stays as it is in every version, so that peers of two versions can tell each other so. A peer of another
+implementation sends text, which reads as INTERNAL.
+"""
+
+from __future__ import annotations
+
+from potluck.protocol.buffers import Buffer
+from potluck.protocol.codes import Code, RemoteError
+from potluck.wire import fields as read
+from potluck.wire.errors import WireError
+from potluck.wire.fields import Field
+from potluck.wire.message import VERSION, read_message, write_message
+
+_MAX_TEXT_CHARS = 500
+
+
+def encode_refusal(error: RemoteError) -> bytes:
+    fields: dict[int, object] = {Field.CODE: str(error.code), Field.TEXT: error.message[:_MAX_TEXT_CHARS]}
+    if error.retry_after_s is not None:
+        fields[Field.RETRY_AFTER_S] = float(error.retry_after_s)
+    return b"".join(write_message((), fields))
+
+
+def decode_refusal(body: Buffer) -> RemoteError:
+    """Read what any peer sent as a refusal; never raises. An unknown code reads as INTERNAL."""
+    if body[:1] != bytes((VERSION,)):
+        text = bytes(body).decode(errors="replace")[:_MAX_TEXT_CHARS]
+        return RemoteError(Code.INTERNAL, "".join(filter(str.isprintable, text)))
+    try:
+        fields = read_message(body).fields
+        code, text = fields.get(Field.CODE), read.text(fields, Field.TEXT, _MAX_TEXT_CHARS) or ""
+        after = read.number(fields, Field.RETRY_AFTER_S)
+    except WireError as error:
+        return RemoteError(Code.INTERNAL, f"an unreadable refusal: {error}")
+    known = next((each for each in Code if each == code), Code.INTERNAL)
+    return RemoteError(known, text, retry_after_s=after)

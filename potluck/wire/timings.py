@@ -1,0 +1,43 @@
+"""What every answer that was computed says besides its tensors: times, load, and the papers of a tab."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from potluck.protocol.buffers import Buffer
+from potluck.protocol.messages import Timing
+from potluck.protocol.receipts import COUNTERSIGNED_BYTES, TAB_BYTES
+from potluck.wire.fields import Field, blob
+from potluck.wire.message import Message, WireTensor, write_message
+
+
+def write_answer(tensors: Sequence[WireTensor], timing: Timing) -> tuple[Buffer, ...]:
+    """Return the message that answers with these tensors, in pieces."""
+    fields: dict[int, object] = {}
+    if timing.tab is not None:
+        fields[Field.TAB] = timing.tab
+    if timing.countersigned is not None:
+        fields[Field.COUNTERSIGNED] = timing.countersigned
+    return write_message(
+        tensors,
+        fields,
+        number=-1 if timing.cache_tokens_left is None else timing.cache_tokens_left,
+        is_leaving=timing.is_leaving,
+        queue_ms=timing.queue_ms,
+        compute_ms=timing.compute_ms,
+    )
+
+
+def read_timing(message: Message) -> Timing:
+    """Raises WireError."""
+    left = None if message.number < 0 else message.number
+    if not message.fields:
+        return Timing(message.queue_ms, message.compute_ms, left, message.is_leaving)
+    return Timing(
+        queue_ms=message.queue_ms,
+        compute_ms=message.compute_ms,
+        cache_tokens_left=left,
+        is_leaving=message.is_leaving,
+        tab=blob(message.fields, Field.TAB, TAB_BYTES),
+        countersigned=blob(message.fields, Field.COUNTERSIGNED, COUNTERSIGNED_BYTES),
+    )

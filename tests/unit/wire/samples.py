@@ -1,0 +1,112 @@
+"""One message of each kind, with the reader that its receiver uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import (
+    BackwardRequest,
+    Caller,
+    ForwardRequest,
+    Quote,
+    QuoteRequest,
+    ServerInfo,
+    SessionOpening,
+    StepReply,
+    StepRequest,
+    TensorReply,
+    Timing,
+)
+from potluck.protocol.receipts import COUNTERSIGNED_BYTES, DELEGATION_BYTES, RECEIPT_BYTES, TAB_BYTES, VOUCHER_BYTES
+from potluck.wire import questions
+from potluck.wire.calls import CallRequest, ReplyJoiner, RequestJoiner, encode_call
+from potluck.wire.dial_back import DialBack, decode_dial_back, decode_reachable, encode_dial_back, encode_reachable
+from potluck.wire.limits import Limits
+from potluck.wire.refusals import encode_refusal
+from potluck.wire.sessions import decode_step, decode_step_reply, encode_step, encode_step_reply
+
+LIMITS = Limits(hidden_size=4, num_blocks=8, max_batch_tokens=16, max_length=32, max_frame_bytes=1 << 16)
+HIDDEN = torch.arange(24.0).view(2, 3, 4)
+PROMPTS = torch.ones(2, 1, 2, 4)
+CALLER = Caller(b"proof", "lora@1", "d" * 16, b"d" * DELEGATION_BYTES, (b"v" * VOUCHER_BYTES,))
+RECEIPT, COUNTERSIGNED = b"r" * RECEIPT_BYTES, b"c" * COUNTERSIGNED_BYTES
+OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, resume=True)
+TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES, COUNTERSIGNED)
+FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER)
+BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, PROMPTS, CALLER)
+ANSWER = StepReply(HIDDEN, TIMING)
+QUOTE_REQUEST = QuoteRequest("m", Span(2, 4), 2, 16, CALLER)
+QUOTE = Quote(3, 10.0, 1.0, 1000, 100)
+INFO = ServerInfo("1.2", 100, 64, "float32", 2048, 4096)
+DIAL = DialBack(("/ip4/1.2.3.4/tcp/1", ""), "/ip4/5.6.7.8/tcp/2")
+REFUSAL = encode_refusal(RemoteError(Code.BUSY, "full", retry_after_s=1.5))
+
+
+@dataclass(frozen=True)
+class Sample:
+    value: Any
+    body: bytes
+    read: Callable[[bytes], Any]
+    code: Code = Code.BAD_REQUEST  # of a refusal
+
+
+def read_request(kind: type, body: bytes) -> CallRequest:
+    joiner = RequestJoiner(kind, LIMITS)
+    if not joiner.add(body):
+        raise RemoteError(Code.BAD_REQUEST, "more parts are to come")
+    return joiner.request()
+
+
+def read_reply(request: CallRequest, body: bytes) -> TensorReply:
+    joiner = ReplyJoiner(request)
+    if not joiner.add(body):
+        raise RemoteError(Code.BAD_REPLY, "more parts are to come")
+    return joiner.reply()
+
+
+def step(request: StepRequest, *, first: bool = False) -> Sample:
+    body = b"".join(encode_step(request))
+    return Sample(request, body, lambda data: decode_step(data, limits=LIMITS, first=first))
+
+
+def reply(value: TensorReply, request: CallRequest) -> Sample:
+    (frame,) = RequestJoiner(type(request), LIMITS).encode_reply(value)
+    return Sample(value, b"".join(frame), lambda body: read_reply(request, body), Code.BAD_REPLY)
+
+
+def answer(value: Any, body: bytes, read: Callable[[bytes], Any]) -> Sample:
+    return Sample(value, body, read, Code.BAD_REPLY)
+
+
+SAMPLES = {
+    "opening": step(StepRequest(HIDDEN, OPENING, PROMPTS, torch.tensor([1, 0]), 0), first=True),
+    "step": step(StepRequest(HIDDEN, start_from_position=7)),
+    "step without a position": step(StepRequest(HIDDEN.bfloat16())),
+    "step with all": step(StepRequest(HIDDEN.half(), None, PROMPTS, torch.tensor([1, 1]), 3, RECEIPT)),
+    "empty step": step(StepRequest(HIDDEN[:, :0])),
+    "closing": step(StepRequest(None)),
+    "answer": answer(ANSWER, b"".join(encode_step_reply(ANSWER)), lambda body: decode_step_reply(body, like=(2, 3, 4))),
+    "forward": Sample(FORWARD, b"".join(*encode_call(FORWARD)), lambda body: read_request(ForwardRequest, body)),
+    "backward": Sample(BACKWARD, b"".join(*encode_call(BACKWARD)), lambda body: read_request(BackwardRequest, body)),
+    "reply to a forward": reply(TensorReply((HIDDEN,), TIMING), FORWARD),
+    "reply to a backward": reply(TensorReply((HIDDEN, PROMPTS), Timing()), BACKWARD),
+    "quote request": Sample(
+        QUOTE_REQUEST,
+        questions.encode_quote_request(QUOTE_REQUEST),
+        lambda body: questions.decode_quote_request(body, limits=LIMITS),
+    ),
+    "quote": answer(QUOTE, questions.encode_quote(QUOTE), questions.decode_quote),
+    "info": answer(INFO, questions.encode_info(INFO), questions.decode_info),
+    "receipt": Sample(RECEIPT, questions.encode_receipt(RECEIPT), questions.decode_receipt),
+    "countersigned": answer(
+        COUNTERSIGNED, questions.encode_countersigned(COUNTERSIGNED), questions.decode_countersigned
+    ),
+    "dial back": Sample(DIAL, encode_dial_back(DIAL), decode_dial_back),
+    "reachable": answer(True, encode_reachable(True), decode_reachable),
+}
