@@ -138,11 +138,11 @@ class UpdatesTopic(Topic):
         except TimeoutError:
             return Problem(f"the publisher did not answer within {_CHECK_S:.0f} s", _TRY_LATER)
         except OSError as error:
-            return Problem(f"the look for updates cannot be started: {error.strerror}", "is there enough memory?")
+            return Problem(f"cannot check for updates: {error.strerror}", "is there enough memory?")
         if code == 0:
             return None
         said = await child.last_words()
-        text = f"the look for updates ended: {said}" if said else f"the look for updates ended without a word, {code}"
+        text = f"the check for updates failed: {said or f'exit code {code}'}"
         return Problem(text, "to see more, in a terminal: potluck update --check")
 
     def _note(self, problem: Problem) -> None:

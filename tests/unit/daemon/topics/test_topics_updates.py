@@ -97,8 +97,8 @@ async def test_a_click_is_a_permission_for_once(
     ("does", "text"),
     [
         ("exec sleep 600", "the publisher did not answer within"),
-        ("exit 1", "the look for updates ended without a word"),
-        ("echo 'No module named x' >&2; exit 1", "the look for updates ended: No module named x"),
+        ("exit 1", "the check for updates failed: exit code 1"),
+        ("echo 'No module named x' >&2; exit 1", "the check for updates failed: No module named x"),
     ],
 )
 async def test_a_check_that_comes_to_no_end_or_ends_without_a_word_is_an_error_with_a_hint(
@@ -145,7 +145,7 @@ async def test_a_check_that_cannot_be_started_is_an_error_with_a_hint(
     daemon.configuration.reload()
     error = (await ask(updates.CHECK)).error
     assert error is not None
-    assert "cannot be started" in error.text
+    assert "cannot check for updates" in error.text
     assert error.hint
     assert not is_due(time.time(), file.read().asked_at, 0.0, 0.0)  # not at every tick
 
