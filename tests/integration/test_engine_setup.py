@@ -104,7 +104,7 @@ def test_a_file_that_the_requirements_do_not_know_is_not_installed(plan: Environ
 def test_a_machine_that_cannot_run_it_is_told_before_anything_is_fetched(plan: EnvironmentPlan) -> None:
     steps: list[Step] = []
     poor = replace(plan, site=replace(plan.site, free_bytes=0))
-    with pytest.raises(PreflightError, match="GB are free"):
+    with pytest.raises(PreflightError, match="B are free"):
         set_up(poor, lambda progress: steps.append(progress.step))
     assert steps == [Step.LOOK]
 

@@ -193,11 +193,9 @@ _REPHRASED = {  # what the app says instead: layers count from 1, and there are 
     "The disk is nearly full: {free} MiB are free, {least} must stay free": QT_TRANSLATE_NOOP(
         "", "The disk is nearly full: {free} left"
     ),
-    "only {free} MiB are free at {path}": QT_TRANSLATE_NOOP("", "only {free} free at {path}"),
-    "{free} GiB are free for downloaded checkpoints at {path}": QT_TRANSLATE_NOOP(
-        "", "{free} free for models at {path}"
-    ),
-    "{free} of {all} GiB are available": QT_TRANSLATE_NOOP("", "{free} of {all} available"),
+    "only {free} are free at {path}": QT_TRANSLATE_NOOP("", "only {free} free at {path}"),
+    "{free} are free for downloaded checkpoints at {path}": QT_TRANSLATE_NOOP("", "{free} free for models at {path}"),
+    "{free} of {all} are available": QT_TRANSLATE_NOOP("", "{free} of {all} available"),
     "when the time is over, or when you resume": QT_TRANSLATE_NOOP("", "when the time is over"),
     "in a moment, or when you resume": QT_TRANSLATE_NOOP("", "in a moment"),
     "with the next try, or when you resume": QT_TRANSLATE_NOOP("", "in a moment"),
