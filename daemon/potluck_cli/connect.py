@@ -24,7 +24,6 @@ from potluck_cli.terminal import Terminal
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 30.0
 FOUND_TIMEOUT_S = 120.0  # for an engine that starts
-_FOUND_POLL_S = 0.2
 _POLL_S = 0.05
 _PROGRESS_POLL_S = 0.3
 _ON_ITS_WAY = (State.STARTING, State.JOINING)
@@ -68,7 +67,7 @@ def with_own_daemon(swarm: Swarm) -> Swarm:
     return served if is_same else swarm
 
 
-def wait_until_found(client: ControlClient) -> None:
+def wait_until_found(client: ControlClient, poll_s: float = 0.2) -> None:
     """Wait while the daemon starts to serve its swarm, until others could find it. Raises DaemonAwayError."""
     deadline, is_told = time.monotonic() + FOUND_TIMEOUT_S, False
     while client.call(schema.STATUS).state in _ON_ITS_WAY and time.monotonic() < deadline:
@@ -78,7 +77,7 @@ def wait_until_found(client: ControlClient) -> None:
         if not is_told:
             print("waiting for this machine's engine to start", file=sys.stderr)
             is_told = True
-        time.sleep(_FOUND_POLL_S)
+        time.sleep(poll_s)
 
 
 def follow(

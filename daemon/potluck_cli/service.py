@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from potluck_daemon.host import launch_agents, units
 
@@ -36,13 +35,12 @@ RESULT = InstalledService
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, act, summary in (
-        ("install", _install, "write the unit, enable it, and start or restart it"),
-        ("remove", _remove, "stop and disable it, and delete the unit"),
+    for name, summary in (
+        ("install", "write the unit, enable it, and start or restart it"),
+        ("remove", "stop and disable it, and delete the unit"),
     ):
         action = actions.add_parser(name, help=summary)
         action.add_argument("--system", action="store_true", help="for the whole machine; needs root")
-        action.set_defaults(act=act)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,28 +48,17 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("Potluck has no system service on a Mac", hint="potluck service install")
     if args.system and os.geteuid() != 0:
         raise UsageError("only root can change the system service", hint="sudo potluck service install --system")
-    args.act(is_system=args.system)
-    path, is_there = _path(is_system=args.system), args.action == "install"
-    done = f"Installed and started {path}." if is_there else f"Stopped and removed {path}."
-    line = f"{done} {units.STARTS_WITH_MACHINE}" if is_there and args.system else done
-    return answer(args, InstalledService(str(path), is_there), [line])
-
-
-def _install(*, is_system: bool) -> None:
+    installs = args.action == "install"
     if launch_agents.is_mac():
-        launch_agents.install(launch_agents.DAEMON, units.program("potluckd"))
+        if installs:
+            launch_agents.install(launch_agents.DAEMON, units.program("potluckd"))
+        else:
+            launch_agents.remove(launch_agents.DAEMON)
+        path = launch_agents.agent_path(launch_agents.DAEMON)
     else:
-        units.install(is_system=is_system)
-
-
-def _remove(*, is_system: bool) -> None:
-    if launch_agents.is_mac():
-        launch_agents.remove(launch_agents.DAEMON)
-    else:
-        units.remove(is_system=is_system)
-
-
-def _path(*, is_system: bool) -> Path:
-    if launch_agents.is_mac():
-        return launch_agents.agent_path(launch_agents.DAEMON)
-    return units.unit_path(is_system=is_system)
+        (units.install if installs else units.remove)(is_system=args.system)
+        path = units.unit_path(is_system=args.system)
+    line = f"Installed and started {path}." if installs else f"Stopped and removed {path}."
+    if installs and args.system:
+        line += f" {units.STARTS_WITH_MACHINE}"
+    return answer(args, InstalledService(str(path), installs), [line])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from difflib import get_close_matches
 from typing import Any
 
 from potluck.errors import UsageError
 from potluck_daemon.settings.schema import SettingEntry, Settings, entries
 
+_DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})(?!\d)")  # three digits could be thousands
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT])(i?)B")
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -86,14 +89,24 @@ def _number(entry: SettingEntry, kind: type, value: object) -> int | float:
     is_float_for_int = kind is int and isinstance(value, float)
     if isinstance(value, bool) or not isinstance(value, int | float | str) or is_float_for_int:
         raise ValueError(f"expected a number, not {value!r}")
+    typed = _as_typed(entry, value) if isinstance(value, str) else value
     try:
-        number: int | float = int(value) if kind is int else float(value)
+        number: int | float = int(typed) if kind is int else float(typed)
     except ValueError:
         raise ValueError(f"expected a number, not {value!r}") from None
     low, high = entry.low, entry.high
     if not math.isfinite(number) or (low is not None and number < low) or (high is not None and number > high):
         raise ValueError(f"expected {_plain(low)} to {_plain(high)}{entry.unit and ' ' + entry.unit}, not {value!r}")
     return number
+
+
+def _as_typed(entry: SettingEntry, text: str) -> str:
+    """Return a number as Python writes it: `0,32` as 0.32, and `6GB` in the MiB of its setting."""
+    text = _DECIMAL_COMMA.sub(r"\1.\2", text.strip())
+    if entry.unit == "MiB" and (size := _SIZE.fullmatch(text)) is not None:
+        base = 1024 if size[3] else 1000
+        return str(int(float(size[1]) * base ** ("kMGT".index(size[2]) + 1)) >> 20)
+    return text
 
 
 def _plain(bound: float | None) -> str:

@@ -32,11 +32,6 @@ class StartingDaemon:
         return list(self._states)
 
 
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "_FOUND_POLL_S", 0.0)
-
-
 @pytest.mark.parametrize(
     ("states", "left"),
     [
@@ -48,12 +43,13 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_it_waits_for_an_engine_that_is_on_its_way_and_for_no_other(states: tuple[State, ...], left: int) -> None:
     daemon = StartingDaemon(states)
-    connect.wait_until_found(cast(ControlClient, daemon))
+    connect.wait_until_found(cast(ControlClient, daemon), 0.0)
     assert len(daemon.left()) == left
 
 
 def test_it_says_once_that_it_waits(capsys: pytest.CaptureFixture[str]) -> None:
-    connect.wait_until_found(cast(ControlClient, StartingDaemon((State.STARTING, State.STARTING, State.SERVING))))
+    daemon = StartingDaemon((State.STARTING, State.STARTING, State.SERVING))
+    connect.wait_until_found(cast(ControlClient, daemon), 0.0)
     assert capsys.readouterr().err.count("\n") == 1
 
 

@@ -218,6 +218,16 @@ def test_a_number_at_its_bound_is_taken_and_one_beyond_is_refused_with_the_range
         convert(memory, "-1")
 
 
+def test_numbers_are_taken_as_people_type_them() -> None:
+    memory, price = entry_of("serve.memory_limit_mb"), entry_of("limits.price_kwh")
+    typed = ("2048", "6GB", "1.5 GiB", "512 MiB", "1,5 kB")
+    assert [convert(memory, text) for text in typed] == [2048, 5722, 1536, 512, 0]
+    assert [convert(price, text) for text in ("0,32", "0.32", " 1 ")] == [0.32, 0.32, 1.0]
+    for entry, text in ((memory, "6 GBs"), (price, "1,000"), (price, "6GB")):
+        with pytest.raises(ValueError, match="expected a number"):
+            convert(entry, text)
+
+
 def test_every_default_passes_its_own_check(path: Path) -> None:
     for entry in entries():
         text = ",".join(entry.default) if isinstance(entry.default, tuple) else str(entry.default)
