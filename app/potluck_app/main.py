@@ -42,17 +42,17 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 R = TypeVar("R")
 
-_NOW_AND_THEN_MS = 15 * 60_000  # milestones can wait, and so can a new version that nobody told of
+_NOW_AND_THEN_MS = 15 * 60_000  # milestones and new versions can wait
 
 
 class App(QObject):
-    """Wires the parts; owns nothing that is shown. The window is made when it is first wanted."""
+    """Wires the parts together. The window is made when it is first needed."""
 
     def __init__(self, place: Path | Line, preferences: Preferences, starter: Starter) -> None:
         super().__init__()
         self._renewal = Renewal()
         self.link, self.tray = DaemonLink(place), Tray()
-        self.restart: bool | None = None  # None: not wanted; otherwise whether the next one starts hidden
+        self.restart: bool | None = None  # whether the next process starts hidden; None: no restart
         self._preferences, self._notifier, self._starter = preferences, Notifier(), starter
         starter.progressed.connect(lambda text: self.window().away.show_progress(text))
         starter.ended.connect(lambda failure: self.window().away.show_failure(failure))
@@ -87,7 +87,7 @@ class App(QObject):
 
     def window(self) -> MainWindow:
         if self._window is None:
-            from potluck_app.shell.window import MainWindow  # an app that starts in the tray is there sooner without it
+            from potluck_app.shell.window import MainWindow  # an app that starts in the tray starts faster without it
 
             self._window = window = MainWindow(self.link)
             window.has_tray = self.tray.has_host
@@ -107,7 +107,7 @@ class App(QObject):
         return self._window
 
     def quit(self) -> None:
-        """As somebody asked for; a log-out ends the app at once."""
+        """Quit as the user asked; a log-out ends the app at once."""
         self._starter.leave(self.link, QApplication.quit)
 
     def end(self) -> None:
@@ -143,7 +143,7 @@ class App(QObject):
             self._window.show_agreement(agreement)
         self._look_at_version()
         message = self._notifier.agreement(agreement)
-        if self.restart is None:  # otherwise the next one has nothing to tell
+        if self.restart is None:  # otherwise the next process tells it
             self._tell(message)
         self._look_at_earnings()
         if agreement.has(updates.STATE):
@@ -160,9 +160,9 @@ class App(QObject):
             self._window.show_updates(state)
 
     def _look_at_version(self, *, is_usable: bool = True) -> None:
-        """After an update the app goes on with the old program, part of which may be gone: start as the new one.
+        """Restart after an update, for this process still runs the old program, part of which may be gone.
 
-        By itself where nothing is lost and nobody sees it, or it is of no use any more; otherwise it is offered.
+        A visible window that works, or one with unsaved text, only offers the restart.
         """
         new, window = self._renewal.installed(), self._window
         is_seen = window is not None and window.isVisible()
@@ -177,7 +177,7 @@ class App(QObject):
         QApplication.quit()
 
     def _look_at_earnings(self) -> None:
-        """For milestones; an older daemon that keeps no ledger has none."""
+        """Ask for the credits, to notice milestones."""
         if self._latest is not None or self._agreement is not None:
             self.link.call(
                 earnings.SUMMARY, None, done=lambda sums: self._tell(self._notifier.earned(sums.total.earned))
@@ -201,11 +201,11 @@ class App(QObject):
         tray.messages_wanted.connect(self._preferences.set_notifications)
 
     def _donate(self, is_on: bool) -> None:
-        """A pause ends with it: it would hide that donating is switched off, or keep it from starting."""
+        """Switch donating on or off, and end a pause, which would hide the one or prevent the other."""
         self._send(settings.SET, donating(is_on), then=lambda _: self._send(schema.RESUME, None))
 
     def _send(self, method: Method[P, R], params: P | None, *, then: Callable[[R], None] | None = None) -> None:
-        """A command of the menu: what comes of it is seen in the next status; why it failed is said in the window."""
+        """Send a command of the menu; the next status shows its effect, and the window why it failed."""
         self.link.call(method, params, done=then, failed=lambda error: self.window().complain(error))
 
     def _tray_host_changed(self, is_there: bool) -> None:
@@ -257,7 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _daemon(socket: Path | None) -> tuple[Path | Line, Starter]:
-    """Where the daemon is, and what starts it."""
+    """Return the way to the daemon, and what starts it."""
     if sys.platform != "win32":
         return socket or find_socket(), CommandStarter()
     from potluck_app.windows.host import WslStarter

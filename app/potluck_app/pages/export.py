@@ -1,4 +1,4 @@
-"""Writing all entries of the ledger to a file that the user chose, page by page, without blocking the window."""
+"""Writes all entries of the ledger to a file that the user chose, without blocking the window."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Export(QObject):
         self._entries: list[Entry] = []
 
     def choose(self) -> None:
-        """Ask where to; nothing happens if the user changes their mind or one is under way."""
+        """Ask for a file and write it, unless an export is under way."""
         if self._path is not None:
             return
         folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
@@ -45,7 +45,7 @@ class Export(QObject):
             self.write(Path(chosen))
 
     def write(self, path: Path) -> None:
-        """JSON if the name ends so, CSV otherwise."""
+        """Write JSON if the name ends so, and CSV otherwise."""
         self._path, self._entries = path, []
         self._ask(0)
 
@@ -76,7 +76,7 @@ def _done(path: Path, number: int) -> str:
 
 
 def _write(path: Path, entries: list[Entry]) -> None:
-    """Beside the file first, so that one that is there is replaced at once or not at all."""
+    """Write beside the file first, so that an existing one is replaced as a whole or not at all."""
     rows = [asdict(entry) for entry in entries]
     beside = path.with_name(f".{path.name}.part")
     with beside.open("w", newline="", encoding="utf-8") as file:

@@ -65,7 +65,7 @@ class FirstRunPage(Page):
 
     @property
     def is_unsaved(self) -> bool:
-        """Whether somebody is half-way through and would have to begin anew."""
+        """Tell whether somebody is half-way through and would have to begin anew."""
         return self.is_open or self._joining.is_begun
 
     def show_status(self, status: Status) -> None:

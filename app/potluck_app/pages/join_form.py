@@ -44,7 +44,7 @@ class JoinForm(QWidget):
 
     @property
     def is_begun(self) -> bool:
-        """Whether the user has written something."""
+        """Tell whether the user has written something."""
         return bool(self._text() or self._model.text())
 
     def _clear(self, _joined: schema.Joined) -> None:

@@ -77,7 +77,7 @@ class Page(QScrollArea):
 
     @property
     def is_unsaved(self) -> bool:
-        """Whether closing the page would lose something that the user wrote."""
+        """Tell whether closing the page would lose something that the user wrote."""
         return False
 
     def show_status(self, status: Status) -> None:

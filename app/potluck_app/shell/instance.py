@@ -13,7 +13,7 @@ _TIMEOUT_MS = 1000
 
 
 class SingleInstance(QObject):
-    """Signal: `raise_wanted()`, when somebody started the app again."""
+    """Keeps one app running for each user. Signal: `raise_wanted()`, when somebody starts the app again."""
 
     raise_wanted = Signal()
 
@@ -28,7 +28,7 @@ class SingleInstance(QObject):
         self._server.newConnection.connect(self._greet)
 
     def acquire(self) -> bool:
-        """True if this is the only one; otherwise the other was asked to show itself."""
+        """Return True if this is the only app; otherwise ask the other one to show its window."""
         if not self._lock.tryLock(0):
             socket = QLocalSocket()
             socket.connectToServer(self._name)

@@ -1,7 +1,6 @@
-"""Which events are worth a notification: few. Errors, an update, a milestone, a pause that was perhaps forgotten.
+"""Decides which events deserve a notification: errors, an update, a milestone, a pause that was perhaps forgotten.
 
-Pure: it is told what happens and when, and answers with a message or None. Whether messages are wanted at all is the
-user's choice and not known here.
+Pure: it takes what happens and when, and returns a notification or None. It does not know whether the user wants any.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Notification:
 
 
 class Notifier:
-    """Remembers what was said already."""
+    """Remembers what it has said already."""
 
     def __init__(self) -> None:
         self._error_at: float | None = None
@@ -39,7 +38,7 @@ class Notifier:
         self._difference = Difference.NONE
 
     def status(self, status: Status, now: float) -> Notification | None:
-        """`now`: Unix seconds."""
+        """Notice an error or a forgotten pause. `now`: Unix seconds."""
         if status.state is State.ERROR:
             return self._error(status, now)
         if status.state is State.PAUSED and status.reason is Reason.USER and status.until is None:
@@ -47,7 +46,7 @@ class Notifier:
         return None
 
     def agreement(self, agreement: Agreement) -> Notification | None:
-        """Said once for each kind of difference."""
+        """Warn once of each kind of difference."""
         is_new = agreement.difference not in (self._difference, Difference.NONE)
         self._difference = agreement.difference
         if not is_new:
@@ -55,7 +54,7 @@ class Notifier:
         return _updated(agreement)
 
     def earned(self, microcredits: int) -> Notification | None:
-        """All that was ever earned. The first number that is told is no news."""
+        """Notice milestones of all credits ever earned; the first number is no news."""
         before, self._earned = self._earned, microcredits
         if before is None:
             return None

@@ -1,4 +1,4 @@
-"""What only the app remembers: whether notifications are wanted, and where its window was. No setting of the daemon."""
+"""The app's own preferences: notifications, and the place of its window. Settings of the daemon are elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NOTIFICATIONS, _GEOMETRY = "notifications", "window"
 
 
 class Preferences(QObject):
-    """Kept in a file of the user's own. Signal: `notifications_changed(bool)`."""
+    """Preferences in a file of the user. Signal: `notifications_changed(bool)`."""
 
     notifications_changed = Signal(bool)
 
@@ -28,7 +28,7 @@ class Preferences(QObject):
 
     @property
     def geometry(self) -> QByteArray:
-        """Empty if the window was never opened."""
+        """Return the window's place; empty if it was never opened."""
         value = self._settings.value(_GEOMETRY)
         return value if isinstance(value, QByteArray) else QByteArray()
 

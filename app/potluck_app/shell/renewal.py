@@ -1,6 +1,6 @@
-"""The app after an update: which version runs, which one a start would bring, and starting as that one.
+"""The app after an update: the running version, the installed one, and a restart as that one.
 
-An update exchanges files below an open app. Windows keeps those of a program that runs: it never comes to this there.
+An update exchanges files below an open app, except on Windows, which keeps the files of a running program.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _HIDDEN = "--hidden"
 
 
 class Renewal:
-    """Made at the start: what is installed then is what runs."""
+    """Knows the running version, which is the installed one when it is made."""
 
     def __init__(self) -> None:
         self.running = version("potluck")
 
     def installed(self) -> str:
-        """The version that a start would bring; the running one while files are being exchanged."""
+        """Return the version that a restart would run; the running one while files are being exchanged."""
         importlib.invalidate_caches()  # all files of two builds may have the same time
         try:
             return version("potluck")
@@ -30,13 +30,13 @@ class Renewal:
 
 
 def command(*, hidden: bool) -> list[str]:
-    """What this process was started with, which leads to the version in use; in the tray, or with its window."""
+    """Return the command that started this process, which leads to the installed version; `hidden`: in the tray."""
     _, *arguments = sys.orig_argv
     kept = [argument for argument in arguments if argument != _HIDDEN]
     return [sys.executable, *kept, *([_HIDDEN] if hidden else [])]
 
 
 def start_again(*, hidden: bool) -> NoReturn:
-    """This process becomes the new version; whoever watches it, such as systemd, sees the same process."""
+    """Replace this process by the new version; systemd, which watches it, sees the same process."""
     words = command(hidden=hidden)
     os.execv(words[0], words)

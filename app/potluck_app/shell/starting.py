@@ -1,4 +1,4 @@
-"""Starts the daemon when somebody presses the button for it; and what becomes of it when the app is quit."""
+"""Starts the daemon when somebody presses the button, and decides what happens to it when the app quits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from potluck_app.shell.link import DaemonLink
 
 
 class Starter(QObject):
-    """Signals: `progressed(str)`, a sentence for people; `ended(str)`, why it does not start, "" if it does."""
+    """Starts the daemon. Signals: `progressed(str)` with the present step; `ended(str)` with the reason if it fails."""
 
     progressed = Signal(str)
     ended = Signal(str)
@@ -21,12 +21,12 @@ class Starter(QObject):
         raise NotImplementedError
 
     def leave(self, link: DaemonLink, done: Callable[[], None]) -> None:
-        """Somebody quits the app; `done` ends it, now or later. The daemon goes on by itself."""
+        """Quit the app by calling `done`, now or later; the daemon keeps running."""
         done()
 
 
 class CommandStarter(Starter):
-    """As `potluck start` does, which returns once the daemon answers, or says why it does not."""
+    """Runs `potluck start`, which returns once the daemon answers, or says why it does not."""
 
     def start(self) -> None:
         command = QProcess(self)

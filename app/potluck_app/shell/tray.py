@@ -1,4 +1,4 @@
-"""The tray icon and its menu. A tray host that comes late, goes, or never comes is no error."""
+"""The tray icon and its menu. A tray host may come late, go, or never come."""
 
 from __future__ import annotations
 
@@ -76,21 +76,21 @@ class Tray(QObject):
         self._refresh()
 
     def show_status(self, status: Status | None) -> None:
-        """None: the daemon is away."""
+        """Show a status; None: the daemon is away."""
         self._status = status
         self._refresh()
 
     def show_offer(self, version: str) -> None:
-        """A newer version of Potluck; "": there is none."""
+        """Offer a newer version of Potluck; "" for none."""
         self._update.setText(self.tr("Version {version} is available…").format(version=version))
         self._update.setVisible(bool(version))
 
     def show_messages(self, is_on: bool) -> None:
-        """Whether notifications are switched on."""
+        """Show whether notifications are switched on."""
         self._messages.setChecked(is_on)
 
     def say(self, message: Notification) -> None:
-        """A notification, if anything can show one."""
+        """Show a notification, if the desktop can."""
         if self._icon is not None and self._icon.supportsMessages():
             self._icon.showMessage(message.heading, message.text, self._icon.icon())
 
@@ -118,7 +118,7 @@ class Tray(QObject):
         self._refresh()
 
     def _refresh(self) -> None:
-        """Panels hear of a change only if there is one: each costs them and us some messages on the bus."""
+        """Update the icon and menu only if something changed, for each change costs messages on the bus."""
         status = self._status
         pauses = offered(status)
         never = sentences.menu_text(states.never(status)) if status is not None and status.app else ""

@@ -75,7 +75,7 @@ class MainWindow(QStackedWidget):
 
     @property
     def is_unsaved(self) -> bool:
-        """Whether closing the window would lose something that the user wrote."""
+        """Tell whether closing the window would lose something that the user wrote."""
         return any(page.is_unsaved for page in self._made.values())
 
     def show_status(self, status: Status) -> None:

@@ -53,7 +53,7 @@ class Button(QPushButton):
 
 
 class Switch(QCheckBox):
-    """On or off, at once. Its text says what it is; without one set an accessible name."""
+    """A switch that takes effect at once; one without a text needs an accessible name."""
 
     def __init__(self, said: str = "") -> None:
         super().__init__(said)
@@ -68,7 +68,7 @@ class Switch(QCheckBox):
         return True
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
-        """Beside the colour the place of the knob, and a tick in it, tell whether it is on."""
+        """Show by colour, by the knob's place and by a tick whether the switch is on."""
         colours, painter = theme.colours(), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if not self.isEnabled():

@@ -1,4 +1,4 @@
-"""Charts painted by ourselves: bars over time, and a line as small as a word. Both say in words what they draw."""
+"""Two charts, bars over time and a small line, which also say in words what they draw."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from potluck_app.words import numbers
 _CHART_HEIGHT, _SPARK_HEIGHT = 220, 56
 _TICKS = 4  # lines of the grid, about
 _MAX_BAR_WIDTH = 44.0
-_EMPTY_BAR = 2.0  # height of a bar that stands for nothing: it was looked at
+_EMPTY_BAR = 2.0  # height of a bar for zero, which is known to be zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ChartBar:
 
 
 def nice_step(highest: float, ticks: int = _TICKS) -> float:
-    """Between lines of a grid from 0 to `highest`: 1, 2 or 5 times a power of ten."""
+    """Return the distance between lines of a grid from 0 to `highest`: 1, 2 or 5 times a power of ten."""
     if highest <= 0.0:
         return 1.0
     rough = highest / ticks
@@ -48,12 +48,12 @@ def nice_step(highest: float, ticks: int = _TICKS) -> float:
 
 
 def _axis(value: float, step: float) -> str:
-    """A number beside the grid, with the digits that tell it from the next one."""
+    """Return a number of the axis, with the digits that tell it from the next one."""
     return numbers.number(value, max(math.ceil(-math.log10(step) - 1e-9), 0) if value else 0)
 
 
 class BarChart(QWidget):
-    """Bars over time; the one under the pointer or chosen with the arrow keys is told in words above them."""
+    """Bars over time. The bar under the pointer, or chosen with the arrow keys, is described above them."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class BarChart(QWidget):
         self.setFont(theme.font(Type.CAPTION))
 
     def show_bars(self, bars: Sequence[ChartBar], summary: str) -> None:
-        """`summary` says the same in a sentence."""
+        """Draw `bars`; `summary` says the same in a sentence."""
         self._bars, self._marked = tuple(bars), -1
         self.setAccessibleDescription(summary)
         self.update()
@@ -108,7 +108,7 @@ class BarChart(QWidget):
             self.update()
 
     def _place(self) -> QRectF:
-        """Of the bars, without the numbers around them."""
+        """Return the rectangle of the bars, without the numbers around them."""
         metrics = QFontMetricsF(self.font())
         highest = max((bar.value for bar in self._bars), default=0.0)
         step = nice_step(highest)
@@ -165,14 +165,14 @@ class BarChart(QWidget):
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), theme.RADIUS_S, theme.RADIUS_S)
 
     def _label_every(self, room: float) -> int:
-        """So that labels do not touch each other; counted from the newest."""
+        """Return that every n-th bar gets a label, so that labels do not touch."""
         metrics = QFontMetricsF(self.font())
         widest = max(metrics.horizontalAdvance(bar.label) for bar in self._bars) + theme.SPACE_S
         return max(math.ceil(widest / room), 1)
 
 
 class Sparkline(QWidget):
-    """The course of a value as a line without axes; a dot at its end."""
+    """A line without axes that shows the course of a value, with a dot at its end."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class Sparkline(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_values(self, values: Sequence[float], summary: str) -> None:
-        """Oldest first. `summary` says the same in a sentence."""
+        """Draw `values`, the oldest first; `summary` says the same in a sentence."""
         self.setAccessibleDescription(summary)
         self.setToolTip(summary)
         if tuple(values) != self._values:

@@ -33,17 +33,17 @@ _NAMES = {
 
 
 def name_of(state: State | None) -> str:
-    """The file that shows a state; a daemon that is away is shown as an error."""
+    """Return the file of a state; a daemon that is away looks like an error."""
     return "error" if state is None else _NAMES[state]
 
 
 def icon(state: State | None, colours: theme.Colours) -> QIcon:
-    """The icon of `state` in the given theme, sharp at every usual size."""
+    """Return the icon of `state` in the given theme, sharp at every usual size."""
     return _icon(name_of(state), _ink(state, colours))
 
 
 def glyph(name: str, ink: str, *, is_trailing: bool = False) -> QIcon:
-    """A sign before a text (or after it), with the gap between them, in a colour; `GLYPH_SIZE` large."""
+    """Return a glyph of `GLYPH_SIZE` in a colour, with a gap to the text after it (or before it)."""
     return _beside_text(name, ink, is_trailing)
 
 
@@ -99,6 +99,6 @@ def _source(name: str) -> bytes:
 
 
 def _folder() -> Path:
-    """In an installed wheel the icons lie in the package, in a checkout in resources/."""
+    """Return the folder of the icons: in the package of a wheel, in resources/ of a checkout."""
     packaged = Path(__file__).parents[1] / "icons"
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "resources" / "icons"

@@ -1,4 +1,4 @@
-"""A number to type or to step with the arrow keys, shown with the digits it has. It counts once it is entered."""
+"""A field for a number to type, or to step with the arrow keys; it takes effect once it is entered."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _WIDTH, _DECIMALS = 150, 2
 
 
 class NumberBox(QDoubleSpinBox):
-    """Signal: `entered(float)`, a new number, on Return or when the keyboard goes elsewhere.
+    """A field for a number. Signal: `entered(float)`, on Return or when the keyboard goes elsewhere.
 
     Args:
-        unit: written behind the number.
-        zero: what 0 means, in words; empty: just that.
+        unit: stands after the number.
+        zero: what 0 means, in words.
     """
 
     entered = Signal(float)
@@ -35,7 +35,7 @@ class NumberBox(QDoubleSpinBox):
         self.editingFinished.connect(self._enter)
 
     def show_value(self, value: float, low: float, high: float, *, is_whole: bool) -> None:
-        """What is obeyed now. It does not disturb somebody who is changing it."""
+        """Show the value in force, unless somebody is changing it."""
         if self.hasFocus() and (self.lineEdit().isModified() or self.value() != self._shown):
             return
         with QSignalBlocker(self):
@@ -46,14 +46,14 @@ class NumberBox(QDoubleSpinBox):
         self._shown = self.value()
 
     def textFromValue(self, value: float) -> str:  # noqa: N802 (Qt's name)
-        """As the user's language writes it, without zeros at its end."""
+        """Return the number as the user's language writes it, without zeros at its end."""
         decimals = next(
             digits for digits in range(_DECIMALS + 1) if digits == _DECIMALS or round(value, digits) == value
         )
         return numbers.number(value, decimals)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
-        """A page up or down scrolls the page, as everywhere else on it."""
+        """Leave page up and page down to the page."""
         if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
             event.ignore()
         else:

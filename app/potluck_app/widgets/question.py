@@ -1,4 +1,4 @@
-"""A question before something that is lost when it is done: asked once, in a window of its own."""
+"""A question in a window of its own, before something that cannot be undone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 
 class Question(QMessageBox):
-    """Opened with `open()`, which does not wait. Signal: `confirmed()`, the user pressed `button`."""
+    """A question to show with `open()`, which does not wait. Signal: `confirmed()`, when the user presses `button`."""
 
     confirmed = Signal()
 

@@ -12,7 +12,7 @@ Choice = TypeVar("Choice")
 
 
 class Segments(QFrame, Generic[Choice]):
-    """One is always chosen; arrow keys move between them. Signal: `chosen(Choice)`, when the user chose."""
+    """A row of choices, of which one is chosen; arrow keys move. Signal: `chosen(Choice)`."""
 
     chosen = Signal(object)
 

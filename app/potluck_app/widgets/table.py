@@ -15,7 +15,7 @@ _ROW_HEIGHT = 34
 
 
 class DataTable(QTableWidget):
-    """Read only, whole rows; the first column takes the room that is left, numbers stand on the right."""
+    """A read-only table; the first column takes the room that is left, and numbers stand on the right."""
 
     def __init__(self, name: str, columns: Sequence[str], *, max_rows: int = 12) -> None:
         super().__init__(0, len(columns))
@@ -39,7 +39,7 @@ class DataTable(QTableWidget):
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
 
     def show_rows(self, rows: Sequence[Sequence[str]]) -> None:
-        """As high as its rows, up to the most it shows at once."""
+        """Show `rows`; the table is as high as they are, up to `max_rows`."""
         self._rows = tuple(tuple(cells) for cells in rows)
         self.setRowCount(len(rows))
         for row, cells in enumerate(rows):

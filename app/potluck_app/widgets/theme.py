@@ -85,20 +85,20 @@ _chosen: Colours | None = None  # by the user; None: follow the desktop
 
 
 def choose(name: str) -> None:
-    """ "light" or "dark" whatever the desktop says, or "system" to follow it."""
+    """Choose "light", "dark", or "system" to follow the desktop."""
     global _chosen
     _chosen = {"light": LIGHT, "dark": DARK}.get(name)
 
 
 def colours() -> Colours:
-    """The colours of the chosen theme, or of the desktop's present one."""
+    """Return the colours of the chosen theme, or of the desktop's."""
     if _chosen is not None:
         return _chosen
     return DARK if QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark else LIGHT
 
 
 def colour_of(state: State | None, of: Colours) -> str:
-    """The colour of a state; always shown together with its name and its own icon shape. None: the daemon is away."""
+    """Return the colour of a state, which never stands without its name and icon. None: the daemon is away."""
     if state is State.SERVING:
         return of.serving
     if state in (State.YIELDED, State.DRAINING):
@@ -109,7 +109,7 @@ def colour_of(state: State | None, of: Colours) -> str:
 
 
 def font(kind: Type) -> QFont:
-    """The desktop's font in one of our sizes."""
+    """Return the desktop's font in one of our sizes."""
     factor, weight = kind.value
     result = QFont(QGuiApplication.font())
     result.setPointSizeF(max(result.pointSizeF(), 8.0) * factor)
@@ -118,7 +118,7 @@ def font(kind: Type) -> QFont:
 
 
 def palette(of: Colours) -> QPalette:
-    """What Qt's own widgets are painted with."""
+    """Return the colours of Qt's own widgets."""
     result = QPalette()
     roles = {
         QPalette.ColorRole.Window: of.window,

@@ -1,4 +1,4 @@
-"""The week as a grid of hours: painted with the mouse or the keyboard, read and written as the daemon's schedule."""
+"""The week as a grid of hours to paint with mouse or keyboard, in the form of the daemon's schedule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOVES = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -24, Qt.Key.K
 
 
 def from_lines(lines: Iterable[str]) -> frozenset[int]:
-    """Hours of the week that the schedule touches; all of them for an empty one, which means always."""
+    """Return the hours of the week that the schedule touches; all for an empty one, which means always."""
     intervals = parse_hours(lines)
     if not intervals:
         return frozenset(range(NUM_HOURS))
@@ -30,7 +30,7 @@ def from_lines(lines: Iterable[str]) -> frozenset[int]:
 
 
 def to_lines(hours: frozenset[int]) -> tuple[str, ...]:
-    """As few lines as days differ; days with the same hours share one. Empty: always."""
+    """Return the schedule of `hours`, in which days with the same hours share a line; empty: always."""
     if len(hours) == NUM_HOURS:
         return ()
     of_days: dict[tuple[tuple[int, int], ...], list[int]] = {}
@@ -42,12 +42,12 @@ def to_lines(hours: frozenset[int]) -> tuple[str, ...]:
 
 
 def is_exact(lines: Iterable[str]) -> bool:
-    """Whether whole hours say all that the schedule says."""
+    """Tell whether the schedule consists of whole hours."""
     return all(start % 60 == 0 and end % 60 == 0 for start, end in parse_hours(lines))
 
 
 class WeekGrid(QWidget):
-    """Seven rows of 24 hours. Signal: `changed(frozenset)`, hours of the week, when the user has painted."""
+    """Seven rows of 24 hours. Signal: `changed(frozenset)` with hours of the week, when the user has painted."""
 
     changed = Signal(object)
 
@@ -61,7 +61,7 @@ class WeekGrid(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_hours(self, hours: frozenset[int]) -> None:
-        """What is obeyed now; somebody who is painting is not disturbed."""
+        """Show the hours in force, unless somebody is painting."""
         if self._brush is None and hours != self.hours:
             self.hours = hours
             self.update()
@@ -125,7 +125,7 @@ class WeekGrid(QWidget):
             self._draw_hour(painter, hour)
 
     def _draw_hour(self, painter: QPainter, hour: int) -> None:
-        """Beside its colour, an hour that is open is filled and one that is not is empty."""
+        """Fill an hour for donating, and leave the others empty."""
         colours, cell = theme.colours(), self._cell(hour)
         is_open = hour in self.hours
         painter.setPen(QPen(QColor(colours.accent if is_open else colours.line), 1))
@@ -158,7 +158,7 @@ class WeekGrid(QWidget):
         self.changed.emit(self.hours)
 
     def _describe(self) -> None:
-        """For screen readers: where the keyboard is, and what is there."""
+        """Tell screen readers which hour the keyboard is on, and its state."""
         day = QLocale().dayName(self._at // 24 + 1)
         state = self.tr("donating") if self._at in self.hours else self.tr("not donating")
         hour = self._at % 24

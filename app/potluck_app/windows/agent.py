@@ -1,7 +1,7 @@
 """Reports to the daemon what Windows knows of its user, from a thread of the app.
 
-What changed is told at once, what holds is repeated before the daemon forgets it, what ended is taken back. While the
-daemon is away nothing is asked of it: the app's link sees it come back.
+It reports changes at once, repeats what holds before the daemon forgets it, and takes back what ended. While the daemon
+is away it asks nothing; the app's link notices when the daemon is back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WISHES_S = 30.0  # how soon a change of the settings is heard of
 
 
 class PresenceAgent:
-    """`look`: one look at the user's session."""
+    """Reports what `look` sees of the user's session."""
 
     def __init__(
         self, client: ControlClient, look: Callable[[], UserSession], clock: Callable[[], float] = time.monotonic
@@ -51,7 +51,7 @@ class PresenceAgent:
         self.is_connected.set()
 
     def report(self) -> None:
-        """One round. Raises PotluckError if the daemon does not hear it."""
+        """Look once and report what changed. Raises PotluckError if the daemon does not answer."""
         now = self._clock()
         if now - self._wished_at >= WISHES_S:
             self._wishes, self._wished_at = wishes_of(self._client.call(settings.GET)), now
@@ -66,7 +66,7 @@ class PresenceAgent:
                 self._told[reason] = (report, now)
 
     def forget(self) -> None:
-        """The daemon is another one, or has forgotten: everything is news."""
+        """Report everything anew, for the daemon is a new one."""
         self._told.clear()
 
     def _run(self) -> None:
@@ -80,7 +80,7 @@ class PresenceAgent:
 
 
 def wishes_of(page: settings.SettingsPage) -> Wishes:
-    """What the daemon obeys."""
+    """Return the settings in force that matter here."""
     values = {item.key: item.value for section in page.sections for item in section.settings}
 
     def names(key: str) -> frozenset[str]:
@@ -93,6 +93,6 @@ def wishes_of(page: settings.SettingsPage) -> Wishes:
 
 
 def _file_name(program: str) -> str:
-    """As people write it: "Blender" is blender.exe."""
+    """Return the file name of a program that people call, say, "Blender"."""
     name = program.lower()
     return name if name.endswith(".exe") else f"{name}.exe"

@@ -1,7 +1,6 @@
-"""Whether Windows starts the app when its user logs in: a value below the user's Run key, set only when asked.
+"""Starts the app at log-in: a value below the user's Run key, which Windows' own `reg.exe` sets.
 
-Windows' own `reg.exe` does it, so that what is tried under Wine is what runs. The task manager can switch an entry off
-without removing it; what counts is what Windows would do.
+Tests under Wine run the same program. The task manager can switch an entry off without removing it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
 class Autostart:
-    """`program`: how reg.exe is called."""
+    """The entry of this app. `program`: how reg.exe is called."""
 
     def __init__(self, program: Sequence[str] = ("reg.exe",)) -> None:
         self._program = tuple(program)
@@ -32,7 +31,7 @@ class Autostart:
         return switched_off is None or int(switched_off[1], 16) % 2 == 0  # odd: the task manager switched it off
 
     def switch(self, command: str | None) -> None:
-        """`command`: what is run at log-in; None: nothing any more. Raises PotluckError."""
+        """Run `command` at log-in; None: nothing. Raises PotluckError."""
         if self._ask("query", APPROVED, "/v", NAME) is not None:
             self._ask("delete", APPROVED, "/v", NAME, "/f")
         if command is not None:
@@ -43,7 +42,7 @@ class Autostart:
             raise PotluckError("Windows refused to change what starts at log-in", hint="ask its administrator")
 
     def _ask(self, *arguments: str) -> str | None:
-        """What it prints; None if there is no such thing, or it may not."""
+        """Return what reg.exe prints; None if there is no such value or it is refused."""
         done = subprocess.run(
             [*self._program, *arguments],
             stdin=subprocess.DEVNULL,

@@ -49,7 +49,7 @@ apt-get -q --yes --no-install-recommends install /var/tmp/potluck.deb
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is. `wsl_version` 0: no distribution of ours."""
+    """The state of our distribution. `wsl_version` 0: there is none."""
 
     wsl_version: int = 0  # 1 or 2
     is_configured: bool = False
@@ -59,7 +59,7 @@ class Found:
 
 
 class LinuxStep(Enum):
-    """With what people read while it lasts."""
+    """A step of setting up the Linux system; the value is what people read meanwhile."""
 
     INSTALL = "Fetching Debian from Microsoft"
     CONFIGURE = "Preparing the Linux system"
@@ -102,7 +102,7 @@ def look(wsl: Wsl) -> Found:
 
 
 def next_step(found: Found, version: str) -> LinuxStep | None:
-    """None: all is as it should be. `version`: of the package that should be installed."""
+    """Return the next missing step, or None. `version`: of the package that should be installed."""
     if found.wsl_version == 0:
         return LinuxStep.INSTALL
     if not found.is_configured:
@@ -115,7 +115,7 @@ def next_step(found: Found, version: str) -> LinuxStep | None:
 
 
 def set_up(wsl: Wsl, package: Path, version: str, folder: Path, tell: Callable[[str], None]) -> None:
-    """Bring everything about; a second call does what is missing.
+    """Set up the distribution and the daemon; a second call does what is missing.
 
     Args:
         package: the file for Debian, of `version`.
@@ -156,7 +156,7 @@ def _take(wsl: Wsl, step: LinuxStep, package: Path, folder: Path) -> None:
 
 
 def _listed(wsl: Wsl) -> int:
-    """The WSL version of our distribution; 0: there is none."""
+    """Return the WSL version of our distribution; 0: there is none."""
     try:
         lines = wsl.ask("--list", "--verbose").splitlines()
     except WslError as error:

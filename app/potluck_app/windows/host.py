@@ -1,4 +1,4 @@
-"""Windows as the place where the app runs: it sets up the Linux of the daemon, and tells the daemon of its user."""
+"""The app on Windows: it sets up the daemon's Linux, and tells the daemon about the user."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class WslStarter(Starter):
 
 
 def report_presence(link: DaemonLink, line: Line) -> PresenceAgent:
-    """While the daemon answers, what Windows knows of its user is told to it."""
+    """Report what Windows knows of its user, while the daemon answers."""
     agent = PresenceAgent(ControlClient(line), signals.look)
     link.agreed.connect(lambda _: agent.is_connected.set())
     link.went_away.connect(lambda _: agent.is_connected.clear())

@@ -1,4 +1,4 @@
-"""From what Windows knows to what is reported to the daemon. Pure.
+"""Decides what to report to the daemon, from what Windows knows. Pure.
 
 Certain: Steam says that a game runs, a program has the screen for itself (exclusive Direct3D), a program of the user's
 list runs. Likely: a full-screen program that is not one of those that are full-screen as a matter of course. The rest
@@ -37,7 +37,7 @@ class Wishes:
 
 
 def judge(seen: UserSession, wishes: Wishes) -> tuple[PresenceParams, ...]:
-    """What holds now, at most one report of a reason."""
+    """Return what holds now, at most one report for each reason."""
     found = [_use(seen, wishes.idle_after_s)]
     if seen.is_on_battery:
         found.append(_report(Reason.BATTERY, "the battery"))

@@ -13,5 +13,5 @@ LAUNCHER = INSTALLATION / "Potluck.exe"
 
 
 def disk_folder() -> Path:
-    """Where Windows keeps the disk of our Linux."""
+    """Return the folder where Windows keeps the disk of our Linux."""
     return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"), "Potluck", "linux")

@@ -1,4 +1,4 @@
-"""Quitting on Windows, where nothing keeps the Linux of the daemon alive after the app: it finishes first.
+"""Quitting on Windows, where nothing keeps the daemon's Linux alive after the app, so the daemon finishes first.
 
 quit -> the daemon drains, as by `potluck drain`; the tray shows how far it is
 it has ended -> the Linux is ended, whose memory Windows has back at once -> done
@@ -30,7 +30,7 @@ class _Step(Enum):
 
 
 class QuitSequence(QObject):
-    """`done` is called when the app may end."""
+    """The steps from quitting to `done`, which is called when the app may end."""
 
     _linux_ended = Signal()
 
@@ -43,7 +43,7 @@ class QuitSequence(QObject):
         link.went_away.connect(lambda _: self._end_linux())
 
     def press(self) -> None:
-        """Returns at once."""
+        """Begin to quit, or quit at once if that has begun; returns at once."""
         if self._step is not _Step.STAYING:
             self._done()
             return

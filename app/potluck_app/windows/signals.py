@@ -29,7 +29,7 @@ class Attention(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class UserSession:
-    """One look."""
+    """One look at the user's session."""
 
     idle_s: float
     attention: Attention
@@ -46,7 +46,7 @@ class LastInput(ctypes.Structure):
 
 
 def look() -> UserSession:
-    """Costs some ten milliseconds, nearly all of them for the list of programs."""
+    """Look at the user's session, which takes about ten milliseconds for the list of programs."""
     names = {item.pid: _file_name(item.info["name"]) for item in psutil.process_iter(["name"])}
     battery = psutil.sensors_battery()
     return UserSession(
@@ -60,7 +60,7 @@ def look() -> UserSession:
 
 
 def idle_seconds(last_input: int, now: int) -> float:
-    """Both are milliseconds since the start, in 32 bits: they begin anew every 49.7 days."""
+    """Return the time since the last input; both are milliseconds in 32 bits, which wrap every 49.7 days."""
     return ((now - last_input) & 0xFFFFFFFF) / 1000.0
 
 

@@ -63,13 +63,13 @@ class WslError(PotluckError):
 
 
 class Wsl:
-    """`program`: how wsl.exe is called."""
+    """Runs wsl.exe. `program`: how it is called."""
 
     def __init__(self, program: Sequence[str] | None = None) -> None:
         self._program = tuple(program) if program is not None else (_find(),)
 
     def ask(self, *arguments: str, stdin: bytes | Path | None = None, limit_s: float = QUICK_S) -> str:
-        """What it prints. `stdin`: bytes or a file for its input. Raises WslError."""
+        """Run wsl.exe and return what it prints. `stdin`: bytes or a file for its input. Raises WslError."""
         try:
             done = self._run(arguments, stdin, limit_s)
         except FileNotFoundError:
@@ -82,11 +82,11 @@ class Wsl:
         return decode(done.stdout)
 
     def inside(self, *command: str, stdin: bytes | Path | None = None, limit_s: float = QUICK_S) -> str:
-        """What a command prints that root runs in our distribution."""
+        """Run a command as root in our distribution and return what it prints."""
         return self.ask(*_in_linux("root", command), stdin=stdin, limit_s=limit_s)
 
     def line(self) -> PipedLine:
-        """The way to the daemon in our distribution."""
+        """Return the way to the daemon in our distribution."""
         return PipedLine((*self._program, *_in_linux("potluck", ("/usr/bin/potluck", "control"))), explain)
 
     def _run(
@@ -104,13 +104,13 @@ class Wsl:
 
 
 def decode(said: bytes) -> str:
-    """Lines end in one way. UTF-16 shows by the zeros of its line ends, whatever the language."""
+    """Return the text with plain line ends. UTF-16 shows by its zeros, whatever the language."""
     text = said.decode("utf-16-le" if b"\0" in said else "utf-8", errors="replace")
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def explain(said: bytes) -> WslError:
-    """What wsl.exe, or a program that it ran, said in failing."""
+    """Return the error that wsl.exe, or a program that it ran, describes in `said`."""
     text = decode(said)
     for pattern, message, hint in _KNOWN:
         if re.search(pattern, text, re.IGNORECASE):
@@ -120,7 +120,7 @@ def explain(said: bytes) -> WslError:
 
 
 def _find() -> str:
-    """By its place: a folder on PATH could hold something else of that name."""
+    """Find wsl.exe by its place, for a folder on PATH could hold another program of that name."""
     system = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32", "wsl.exe")
     return str(system) if system.exists() else shutil.which("wsl.exe") or str(system)
 

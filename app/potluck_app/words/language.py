@@ -1,4 +1,4 @@
-"""The language of the app: texts of the user's own where they are translated, else English; numbers to go with them.
+"""The language of the app: the user's own where the texts are translated, else English.
 
 English is loaded like any other language, because its plural forms ("1 session", "2 sessions") are translations too.
 """
@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication, QLocale, QTranslator
 
 
 def tr(text: str, disambiguation: str = "", n: int = -1) -> str:
-    """A text of a module's function in the user's language; `n` chooses the plural form and replaces %n.
+    """Return the text of a module's function in the user's language; `n` chooses the plural form and replaces %n.
 
     For functions of modules only: within classes the tool that collects texts expects `self.tr`, with the class's name.
     """
@@ -19,12 +19,12 @@ def tr(text: str, disambiguation: str = "", n: int = -1) -> str:
 
 
 def QT_TRANSLATE_NOOP(_context: str, text: str) -> str:  # noqa: N802 (the name that the collecting tool knows)
-    """A text that is translated when it is shown; PySide's own is typed as if it made objects."""
+    """Mark a text that is translated when it is shown; PySide's own function has a wrong type."""
     return text
 
 
 def install(application: QCoreApplication, locale: QLocale | None = None) -> None:
-    """Before the first text is made. `locale` None: the desktop's."""
+    """Load the texts of a language, before the first text is made. `locale` None: the desktop's."""
     wanted = locale or QLocale()
     if wanted.language() is QLocale.Language.C:
         wanted = QLocale(QLocale.Language.English, QLocale.Country.UnitedKingdom)
@@ -36,6 +36,6 @@ def install(application: QCoreApplication, locale: QLocale | None = None) -> Non
 
 
 def _folder() -> Path:
-    """In an installed wheel the translations lie in the package, in a checkout in resources/."""
+    """Return the folder of the translations: in the package of a wheel, in resources/ of a checkout."""
     packaged = Path(__file__).parents[1] / "translations"
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "resources" / "translations"

@@ -26,11 +26,11 @@ class PauseChoice(Enum):
     RESUMED = QT_TRANSLATE_NOOP("", "Pause until I resume")
 
     def said(self) -> str:
-        """In the user's language."""
+        """Return its text in the user's language."""
         return tr(self.value).format(time=MORNING.strftime("%H:%M"))
 
     def params(self, now: datetime.datetime) -> PauseParams:
-        """As the daemon takes it. `now`: local time."""
+        """Return what the daemon takes. `now`: local time."""
         match self:
             case PauseChoice.HOUR:
                 return PauseParams(HOUR_S)
@@ -43,7 +43,7 @@ class PauseChoice(Enum):
 
 
 def offered(status: Status | None) -> tuple[PauseChoice, ...]:
-    """Those that make sense now. A daemon that does not say what `ends` a state cannot wait for the end of a game."""
+    """Return the pauses that make sense now; a daemon that does not say what `ends` a state cannot wait for a game."""
     if status is None or status.swarm is None or status.state is State.PAUSED or status.reason in _AT_REST:
         return ()
     has_game = status.reason in _GAMES and bool(status.ends)
@@ -51,7 +51,7 @@ def offered(status: Status | None) -> tuple[PauseChoice, ...]:
 
 
 def _seconds_to_morning(now: datetime.datetime) -> float:
-    """To the next one; a time without a zone is local, and `timestamp` knows of summer time."""
+    """Return the seconds to the next morning; `timestamp` takes a time without a zone as local, with summer time."""
     morning = datetime.datetime.combine(now.date(), MORNING)
     if morning <= now + datetime.timedelta(minutes=1):
         morning += datetime.timedelta(days=1)
@@ -59,20 +59,20 @@ def _seconds_to_morning(now: datetime.datetime) -> float:
 
 
 def can_free(status: Status | None) -> bool:
-    """Whether an engine holds memory that could be given back."""
+    """Tell whether an engine holds memory that could be freed."""
     return status is not None and status.engine.pid is not None and status.reason is not Reason.SHUTDOWN
 
 
 def can_stop(status: Status | None) -> bool:
-    """Whether donating is switched on, for good or until the next pause is over."""
+    """Tell whether donating is switched on."""
     return status is not None and status.swarm is not None and not is_stopped(status)
 
 
 def is_stopped(status: Status | None) -> bool:
-    """The user stopped donating; nothing but the user starts it again."""
+    """Tell whether the user stopped donating."""
     return status is not None and status.reason is Reason.SWITCHED_OFF
 
 
 def donating(is_on: bool) -> SetParams:
-    """What to send for it: a setting, so that it outlives restarts."""
+    """Return the setting that switches donating on or off, which outlives restarts."""
     return SetParams((Change("serve.enabled", is_on),))

@@ -1,4 +1,4 @@
-"""The stretches of time that the Earnings page shows: what to ask the daemon for, and how its periods are called."""
+"""The stretches of time of the page Earnings: what to ask the daemon for, and the names of its periods."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ HOURS = 24
 
 
 class Stretch(Enum):
-    """Ends now; the value is its number of days, today included."""
+    """A stretch of time that ends now; the value is its number of days, today included."""
 
     DAY = 1
     WEEK = 7
     MONTH = 30
 
     def params(self, now: datetime.datetime) -> SeriesParams:
-        """Today by the hour, the others by the day. `now`: local time."""
+        """Ask for today by the hour, and for the others by the day. `now`: local time."""
         if self is Stretch.DAY:
             return SeriesParams(Period.HOUR, now.hour + 1)
         return SeriesParams(Period.DAY, self.value)
@@ -29,12 +29,12 @@ class Stretch(Enum):
         return {Stretch.DAY: earnings.today, Stretch.WEEK: earnings.week, Stretch.MONTH: earnings.month}[self]
 
     def label(self, start: float) -> str:
-        """Of the period that begins at `start`, short, for below a bar."""
+        """Return the short name of the period that begins at `start`, for below a bar."""
         formats = {Stretch.DAY: "HH", Stretch.WEEK: "ddd", Stretch.MONTH: "d"}
         return _said(start, formats[self])
 
     def full(self, start: float) -> str:
-        """The same in full."""
+        """Return the name of the period in full."""
         return _said(start, "HH:mm" if self is Stretch.DAY else "dddd d MMMM")
 
 

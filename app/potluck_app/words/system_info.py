@@ -14,7 +14,7 @@ from potluck_app.words import states
 
 
 def describe(status: Status) -> str:
-    """In English and in the same form everywhere: it is for those who read many of them."""
+    """Describe the installation in English, for people who read many such reports."""
     swarm = status.swarm
     lines = {
         "Potluck": f"app {version('potluck')}, daemon {status.version}",
