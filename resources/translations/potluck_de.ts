@@ -1270,8 +1270,16 @@
         <translation>der Kernel meldet es nicht</translation>
     </message>
     <message>
+        <source>the Wayland compositor does not report idle time</source>
+        <translation>der Wayland-Compositor meldet keine Leerlaufzeit</translation>
+    </message>
+    <message>
+        <source>the X server does not report idle time</source>
+        <translation>der X-Server meldet keine Leerlaufzeit</translation>
+    </message>
+    <message>
         <source>{name} does not report idle time</source>
-        <translation>keine Leerlaufzeit von: {name}</translation>
+        <translation>{name} meldet keine Leerlaufzeit</translation>
     </message>
     <message>
         <source>this is a Wayland session</source>
@@ -1324,6 +1332,18 @@
     <message>
         <source>no X11 display</source>
         <translation>keine X11-Anzeige</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver does not answer</source>
+        <translation>der NVIDIA-Treiber antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor does not answer</source>
+        <translation>der Wayland-Compositor antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the X server does not answer</source>
+        <translation>der X-Server antwortet nicht</translation>
     </message>
     <message>
         <source>{name} does not answer</source>
@@ -1704,6 +1724,10 @@
     <message>
         <source>the engine is starting and most likely uses TCP port {port}</source>
         <translation>die Rechenumgebung startet und nutzt wahrscheinlich TCP-Port {port}</translation>
+    </message>
+    <message>
+        <source>TCP port {number}</source>
+        <translation>TCP-Port {number}</translation>
     </message>
     <message>
         <source>the daemon runs version {theirs}, but {ours} is installed</source>

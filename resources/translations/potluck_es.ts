@@ -1270,8 +1270,16 @@
         <translation>el núcleo no lo indica</translation>
     </message>
     <message>
+        <source>the Wayland compositor does not report idle time</source>
+        <translation>el compositor de Wayland no indica el tiempo inactivo</translation>
+    </message>
+    <message>
+        <source>the X server does not report idle time</source>
+        <translation>el servidor X no indica el tiempo inactivo</translation>
+    </message>
+    <message>
         <source>{name} does not report idle time</source>
-        <translation>no indica el tiempo inactivo: {name}</translation>
+        <translation>{name} no indica el tiempo inactivo</translation>
     </message>
     <message>
         <source>this is a Wayland session</source>
@@ -1324,6 +1332,18 @@
     <message>
         <source>no X11 display</source>
         <translation>no hay pantalla X11</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver does not answer</source>
+        <translation>el controlador NVIDIA no responde</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor does not answer</source>
+        <translation>el compositor de Wayland no responde</translation>
+    </message>
+    <message>
+        <source>the X server does not answer</source>
+        <translation>el servidor X no responde</translation>
     </message>
     <message>
         <source>{name} does not answer</source>
@@ -1704,6 +1724,10 @@
     <message>
         <source>the engine is starting and most likely uses TCP port {port}</source>
         <translation>el motor está arrancando y seguramente usa el puerto TCP {port}</translation>
+    </message>
+    <message>
+        <source>TCP port {number}</source>
+        <translation>puerto TCP {number}</translation>
     </message>
     <message>
         <source>the daemon runs version {theirs}, but {ours} is installed</source>

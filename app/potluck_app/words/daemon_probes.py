@@ -68,7 +68,12 @@ PROBES = (
     QT_TRANSLATE_NOOP("", "no NVIDIA driver"),
     QT_TRANSLATE_NOOP("", "the list of processes cannot be read ({why})"),
     QT_TRANSLATE_NOOP("", "no X11 display"),
+    QT_TRANSLATE_NOOP("", "the Wayland compositor does not report idle time"),
+    QT_TRANSLATE_NOOP("", "the X server does not report idle time"),
     QT_TRANSLATE_NOOP("", "{name} does not report idle time"),
+    QT_TRANSLATE_NOOP("", "the NVIDIA driver does not answer"),
+    QT_TRANSLATE_NOOP("", "the Wayland compositor does not answer"),
+    QT_TRANSLATE_NOOP("", "the X server does not answer"),
     QT_TRANSLATE_NOOP("", "{name} does not answer"),
     QT_TRANSLATE_NOOP("", "{name} does not run"),
 )

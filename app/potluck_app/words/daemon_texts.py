@@ -209,7 +209,7 @@ _REPHRASED = {  # what the app says instead: layers count from 1, and there are 
     ),
 }
 _PLACE = re.compile(r"\\\{(\w+)\\\}")
-_NESTED = ("what", "who", "why")  # places whose text follows a template of its own
+_NESTED = ("port", "what", "who", "why")  # places whose text follows a template of its own
 _SIZES = ("all", "free", "least", "used")
 _UNITS = {" MiB": 1 << 20, " GiB": 1 << 30}
 
@@ -238,4 +238,5 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return all templates, those with the most words of their own first."""
     texts = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE, *FAILURES, *_AGREEMENT, *PROBES)
     templates = sorted(texts, key=lambda text: -len(re.sub(r"\{\w+\}", "", text)))
-    return tuple((re.compile(_PLACE.sub(r"(?P<\1>.+)", re.escape(text))), text) for text in templates)
+    # A part that begins with an article is no name, and half a sentence must not be translated.
+    return tuple((re.compile(_PLACE.sub(r"(?P<\1>(?!the ).+)", re.escape(text))), text) for text in templates)

@@ -119,8 +119,9 @@ def test_every_problem_of_a_detector_follows_a_template() -> None:
             "Stellt die Schichten 1 von demo (lädt 1–12) langsam bereit, während du den Computer benutzt",
         ),
         ("cannot read /x: no such file", "cannot read /x: no such file"),
+        ("the driver does not answer", "the driver does not answer"),
     ],
-    ids=["who", "how", "ending", "serving", "growing", "unknown"],
+    ids=["who", "how", "ending", "serving", "growing", "unknown", "half known"],
 )
 def test_what_the_daemon_says_is_translated_if_it_follows_a_template(said: str, german: str) -> None:
     with in_language("de"):

@@ -64,7 +64,7 @@ PAUSES = {"Pause for an hour", "Pause until tomorrow, 08:00", "Pause until I res
 PROBES = (
     ProbeStatus("Steam", ProbeState.WATCHING),
     ProbeStatus("GameMode", ProbeState.WATCHING),
-    ProbeStatus("GPU memory", ProbeState.FAILED, "the driver does not answer"),
+    ProbeStatus("GPU memory", ProbeState.FAILED, "the NVIDIA driver does not answer"),
     ProbeStatus("Battery", ProbeState.UNAVAILABLE, "no battery"),
     ProbeStatus("Listed programs", ProbeState.SEEN, "blender"),
     ProbeStatus("Power", ProbeState.OFF),
@@ -347,10 +347,10 @@ def test_what_is_watched_is_a_page_that_leads_back(qtbot: QtBot) -> None:
     window.show_status(replace(SERVING, probes=PROBES))
     button(window, "Watching for games and activity (1 detector not working)").click()
     assert isinstance(window.page, WatchingPage)
-    assert "the driver does not answer" in said(window.page)
+    assert "the NVIDIA driver does not answer" in said(window.page)
     window.show_status(replace(SERVING, probes=PROBES[:2]))
     assert isinstance(window.page, WatchingPage)
-    assert "the driver does not answer" not in said(window.page)
+    assert "the NVIDIA driver does not answer" not in said(window.page)
     qtbot.keyClick(window.page, Qt.Key.Key_Escape)
     assert isinstance(window.page, HomePage)
 
@@ -360,7 +360,7 @@ def test_what_is_watched_names_every_probe_and_says_why_one_fails() -> None:
     page.show_status(replace(SERVING, probes=PROBES))
     lines = said(page).splitlines()
     assert lines[1:3] == ["Detecting something now", "Listed programs"]
-    assert lines[4:7] == ["Not working", "GPU memory", "the driver does not answer"]
+    assert lines[4:7] == ["Not working", "GPU memory", "the NVIDIA driver does not answer"]
     assert "Steam, GameMode" in lines
     assert "no battery" in lines
     assert all(any(probe.name in line for line in lines) for probe in PROBES)
