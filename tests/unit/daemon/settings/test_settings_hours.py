@@ -45,17 +45,7 @@ def test_no_hours_mean_always() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "mon",
-        "mon 8-9",
-        "mon 25:00-26:00",
-        "mon 08:60-09:00",
-        "mont 08:00-09:00",
-        "mon-fry 08:00-09:00",
-        "mon- 8:00",
-    ],
+    "line", ["", "mon", "mon 8-9", "mon 25:00-26:00", "mon 08:60-09:00", "mont 8:00-9:00", "mon-fry 8:00-9:00"]
 )
 def test_what_is_no_time_is_said(line: str) -> None:
     with pytest.raises(ValueError, match="expected"):
