@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.hub_server import HubRepo, HubServer
-from helpers.tiny_models import NUM_BLOCKS, save_random, whole_model
+from helpers.tiny_models import NUM_BLOCKS, whole_model
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -89,22 +89,26 @@ def through_peft(base: Path, adapter: Path, hidden: Tensor) -> Tensor:
     return seen[0]
 
 
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", [*CONFIGS, "all of a block, in int8"])
 def test_a_span_with_an_adapter_computes_what_peft_computes(
     kind: str, tmp_path: Path, family_folder: Callable[[str], Path]
 ) -> None:
+    kind, _, quantization = kind.partition(", in ")
     family, config = CONFIGS[kind]
     base = family_folder(family)
     adapter = save_adapter(base, tmp_path / "adapter", **config)
     file = opened(adapter)
-    blocks, hidden = load(base, file), random(2, 9, 64)
+    blocks, hidden = load(base, file, quantization=quantization or "none"), random(2, 9, 64)
     with torch.inference_mode():
         plain = blocks.forward(hidden)
         with blocks.adapters.using(file.id):
             found = blocks.forward(hidden)
         wanted = through_peft(base, adapter, hidden)
         assert float((plain - wanted).norm() / wanted.norm()) > 0.01
-        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-4)
+        if quantization:
+            assert float((found - wanted).norm() / wanted.norm()) < 0.1
+        else:
+            torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-4)
         torch.testing.assert_close(blocks.forward(hidden), plain, rtol=0, atol=0)
 
 
@@ -143,18 +147,6 @@ def test_rows_of_one_step_go_through_their_own_adapters(tmp_path: Path, family_f
 
 
 @torch.inference_mode()
-def test_quantised_blocks_take_adapters(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
-    base = family_folder("llama")
-    adapter = save_adapter(base, tmp_path, target_modules="all-linear")
-    file = opened(adapter)
-    blocks, hidden = load(base, file, quantization="int8"), random(2, 9, 64)
-    with blocks.adapters.using(file.id):
-        found = blocks.forward(hidden)
-    wanted = through_peft(base, adapter, hidden)
-    assert float((found - wanted).norm() / wanted.norm()) < 0.1
-
-
-@torch.inference_mode()
 def test_the_least_recently_used_adapter_goes_when_memory_is_short(
     tmp_path: Path, family_folder: Callable[[str], Path]
 ) -> None:
@@ -184,18 +176,11 @@ def test_an_adapter_is_found_by_name_hash_or_both(tmp_path: Path, family_folder:
     assert name == "my-adapter"
     assert same.id == f"copy@{content}"
     other = opened(save_adapter(base, tmp_path / "other", 1, target_modules=ATTENTION))
-    assert other.id.partition("@")[2] != content
+    scaled = opened(save_adapter(base, tmp_path / "scaled", lora_alpha=9, target_modules=ATTENTION))
+    assert len({content, other.id.partition("@")[2], scaled.id.partition("@")[2]}) == 3
     ids = Adapters([file, other]).ids
     assert [find_adapter(ids, wanted) for wanted in ("my-adapter", content, file.id)] == [file.id] * 3
     assert find_adapter(ids, f"my-adapter@{'0' * 16}") is None
-
-
-def test_a_scale_is_part_of_what_an_adapter_is(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
-    base = family_folder("llama")
-    folders = [
-        save_adapter(base, tmp_path / str(alpha), lora_alpha=alpha, target_modules=ATTENTION) for alpha in (8, 9)
-    ]
-    assert len({opened(folder).id.partition("@")[2] for folder in folders}) == 2
 
 
 @pytest.mark.parametrize(
@@ -313,13 +298,6 @@ def test_numbers_that_are_not_finite_are_refused_when_they_are_read(
     blocks = load(base, file, span=Span(0, 1))
     with pytest.raises(RemoteError, match="not finite"), blocks.adapters.using(file.id):
         pass
-
-
-def test_a_model_of_another_depth_is_told_apart(tmp_path: Path) -> None:
-    base = save_random("llama", tmp_path / "base")
-    folder = save_adapter(base, tmp_path / "adapter", target_modules=ATTENTION)
-    with pytest.raises(CheckpointError, match="or the model does not have"):
-        open_adapter(str(folder), num_blocks=NUM_BLOCKS - 1)
 
 
 def test_an_adapter_comes_from_the_hub_by_its_name(

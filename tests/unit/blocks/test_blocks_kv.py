@@ -187,14 +187,22 @@ def test_a_save_can_go_into_memory_that_is_there() -> None:
     row.check(memory)
 
 
-def test_a_failed_allocation_takes_nothing() -> None:
-    pool = PagePool(8)
-    pool.allocate(3)
+def test_a_table_of_several_runs_is_read_and_cut_by_the_pages_of_the_sequence() -> None:
+    table = PageTable(3, [(10, 2), (20, 3), (30, 1)])
+    assert table.runs_from(6) == ((21, 2), (30, 1))
+    assert (table.cut(8), table.drop(5)) == (((30, 1),), ((10, 2),))
+    assert (table.first, table.end, table.runs) == (5, 8, ((20, 3),))
+
+
+def test_a_new_run_starts_in_the_middle_of_the_largest_gap_and_a_failed_one_takes_nothing() -> None:
+    pool = PagePool(100)
+    assert [pool.allocate(10) for _ in range(3)] == [[(0, 10)], [(50, 10)], [(25, 10)]]
+    assert pool.allocate(10, after=9) == [(10, 10)]
+    assert pool.allocate(20, after=24) == [(70, 20)]  # page 25 is held
     with pytest.raises(RemoteError) as refusal:
-        pool.allocate(6)
+        pool.allocate(41)
     assert refusal.value.code is Code.NO_MEMORY
-    assert pool.free_pages == 5
-    pool.allocate(5)
+    assert pool.free_pages == 40
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

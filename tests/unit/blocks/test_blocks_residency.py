@@ -57,7 +57,10 @@ def test_the_device_is_never_given_more_than_it_has(device: int) -> None:
     sizes = [(5 + index % 3 * 5) * MB for index in range(16)]  # dense layers among experts
     placement = place(sizes, room(device + 10))
     assert placement.device_bytes <= (device + 10) * MB
-    assert placement.resident_bytes + placement.streamed_bytes == sum(sizes)
+    resident = [sizes[index] for index in residents(placement)]
+    streamed = [size for index, size in enumerate(sizes) if index not in residents(placement)]
+    assert (placement.resident_bytes, placement.streamed_bytes) == (sum(resident), sum(streamed))
+    assert placement.device_bytes == sum(resident) + NUM_SLOTS * max(streamed, default=0)
 
 
 def test_resident_blocks_are_spread_so_that_each_hides_a_fetch() -> None:
@@ -70,5 +73,8 @@ def test_ram_goes_to_streamed_blocks_first() -> None:
     placement = place(sizes, room(20 + 20, ram=30))
     streamed = [index for index in range(6) if index not in residents(placement)]
     assert from_ram(placement) == streamed[:3]
+    assert str(placement).startswith(
+        "partial offload: 4 of 6 blocks are streamed, 3 of them from RAM, 40 MB a pass; 40 MB"
+    )
     plenty = place(sizes, room(20 + 20, ram=60))
     assert from_ram(plenty) == list(range(6))

@@ -42,16 +42,31 @@ def test_without_a_cap_nothing_waits(clock: Clock) -> None:
     assert clock.now == 100.0
 
 
+def test_progress_counts_all_files_until_none_is_open(clock: Clock) -> None:
+    found = Fetching()
+    with found.file(100, 1000):
+        found.add(50)
+        with found.file(10, 500):
+            found.add(7)
+        assert found.progress() == (167, 1500)
+    assert found.progress() is None
+    with found.file(1, 9):
+        assert found.progress() == (1, 9)
+
+
 def test_large_files_tell_how_wide_the_line_is(clock: Clock) -> None:
     found = Fetching()
+    with found.file(0, 9_000_000):
+        pass  # too fast for the clock
+    assert found.bytes_s == 0.0
     with found.file(1_000_000, 9_000_000):
         clock.now += 2.0
     assert found.bytes_s == pytest.approx(4e6)
-    with found.file(0, 1000):
+    with found.file(0, 2**20 - 1):
         clock.now += 50.0
     assert found.bytes_s == pytest.approx(4e6)
-    with found.file(0, 2_000_000):
-        clock.now += 1.0
+    with found.file(0, 2**20):
+        clock.now += 2**20 / 2e6
     assert found.bytes_s == pytest.approx(3e6)
 
 
