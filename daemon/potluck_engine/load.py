@@ -17,7 +17,7 @@ _MOST_USE = 0.95  # of the link; the formula means nothing beyond it
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How busy the server is, as clients see it."""
+    """The load of a server as clients see it."""
 
     batch: int  # rows in recent steps
     step_ms: float  # median time of a decode step, wait included; 0: there was none

@@ -1,6 +1,6 @@
 """Defines the phases of an engine: what there is of it at a time. A later phase has all that an earlier one has.
 
-NotJoined -> Joining (the swarm is told what will be served) -> Joined (blocks are served, or the device is given back)
+Idle -> Announced (the swarm is told what will be served) -> InService (blocks are served, or the device is given back)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Mover = Rebalancer | PinnedSpan
 
 
 @dataclass(frozen=True, slots=True)
-class NotJoined:
+class Idle:
     """The engine isn't announced yet, or has ended."""
 
 
@@ -48,7 +48,7 @@ class Announced:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined(Announced):
+class InService(Announced):
     """The engine serves a span, or keeps it ready while the device is given back."""
 
     checkpoint: Checkpoint

@@ -37,7 +37,7 @@ from potluck_engine.in_thread import in_thread
 from potluck_engine.loaded_blocks import trim_memory
 from potluck_engine.loading import open_for_swarm
 from potluck_engine.node import Node, StartHost
-from potluck_engine.phases import Announced, Joined, NotJoined, PinnedSpan
+from potluck_engine.phases import Announced, Idle, InService, PinnedSpan
 from potluck_engine.ranks.processes import BACK_S
 from potluck_engine.rebalancing import Rebalancer
 from potluck_engine.receipts import Tabs
@@ -71,7 +71,7 @@ class Engine:
         self.runtime = EngineRuntime(spec, self.node, self.tabs)
         self._on_event = on_event
         self._speeds = SpeedCache(user_places().cache / "speeds.json")
-        self._phase: NotJoined | Announced = NotJoined()
+        self._phase: Idle | Announced = Idle()
         self._watching_ranks: asyncio.Task[None] | None = None
         self._broken: asyncio.Queue[PotluckError] = asyncio.Queue()  # why no blocks can be served any more
         self._changing = asyncio.Lock()  # one of offload, restore, reload and the loss of a device at a time
@@ -86,7 +86,7 @@ class Engine:
     @property
     def state(self) -> SpanState | None:
         """The span that is served, or was before the device was given back; None before and after that."""
-        return self._phase.state if isinstance(self._phase, Joined) else None
+        return self._phase.state if isinstance(self._phase, InService) else None
 
     @property
     def done_tokens(self) -> int:
@@ -134,21 +134,21 @@ class Engine:
             await self._refuse_new(phase)
             await asyncio.gather(phase.announcements.leave(), self._end_sessions(phase))
         await self.runtime.stop_threads()
-        if isinstance(phase, Joined):
+        if isinstance(phase, InService):
             phase.state.stage.paging.close_all()
         self.tabs.close()
         await self.loader.close()
         if await self.node.stop():
-            self._phase = NotJoined()
+            self._phase = Idle()
             log.info("stopped")
             self._on_event(events.Offline())
 
     async def drain(self) -> None:
         """Leave the swarm's directory and refuse new sessions; open ones go on until `stop`. Event: Offline."""
-        joined = self._joined()
-        await joined.mover.stop()
-        await self._refuse_new(joined)
-        await self._leave_directory(joined)
+        phase = self._in_service()
+        await phase.mover.stop()
+        await self._refuse_new(phase)
+        await self._leave_directory(phase)
 
     async def offload(self) -> None:
         """Give the device back: tell the swarm, end sessions so that they continue elsewhere, free the weights.
@@ -157,20 +157,20 @@ class Engine:
         when the announcement is out and the memory is free; neither waits for the other. The node stays, so that others
         still find the swarm by it. Events: Offline when the announcement is out, Freed.
         """
-        await self._joined().mover.stop()
+        await self._in_service().mover.stop()
         async with self._changing:
-            joined = self._joined()
-            blocks = joined.state.blocks
-            joined.state.parking.is_open = blocks.is_restorable
-            await self._refuse_new(joined)
-            await asyncio.gather(self._leave_directory(joined), self._free(joined.state))
+            phase = self._in_service()
+            blocks = phase.state.blocks
+            phase.state.parking.is_open = blocks.is_restorable
+            await self._refuse_new(phase)
+            await asyncio.gather(self._leave_directory(phase), self._free(phase.state))
             gc.collect()  # caches of ended sessions in cycles; not before, it may stop the announcement for 0.2 s
             await asyncio.to_thread(trim_memory, blocks.whole.device)
 
     async def restore(self) -> None:
         """Take the weights again, or load them anew, and return to the swarm. Raises PotluckError, as `start`."""
         async with self._changing:
-            await self._bring_back(self._joined())
+            await self._bring_back(self._in_service())
 
     async def wait_lost(self) -> None:
         """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more.
@@ -188,8 +188,8 @@ class Engine:
         finally:
             await cancel_and_wait(lost, broken)
 
-    def _joined(self) -> Joined:
-        if not isinstance(self._phase, Joined):
+    def _in_service(self) -> InService:
+        if not isinstance(self._phase, InService):
             raise PotluckError("the engine serves nothing yet")
         return self._phase
 
@@ -233,7 +233,7 @@ class Engine:
         checkpoint, blocks = await self.loader.finish(loading)
         self._tell_loaded(blocks)
         state, speed = await self.runtime.serve(blocks, checkpoint, self.state, max_blocks=mover.max_blocks(blocks))
-        self._phase = Joined(announcements, mover, checkpoint, state)
+        self._phase = InService(announcements, mover, checkpoint, state)
         self._speeds.remember(speed_key(self.spec), speed)
         self._on_event(events.Measured(speed.inference_tps, speed.forward_tps))
         await announcements.go_online(state, speed)
@@ -243,39 +243,39 @@ class Engine:
         self._on_event(events.Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
         mover.start(state)
 
-    async def _bring_back(self, joined: Joined) -> None:
+    async def _bring_back(self, phase: InService) -> None:
         """Bring up the span that was served before."""
-        blocks = joined.state.blocks
+        blocks = phase.state.blocks
         if blocks.is_restorable:
-            take = partial(self.runtime.take_back, joined.state)
+            take = partial(self.runtime.take_back, phase.state)
         else:
-            take = partial(self.loader.load, joined.checkpoint, blocks.span)
-        await self._bring_up_again(joined, joined.announcements.target, take)
+            take = partial(self.loader.load, phase.checkpoint, blocks.span)
+        await self._bring_up_again(phase, phase.announcements.target, take)
 
-    async def _bring_up_again(self, joined: Joined, target: Span, take: Callable[[], BlockSpan]) -> None:
+    async def _bring_up_again(self, phase: InService, target: Span, take: Callable[[], BlockSpan]) -> None:
         """Announce that `target` will be served and bring up what `take` returns of it."""
         begin = time.monotonic()
         self.runtime.restart_threads()
-        joined.announcements.join(target)
-        await self._bring_up(joined, asyncio.create_task(in_thread(lambda: (joined.checkpoint, take()))), begin)
+        phase.announcements.join(target)
+        await self._bring_up(phase, asyncio.create_task(in_thread(lambda: (phase.checkpoint, take()))), begin)
 
     async def _reload(self, target: Span, first: Span, patience_s: float) -> None:
         """Give up the span after its sessions had `patience_s` to leave, and bring up `first`, a part of `target`."""
         async with self._changing:
-            joined = self._joined()
-            before = joined.state.blocks.span
-            await self._refuse_new(joined)
-            await self._leave_directory(joined)
-            await joined.state.sessions.wait_gone(timeout_s=patience_s)
-            await self.runtime.give_up(joined.state, closes_all=True)
-            load = partial(self.loader.load, joined.checkpoint)
+            phase = self._in_service()
+            before = phase.state.blocks.span
+            await self._refuse_new(phase)
+            await self._leave_directory(phase)
+            await phase.state.sessions.wait_gone(timeout_s=patience_s)
+            await self.runtime.give_up(phase.state, closes_all=True)
+            load = partial(self.loader.load, phase.checkpoint)
             try:
-                await self._bring_up_again(joined, target, partial(load, first))
+                await self._bring_up_again(phase, target, partial(load, first))
             except PotluckError as error:
                 log.error("blocks %s cannot be served: %s; going back to %s", target, error.message, before)
                 await self.runtime.stop_threads()
                 try:
-                    await self._bring_up_again(joined, before, partial(load, before))
+                    await self._bring_up_again(phase, before, partial(load, before))
                 except PotluckError as worse:
                     self._broken.put_nowait(worse)
                     raise
@@ -289,37 +289,37 @@ class Engine:
             if time.monotonic() - back_at < _STABLE_S:
                 raise PotluckError("a device failed again and again", hint="serve on one device alone")
             async with self._changing:
-                joined = self._joined()
+                phase = self._in_service()
                 log.error("a device failed; the blocks are loaded again")
-                was_serving = not joined.state.admission.leaving
-                await joined.mover.stop()
+                was_serving = not phase.state.admission.leaving
+                await phase.mover.stop()
                 if was_serving:
-                    joined.state.admission.back_in_s = BACK_S
-                    await self._refuse_new(joined)
-                    await asyncio.gather(self._leave_directory(joined), self.runtime.give_up(joined.state))
+                    phase.state.admission.back_in_s = BACK_S
+                    await self._refuse_new(phase)
+                    await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state))
                 await self.loader.restart()
                 if was_serving:
-                    await self._bring_back(joined)
+                    await self._bring_back(phase)
             back_at = time.monotonic()
 
     async def _peers_to_measure(self) -> tuple[Iterable[LiveServer], Span | None]:
         """Return the servers of the swarm and the span that is served; nothing while the device is given back."""
-        joined = self._joined()
-        if joined.state.admission.leaving:
+        phase = self._in_service()
+        if phase.state.admission.leaving:
             return (), None
-        return (await self.node.directory.fetch()).servers, joined.state.blocks.span
+        return (await self.node.directory.fetch()).servers, phase.state.blocks.span
 
     async def _refuse_new(self, phase: Announced) -> None:
-        if isinstance(phase, Joined):
+        if isinstance(phase, InService):
             phase.state.admission.leaving = True
         await phase.announcements.stop_beating()
 
-    async def _leave_directory(self, joined: Joined) -> None:
-        await joined.announcements.leave()
+    async def _leave_directory(self, phase: InService) -> None:
+        await phase.announcements.leave()
         self._on_event(events.Offline())
 
     async def _end_sessions(self, phase: Announced) -> None:
-        if isinstance(phase, Joined):
+        if isinstance(phase, InService):
             await self.runtime.end_sessions(phase.state, self.spec.stop_timeout_s)
 
     async def _free(self, state: SpanState) -> None:

@@ -44,6 +44,19 @@ def test_what_cannot_be_read_is_quoted(text: str) -> None:
     assert refused.value.hint == "such as cuda:0=10GiB,cpu=20GiB"
 
 
+def test_a_limit_that_names_the_device_wins_over_the_general_one() -> None:
+    limited = replace(CONFIG, memory_limit_mb=5)
+    assert fitting.memory_limits(limited) == {"cpu": 5 << 20}
+    assert fitting.memory_limits(replace(limited, max_memory="cpu=100MiB")) == {"cpu": 100 << 20}
+
+
+@pytest.mark.parametrize(("devices", "total_mb"), [((), 5), (("cpu", "cpu"), 5), (("cuda:0", "cuda:1"), 10)])
+def test_devices_with_memory_of_their_own_add_up(devices: tuple[str, ...], total_mb: int) -> None:
+    device = devices[0] if devices else "cpu"
+    spec = replace(CONFIG, device=device, devices=devices, memory_limit_mb=5)
+    assert fitting.total_limit_bytes(spec) == total_mb << 20
+
+
 def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(CHECKPOINT))
     config = replace(CONFIG, max_memory="cpu=100MiB,disk=5B")

@@ -75,6 +75,36 @@ def test_more_than_there_is_at_all_is_refused_without_waiting():
     assert world.line.num_waiting == 0
 
 
+def test_a_session_that_would_outgrow_all_pages_is_refused_without_waiting():
+    world = World()
+    world.holder("a", pages=6, running=True)
+    world.ask("a", 4, deadline=5.0)
+    world.settle()
+    assert world.granted == ["a"]
+    world.ask("a", 1)
+    world.settle()
+    assert world.refused == ["a"]
+
+
+def test_a_client_may_take_exactly_its_share():
+    world = World()
+    world.holder("greedy", "greedy", pages=5, running=True)
+    world.ask("greedy too", 1, client="greedy")
+    world.ask("modest", 5, client="modest")
+    world.settle()
+    assert world.granted == ["modest"]
+
+
+def test_a_session_that_could_not_be_spilled_is_left_alone_for_a_while():
+    world = World()
+    world.holder("idle", pages=8).pinned_until = 30.0
+    world.ask("new", 5)
+    world.settle(29.9)
+    assert world.spilled == []
+    world.settle(30.0)
+    assert world.spilled == ["idle"]
+
+
 def test_waiter_is_served_when_another_session_ends():
     world = World()
     world.holder("holder", pages=8, running=True)

@@ -24,9 +24,11 @@ from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
 from potluck_engine.rebalancing import Grow, Shrink, StartOver, next_step
 from potluck_engine.server import Engine
 
+from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.directory import Directory
+from potluck.errors import CheckpointError
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import StepRequest
@@ -189,6 +191,28 @@ async def test_what_cannot_be_changed_while_it_serves_is_loaded_anew(swarm: Swar
         dying.host.kill()
         await mover.until(lambda event: isinstance(event, Settled) and event.span == Span(2, 4))
         await swarm.until_covered(1)
+
+
+async def test_a_move_that_fails_goes_back_and_is_decided_anew(swarm: Swarm) -> None:
+    async with AsyncExitStack() as stack:
+        dying = await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="2:4")))
+        mover = await stack.enter_async_context(swarm.engine())
+        await mover.until(lambda event: isinstance(event, Settled))
+        await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="0:2")))
+        loader = mover.engine.loader
+        load = loader.load
+
+        def refuse(checkpoint: Checkpoint, span: Span) -> BlockSpan:
+            if span.start >= 2:
+                raise CheckpointError("a damaged file")
+            return load(checkpoint, span)
+
+        loader.load = refuse  # type: ignore[method-assign]
+        dying.host.kill()
+        async with asyncio.timeout(60):
+            while [type(event) for event in mover.events].count(Moving) < 3:  # the first one was its way to 0:2
+                await swarm.told.get()
+        assert mover.span == Span(0, 2)
 
 
 async def test_a_move_is_broken_off_when_the_device_is_wanted_and_gone_on_with_afterwards(swarm: Swarm) -> None:

@@ -56,3 +56,12 @@ def test_splitting_credit_over_names_gains_nothing_but_heads_of_the_leftover() -
     one = shares_by_worth({A: 100, B: 100}, [A, B])[B]
     many = shares_by_worth({A: 100, **dict.fromkeys(names, 1)}, [A, *names])
     assert sum(many[name] for name in names) <= 1.05 * one
+
+
+def test_a_client_that_was_charged_outside_its_turn_comes_later() -> None:
+    turns = Turns(lambda clients: {client: {A: 2.0, B: 1.0}[client] for client in clients})
+    assert turns.order([B, A]) == [B, A]
+    turns.charge({A: 30, B: 10})
+    assert turns.order([A, B]) == [B, A]
+    turns.charge({B: 10})
+    assert turns.order([B, A]) == [A, B]
