@@ -22,6 +22,13 @@ def admit(target: CallScheduler, *calls: Call) -> None:
         target.admit(each, retry_after_s=2.5)
 
 
+def test_calls_may_fill_the_queue_to_its_last_token_and_no_further():
+    queue = scheduler(jobs=10, tokens=100)
+    admit(queue, call(Priority.FORWARD, tokens=60), call(Priority.FORWARD, tokens=40))
+    with pytest.raises(RemoteError):
+        admit(queue, call(Priority.FORWARD))
+
+
 def test_forward_goes_before_backward_and_in_order_within():
     queue = scheduler()
     backward, first, second = call(Priority.BACKWARD), call(Priority.FORWARD), call(Priority.FORWARD)
