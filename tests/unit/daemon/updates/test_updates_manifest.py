@@ -50,6 +50,11 @@ def test_a_signed_offer_that_makes_no_sense_is_refused(change: dict[str, object]
         read_offer(*PUBLISHER.signed(FIELDS | change), [PUBLISHER.key])
 
 
+def test_an_offer_at_the_limits_is_read() -> None:
+    limits = {"issued_at": 0, "expires_at": 1, "changes": ["faster"] * 50}
+    assert len(read_offer(*PUBLISHER.signed(FIELDS | limits), [PUBLISHER.key])[0].changes) == 50
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"\xff", b"[" * 60_000])
 def test_signed_bytes_that_are_no_description_are_refused(content: bytes) -> None:
     with pytest.raises(BadManifestError, match="makes no sense"):
