@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 
 import pytest
+from helpers.screen import picture
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
@@ -16,8 +17,8 @@ from potluck_app.widgets.table import DataTable
 from potluck_app.words import numbers
 from potluck_app.words.stretch import Stretch
 from potluck_control.methods.periods import Period, SeriesParams
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QKeySequence
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QKeySequence, QMouseEvent
 from pytestqt.qtbot import QtBot
 
 BARS = tuple(ChartBar(f"{day}", f"day {day}", float(day), f"{day} credits") for day in range(1, 8))
@@ -43,23 +44,69 @@ def test_the_bars_are_told_one_after_the_other_with_the_arrow_keys(qtbot: QtBot)
     assert chart.accessibleDescription() == "day 7: 7 credits"
 
 
-@pytest.mark.parametrize("bars", [(), BARS, tuple(ChartBar("0", "x", 0.0, "nothing") for _ in range(24))])
-def test_a_chart_draws_any_number_of_bars(bars: tuple[ChartBar, ...]) -> None:
+def inked(image: QImage, colour: str, x: int) -> list[int]:
+    """Return the rows in which the column `x` has that colour."""
+    return [y for y in range(image.height()) if image.pixelColor(x, y) == QColor(colour)]
+
+
+def test_bars_stand_on_the_axis_as_high_as_their_values_and_evenly_apart() -> None:
     chart = BarChart("Credits")
-    chart.resize(400, 200)
-    chart.show_bars(bars, "")
-    ink = QColor(theme.colours().accent)
-    picture = chart.grab().toImage()
-    is_inked = any(picture.pixelColor(x, y) == ink for x in range(0, 400, 3) for y in range(0, 200, 3))
-    assert is_inked is any(bar.value for bar in bars)
+    chart.show_bars(BARS, "")
+    image, place = picture(chart, 400, 220), chart._place()
+    columns = [
+        inked(image, theme.colours().accent, round(place.left() + place.width() * (k + 0.5) / 7)) for k in range(7)
+    ]
+    assert all(abs(rows[-1] - place.bottom()) <= 2 for rows in columns)
+    assert [len(rows) for rows in columns] == pytest.approx(
+        [place.height() * value / 8 for value in range(1, 8)], abs=2
+    )
+    between = inked(image, theme.colours().accent, round(place.left() + place.width() / 7))
+    assert between == []
 
 
-def test_the_small_chart_says_what_it_draws() -> None:
+def test_an_empty_bar_is_a_thin_line_and_no_bars_draw_nothing() -> None:
+    chart = BarChart("Credits")
+    assert not any(inked(picture(chart, 200, 120), theme.colours().accent, x) for x in range(200))
+    chart.show_bars([ChartBar("0", "x", 0.0, "nothing")], "")
+    image, place = picture(chart, 200, 120), chart._place()
+    assert len(inked(image, theme.colours().outline, round(place.center().x()))) <= 4
+
+
+def test_the_grid_goes_from_the_numbers_to_the_right_edge() -> None:
+    chart = BarChart("Credits")
+    chart.show_bars(BARS[:1], "")  # lines at 0, 0.5 and 1
+    image, place = picture(chart, 400, 220), chart._place()
+    for x in (place.left() + 2, place.right() - 2):
+        lines = [y for y in range(220) if image.pixelColor(int(x), y) != image.pixelColor(0, 0)]
+        assert {round(2 * (place.bottom() - y) / place.height()) for y in lines} == {0, 1, 2}
+    plain = image.pixelColor(0, 0)
+    texts = [y for y in range(220) if any(image.pixelColor(x, y) != plain for x in range(int(place.left()) - 2))]
+    assert min(texts) == pytest.approx(place.top(), abs=10)
+    assert max(texts) == pytest.approx(place.bottom(), abs=10)
+
+
+def test_the_bar_under_the_pointer_is_told() -> None:
+    chart = BarChart("Credits")
+    chart.show_bars(BARS, "28 credits")
+    before, place = picture(chart, 400, 220), chart._place()
+    for day, x in ((1, place.left() + 1), (4, place.center().x()), (7, place.right() - 1)):
+        point = QPointF(x, 100)
+        none = Qt.MouseButton.NoButton
+        chart.mouseMoveEvent(QMouseEvent(QEvent.Type.MouseMove, point, point, none, none, Qt.KeyboardModifier(0)))
+        assert chart.accessibleDescription() == f"day {day}: {day} credits"
+    chart.leaveEvent(None)
+    assert chart._marked == -1
+    assert picture(chart, 400, 220) == before
+
+
+def test_the_small_chart_rises_from_left_to_right_and_says_what_it_draws() -> None:
     spark = Sparkline("Credit")
     spark.show_values([0, 1, 2], "3 credits")
     assert spark.accessibleDescription() == "3 credits"
-    spark.resize(100, 40)
-    assert not spark.grab().isNull()
+    image = picture(spark, 106, 48)  # the line goes from (1, 45) over (51, 25) to (101, 5)
+    accent = theme.colours().accent
+    assert [min(inked(image, accent, x)) for x in (26, 51, 76)] == pytest.approx([34, 24, 14], abs=2)
+    assert 5 in inked(image, accent, 101)
 
 
 def test_a_table_is_copied_as_lines(qtbot: QtBot) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
-from helpers.screen import control, press, shown
+from helpers.screen import control, picture, press, shown
 from potluck_app.pages.devices import Devices, choice, toggled
 from potluck_app.pages.limits import LimitsPage
 from potluck_app.pages.login import Login
@@ -15,8 +15,9 @@ from potluck_app.pages.models import ModelsPage
 from potluck_app.pages.page import Page
 from potluck_app.pages.share import Company, Share, SharePanel
 from potluck_app.pages.when import WhenPage
-from potluck_app.widgets import week_grid
+from potluck_app.widgets import theme, week_grid
 from potluck_app.widgets.number_box import NumberBox
+from potluck_app.widgets.week_grid import WeekGrid
 from potluck_control.methods.machine import Device, LoginParams, LoginStart, Machine
 from potluck_control.methods.models import (
     DeleteParams,
@@ -34,6 +35,7 @@ from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded
 from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QCheckBox, QComboBox, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -168,6 +170,39 @@ def test_hours_are_painted_with_mouse_and_keyboard(qtbot: QtBot) -> None:
     qtbot.keyClick(grid, Qt.Key.Key_Right)
     assert "10:00-11:00: not donating" in grid.accessibleDescription()
     assert grid._hour_at(QPointF(0, 0)) is None
+
+
+def test_each_hour_is_drawn_and_found_in_its_cell() -> None:
+    """The names of days take 56 pixels, the hours 20 above; 8 stay free on the right."""
+    grid = WeekGrid("Hours")
+    chosen = frozenset({0, 23, 24 + 5, 6 * 24})
+    grid.show_hours(chosen)
+    image = picture(grid, 56 + 24 * 20 + 8, 20 + 7 * 26)
+    colours = {True: QColor(theme.colours().accent), False: QColor(theme.colours().card)}
+    for hour in range(7 * 24):
+        x, y = 56 + hour % 24 * 20 + 10, 20 + hour // 24 * 26 + 12
+        assert image.pixelColor(x, y) == colours[hour in chosen], hour
+        assert grid._hour_at(QPointF(x, y)) == hour
+    assert [grid._hour_at(QPointF(x, y)) for x, y in ((50, 30), (540, 30), (60, 10), (60, 210))] == [None] * 4
+    blank = image.pixelColor(0, 0)
+    names = {y // 26 for y in range(182) if any(image.pixelColor(x, y + 20) != blank for x in range(50))}
+    heads = {round((x - 56) / 120) for x in range(544) if any(image.pixelColor(x, y) != blank for y in range(16))}
+    assert (names, heads) == (set(range(7)), set(range(5)))
+
+
+def test_the_keyboard_goes_by_hours_and_days_and_only_the_left_button_paints(qtbot: QtBot) -> None:
+    grid = WeekGrid("Hours")
+    places = []
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Left, Qt.Key.Key_Left, Qt.Key.Key_Up):
+        qtbot.keyClick(grid, key)
+        places.append(grid._at)
+    assert places == [24, 25, 1, 0, 167, 143]
+    grid.resize(544, 202)
+    with qtbot.assertNotEmitted(grid.changed):
+        qtbot.mouseClick(grid, Qt.MouseButton.RightButton, pos=grid._cell(3).center().toPoint())
+    with qtbot.waitSignal(grid.changed) as painted:
+        qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=grid._cell(3).center().toPoint())
+    assert painted.args == [{3}]
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
