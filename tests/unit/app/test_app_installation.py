@@ -15,7 +15,6 @@ from potluck_app.shell.away import AwayPage
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.fetch_rate import FetchRate
-from potluck_app.words import engine
 from potluck_control.methods.health import Finding, Severity
 from potluck_control.methods.machine import Device, Machine
 from potluck_control.methods.settings import Change, SetParams
@@ -95,12 +94,6 @@ def test_progress_is_told_with_bytes_and_can_be_cancelled() -> None:
     button(page, "Cancel").click()
     link.answer("setup.cancel", MISSING)
     assert "Download and install" in buttons(page)
-
-
-@pytest.mark.parametrize("step", [step for step in Step if step is not Step.FETCH])
-def test_a_step_without_bytes_has_its_own_words(step: Step) -> None:
-    page, _ = installation(replace(MISSING, progress=SetupProgress(step, "whatever the daemon says")))
-    assert engine.progress(SetupProgress(step, "")) in shown(page)
 
 
 def test_a_failure_is_one_sentence_with_advice_and_can_be_tried_again() -> None:

@@ -14,15 +14,13 @@ from helpers.fake_link import FakeLink
 from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR, WATCHING
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
-from potluck_app.words import daemon_texts, sentences
+from potluck_app.words import daemon_texts
 from potluck_app.words.daemon_texts import translated
 from potluck_daemon.policy import decide as policy
 from PySide6.QtCore import QCoreApplication, QLocale, QTranslator
 from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit, QPushButton, QWidget
 from test_app_pages import ANSWERS
 from test_app_widgets import GAME, PROBES
-
-from potluck.errors import PotluckError
 
 ROOT = Path(__file__).parents[3]
 ENGLISH = re.compile(r"\b(the|is|are|of|and|with|not|when|your?|for|this|be|it|that|from|by|which|does|cannot)\b")
@@ -126,9 +124,3 @@ def test_every_problem_of_a_detector_follows_a_template() -> None:
 def test_what_the_daemon_says_is_translated_if_it_follows_a_template(said: str, german: str) -> None:
     with in_language("de"):
         assert translated(said) == german
-
-
-def test_what_failed_is_translated_with_its_hint() -> None:
-    error = PotluckError("another update is running", hint="try again later")
-    with in_language("de"):
-        assert sentences.failure(error) == "Eine andere Aktualisierung läuft schon. Versuche es später noch einmal."

@@ -349,12 +349,6 @@ def test_a_model_is_deleted_after_a_question() -> None:
     assert link.named("models.delete") == [DeleteParams("a/other", force=True)]
 
 
-def test_models_say_that_they_look_before_they_know() -> None:
-    page = ModelsPage(FakeLink())
-    page.refresh()
-    assert shown(page) == ["Models", "Loading…"]
-
-
 def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
     friday, sunday = JoinedSwarm("friday", "a/llama", 80, False, True), JoinedSwarm("sunday", "demo", 12, True, False)
     link = FakeLink({"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})

@@ -123,19 +123,6 @@ def test_home_offers_to_wait_for_the_end_of_a_game_only_while_one_runs() -> None
     assert link.named("pause") == [PauseParams(until_game_ends=True)]
 
 
-def test_home_says_what_would_end_a_state() -> None:
-    page = HomePage(FakeLink())
-    page.show_status(GAME)
-    assert "Giving way to Hades II\nServes again 15 s after Hades II has ended." in said(page)
-
-
-def test_home_shows_throttling_as_serving_at_a_part_of_the_speed() -> None:
-    page = HomePage(FakeLink())
-    page.show_status(replace(SERVING, reason=Reason.USER_ACTIVE, duty=0.5, ends="when keyboard and mouse have rested"))
-    assert "Serving at 50 %" in said(page)
-    assert "Full speed again when keyboard and mouse have rested." in said(page)
-
-
 def test_home_lets_one_keep_a_finishing_machine_and_offers_no_pause() -> None:
     link = FakeLink()
     page = HomePage(link)
@@ -285,12 +272,6 @@ def test_the_window_keeps_the_first_run_open_after_joining() -> None:
 
 
 # -- the strip ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_strip_says_in_words_what_it_draws() -> None:
-    page = HomePage(FakeLink())
-    page.show_status(SERVING)
-    assert page.findChild(LayerStrip).accessibleDescription() == "Nobody serves layers 3–4. You serve 1–2."
 
 
 @pytest.mark.parametrize("swarm", [None, SWARM, replace(SWARM, coverage=()), replace(SWARM, num_blocks=500)])

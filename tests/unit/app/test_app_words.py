@@ -90,12 +90,6 @@ def test_what_is_watched_fits_in_a_line(states: list[ProbeState], text: str) -> 
     assert detectors.watching([ProbeStatus("x", state) for state in states]) == text
 
 
-def test_every_probe_is_in_a_group_whatever_its_state() -> None:
-    groups = detectors.probe_groups([ProbeStatus(state.name, state, "why") for state in ProbeState])
-    assert {name for group in groups for name, _ in group.probes} == set(ProbeState.__members__)
-    assert [group.heading for group in groups if group.is_problem] == ["Not working"]
-
-
 def test_use_of_the_day_names_its_cost_if_a_price_is_set() -> None:
     assert states.use(UseStatus()) == ""
     assert states.use(UseStatus(energy_wh=120.0, cost=0.04)).endswith("120 Wh (0.04)")
