@@ -420,10 +420,6 @@
         <translation>{who} ist zu alt für torch {version}</translation>
     </message>
     <message>
-        <source>{free} GB are free, {least} GB are needed at most</source>
-        <translation>{free} GB sind frei, höchstens {least} GB sind nötig</translation>
-    </message>
-    <message>
         <source>packages are fetched through the proxy {host}</source>
         <translation>Pakete werden über den Proxy {host} geholt</translation>
     </message>
@@ -520,20 +516,8 @@
         <translation>der Herausgeber hat nicht innerhalb von {time} s geantwortet</translation>
     </message>
     <message>
-        <source>the look for updates cannot be started: {why}</source>
-        <translation>die Suche nach Aktualisierungen lässt sich nicht starten: {why}</translation>
-    </message>
-    <message>
         <source>is there enough memory?</source>
         <translation>ist genug Speicher frei?</translation>
-    </message>
-    <message>
-        <source>the look for updates ended without a word, {why}</source>
-        <translation>die Suche nach Aktualisierungen endete wortlos, {why}</translation>
-    </message>
-    <message>
-        <source>the look for updates ended: {why}</source>
-        <translation>die Suche nach Aktualisierungen endete: {why}</translation>
     </message>
     <message>
         <source>to see more, in a terminal: potluck update --check</source>
@@ -672,6 +656,10 @@
         <translation>keine Grafikkarte gefunden; stattdessen rechnet der Prozessor, langsam, aber es geht</translation>
     </message>
     <message>
+        <source>{free} are free, {least} are needed at most</source>
+        <translation>{free} sind frei, höchstens {least} sind nötig</translation>
+    </message>
+    <message>
         <source>make room, or choose another folder, then try again: it continues where it stopped</source>
         <translation>schaffe Platz oder wähle einen anderen Ordner und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
     </message>
@@ -726,6 +714,14 @@
     <message>
         <source>try again later; check the network and the setting updates.url</source>
         <translation>versuche es später noch einmal; prüfe das Netz und die Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>cannot check for updates: {why}</source>
+        <translation>Aktualisierungen lassen sich nicht suchen: {why}</translation>
+    </message>
+    <message>
+        <source>the check for updates failed: {why}</source>
+        <translation>die Suche nach Aktualisierungen ist gescheitert: {why}</translation>
     </message>
     <message>
         <source>cannot fetch updates from {host}: {why}</source>
@@ -1646,28 +1642,12 @@
         <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; die neuere liegt in {copy}</translation>
     </message>
     <message>
-        <source>only {free} MiB are free at {path}</source>
-        <translation>nur {free} MiB sind frei in {path}</translation>
-    </message>
-    <message>
         <source>make room: settings and history cannot be kept</source>
         <translation>schaffe Platz: Einstellungen und Verlauf lassen sich nicht behalten</translation>
     </message>
     <message>
-        <source>{free} GiB are free for downloaded checkpoints at {path}</source>
-        <translation>{free} GiB sind frei für Checkpoints in {path}</translation>
-    </message>
-    <message>
         <source>make room, or use another disk: potluck models move DIR</source>
         <translation>schaffe Platz oder nimm eine andere Festplatte: potluck models move ORDNER</translation>
-    </message>
-    <message>
-        <source>{free} of {all} GiB are available</source>
-        <translation>{free} von {all} GiB sind verfügbar</translation>
-    </message>
-    <message>
-        <source>an engine needs 2 GiB; this machine can only use a swarm</source>
-        <translation>eine Engine braucht 2 GiB; dieser Computer kann einen Schwarm nur nutzen</translation>
     </message>
     <message>
         <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
@@ -1736,6 +1716,22 @@
     <message>
         <source>this machine has no network</source>
         <translation>dieser Computer hat kein Netz</translation>
+    </message>
+    <message>
+        <source>only {free} are free at {path}</source>
+        <translation>nur {free} sind frei unter {path}</translation>
+    </message>
+    <message>
+        <source>{free} are free for downloaded checkpoints at {path}</source>
+        <translation>{free} sind frei für Modelle unter {path}</translation>
+    </message>
+    <message>
+        <source>{free} of {all} are available</source>
+        <translation>{free} von {all} sind verfügbar</translation>
+    </message>
+    <message>
+        <source>an engine needs 2 GB; this machine can only use a swarm</source>
+        <translation>eine Rechenumgebung braucht 2 GB; dieser Computer kann einen Schwarm nur nutzen</translation>
     </message>
     <message>
         <source>connect it; without a network only a swarm on this machine works</source>

@@ -420,10 +420,6 @@
         <translation>{who} es demasiado antigua para torch {version}</translation>
     </message>
     <message>
-        <source>{free} GB are free, {least} GB are needed at most</source>
-        <translation>hay {free} GB libres y hacen falta {least} GB como mucho</translation>
-    </message>
-    <message>
         <source>packages are fetched through the proxy {host}</source>
         <translation>los paquetes se descargan por el proxy {host}</translation>
     </message>
@@ -520,20 +516,8 @@
         <translation>el editor no ha respondido en {time} s</translation>
     </message>
     <message>
-        <source>the look for updates cannot be started: {why}</source>
-        <translation>no se puede iniciar la búsqueda de actualizaciones: {why}</translation>
-    </message>
-    <message>
         <source>is there enough memory?</source>
         <translation>¿hay memoria suficiente?</translation>
-    </message>
-    <message>
-        <source>the look for updates ended without a word, {why}</source>
-        <translation>la búsqueda de actualizaciones ha terminado sin decir nada, {why}</translation>
-    </message>
-    <message>
-        <source>the look for updates ended: {why}</source>
-        <translation>la búsqueda de actualizaciones ha terminado: {why}</translation>
     </message>
     <message>
         <source>to see more, in a terminal: potluck update --check</source>
@@ -672,6 +656,10 @@
         <translation>no se ha encontrado ninguna tarjeta gráfica; calcula el procesador, despacio pero funciona</translation>
     </message>
     <message>
+        <source>{free} are free, {least} are needed at most</source>
+        <translation>hay {free} libres; se necesitan como mucho {least}</translation>
+    </message>
+    <message>
         <source>make room, or choose another folder, then try again: it continues where it stopped</source>
         <translation>libera espacio o elige otra carpeta y vuelve a intentarlo: continúa donde se quedó</translation>
     </message>
@@ -726,6 +714,14 @@
     <message>
         <source>try again later; check the network and the setting updates.url</source>
         <translation>vuelve a intentarlo más tarde; comprueba la red y el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>cannot check for updates: {why}</source>
+        <translation>no se pueden buscar actualizaciones: {why}</translation>
+    </message>
+    <message>
+        <source>the check for updates failed: {why}</source>
+        <translation>falló la búsqueda de actualizaciones: {why}</translation>
     </message>
     <message>
         <source>cannot fetch updates from {host}: {why}</source>
@@ -1646,28 +1642,12 @@
         <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; el más nuevo queda en {copy}</translation>
     </message>
     <message>
-        <source>only {free} MiB are free at {path}</source>
-        <translation>solo quedan {free} MiB libres en {path}</translation>
-    </message>
-    <message>
         <source>make room: settings and history cannot be kept</source>
         <translation>libera espacio: no se pueden guardar los ajustes ni el historial</translation>
     </message>
     <message>
-        <source>{free} GiB are free for downloaded checkpoints at {path}</source>
-        <translation>quedan {free} GiB para checkpoints en {path}</translation>
-    </message>
-    <message>
         <source>make room, or use another disk: potluck models move DIR</source>
         <translation>libera espacio o usa otro disco: potluck models move CARPETA</translation>
-    </message>
-    <message>
-        <source>{free} of {all} GiB are available</source>
-        <translation>hay {free} de {all} GiB disponibles</translation>
-    </message>
-    <message>
-        <source>an engine needs 2 GiB; this machine can only use a swarm</source>
-        <translation>un motor necesita 2 GiB; este equipo solo puede usar un enjambre</translation>
     </message>
     <message>
         <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
@@ -1736,6 +1716,22 @@
     <message>
         <source>this machine has no network</source>
         <translation>este equipo no tiene red</translation>
+    </message>
+    <message>
+        <source>only {free} are free at {path}</source>
+        <translation>solo hay {free} libres en {path}</translation>
+    </message>
+    <message>
+        <source>{free} are free for downloaded checkpoints at {path}</source>
+        <translation>hay {free} libres para modelos en {path}</translation>
+    </message>
+    <message>
+        <source>{free} of {all} are available</source>
+        <translation>hay {free} de {all} disponibles</translation>
+    </message>
+    <message>
+        <source>an engine needs 2 GB; this machine can only use a swarm</source>
+        <translation>un motor necesita 2 GB; este ordenador solo puede usar un enjambre</translation>
     </message>
     <message>
         <source>connect it; without a network only a swarm on this machine works</source>

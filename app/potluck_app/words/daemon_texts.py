@@ -210,8 +210,6 @@ _REPHRASED = {  # what the app says instead: layers count from 1, and there are 
 }
 _PLACE = re.compile(r"\\\{(\w+)\\\}")
 _NESTED = ("port", "what", "who", "why")  # places whose text follows a template of its own
-_SIZES = ("all", "free", "least", "used")
-_UNITS = {" MiB": 1 << 20, " GiB": 1 << 30}
 
 
 def translated(said: str) -> str:
@@ -219,17 +217,16 @@ def translated(said: str) -> str:
     for pattern, template in _patterns():
         found = pattern.fullmatch(said)
         if found is not None:
-            unit = next((unit for name, unit in _UNITS.items() if name in template), 0)
-            parts = {place: _part(place, part, unit) for place, part in found.groupdict().items()}
+            parts = {place: _part(place, part, template) for place, part in found.groupdict().items()}
             return tr(_REPHRASED.get(template, template)).format(**parts)
     return said
 
 
-def _part(place: str, part: str, unit: int) -> str:
+def _part(place: str, part: str, template: str) -> str:
     if place in ("blocks", "target") and (found := re.fullmatch(r"(\d+):(\d+)", part)):
         return layers.span(int(found[1]), int(found[2]))
-    if unit and place in _SIZES and part.replace(".", "", 1).isdecimal():
-        return numbers.size(float(part) * unit)
+    if " MiB" in template and part.isdecimal():
+        return numbers.size(int(part) << 20)
     return translated(part) if place in _NESTED else part
 
 
