@@ -26,7 +26,7 @@ from potluck.directory.coding import (
     encode_push,
 )
 from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, PUSH, REPORT, Push
-from potluck.directory.rates import Rates
+from potluck.directory.rates import RateLimiter
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
 from potluck.directory.seal import Announcement, Kind, Sealed
 from potluck.directory.suspicion import Suspicion
@@ -96,7 +96,7 @@ class Gossip:
         self._deaf_until_s: dict[PeerId, float] = {}
         self._doubted: set[PeerId] = set()
         self._calls, self._pushed, self._reports = (
-            Rates(most) for most in (_CALLS_A_MINUTE, _ANNOUNCEMENTS_A_MINUTE, _REPORTS_A_MINUTE)
+            RateLimiter(most) for most in (_CALLS_A_MINUTE, _ANNOUNCEMENTS_A_MINUTE, _REPORTS_A_MINUTE)
         )
         self._tasks = BackgroundTasks()
 

@@ -8,7 +8,7 @@ from potluck.protocol.codes import Code, RemoteError
 _WINDOW_S = 60.0
 
 
-class Rates:
+class RateLimiter:
     """At most `most` a peer and window; `now` is steady seconds."""
 
     def __init__(self, most: int) -> None:
