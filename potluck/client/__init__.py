@@ -1,4 +1,4 @@
-"""Models whose blocks are in a swarm: generation, gradients, prompt tuning."""
+"""Runs models whose blocks are in a swarm: generation, gradients and prompt tuning."""
 
 from potluck.client.config import ClientConfig
 from potluck.client.model import AutoDistributedModelForCausalLM, Session

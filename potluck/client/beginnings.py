@@ -1,4 +1,4 @@
-"""Fingerprints of the beginning of a session, as a client sees it: one for each page of its first tokens."""
+"""Computes fingerprints of the beginning of a session, one for each page of its first tokens."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import Tensor
 
 from potluck.blocks.pages import PAGE_TOKENS
 
-_VALUES = 8  # of each token's hidden states: enough to tell tokens apart, and a long prompt is read in no time
+_VALUES = 8  # of each token's hidden states; enough to tell tokens apart, and fast for long prompts
 _MAX_PAGES = 64
 _KEY_BYTES = 16
 
 
 def fingerprints(hidden: Tensor) -> tuple[bytes, ...]:
-    """A chain over the full pages of all rows together. Equal ones mean equal tokens, most probably: it is a hint.
+    """Return a chain of fingerprints over the full pages of all rows. Equal ones mean equal tokens most probably.
 
     Shapes: hidden [rows, tokens, hidden_size], the first of a session.
     """

@@ -1,6 +1,6 @@
-"""The cache that `generate()` carries about: it holds no keys and values, but the sessions at the servers that do.
+"""Defines the cache that `generate()` passes on. It holds the sessions at the servers that hold keys and values.
 
-One session a group of rows that are padded alike. The methods are those that transformers calls on a cache.
+There is one session for each group of rows with equal padding. The methods are those that transformers calls.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RemoteCache(Cache):  # type: ignore[misc]
-    """What the servers remember of one batch. Its sessions end with `close`, or when nobody refers to it any more."""
+    """The sessions of one batch. They end with `close`, or when nothing refers to the cache any more."""
 
     def __init__(self, client: SwarmClient, max_length: int, *, exact: bool | None = None) -> None:
         super().__init__(layers=[])
@@ -35,9 +35,9 @@ class RemoteCache(Cache):  # type: ignore[misc]
         self._batch = 0
         self._groups: tuple[RowGroup, ...] = ()
         self._sessions: list[InferenceSession] = []
-        self.routes: list[RouteReport] = []  # of the sessions; they outlive these
-        self._order: Tensor | None = None  # [batch] int64: a reorder that goes with the next step
-        # Holds the list, not the cache: it must not keep alive what it waits to see die.
+        self.routes: list[RouteReport] = []  # of the sessions, which they outlive
+        self._order: Tensor | None = None  # [batch] int64: a reorder to send with the next step
+        # The finaliser holds the list, not the cache, which it would otherwise keep alive.
         self._end = weakref.finalize(self, _end_sessions, client, self._sessions)
 
     def step(self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None) -> Tensor:
@@ -55,7 +55,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
             self._begin(batch, tokens, mask)
         else:
             self._check_goes_on(batch, tokens, mask)
-        order, self._order = self._order, None  # sessions keep it from here on, also if the step fails
+        order, self._order = self._order, None  # the sessions keep it from here on, even if the step fails
         parts = self._client.run(self._step_all(hidden, order, prompts if self._length == 0 else None))
         self._length += tokens
         return put_back(parts, hidden)
@@ -96,12 +96,12 @@ class RemoteCache(Cache):  # type: ignore[misc]
         self._length = 0
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Row i goes on as what was row `beam_idx[i]`."""
+        """Continue row `beam_idx[i]` as row i."""
         beam_idx = beam_idx.to("cpu", torch.int64)
         self._order = beam_idx if self._order is None else self._order.index_select(0, beam_idx)
 
     def batch_select_indices(self, indices: Tensor) -> None:
-        """Keep these rows only; the servers are given them anew."""
+        """Keep only these rows; the next step sends them to the servers again."""
         if len(self._groups) > 1:
             raise UsageError("rows of a batch with padding cannot be selected in mid-generation")
         self.reorder_cache(torch.arange(self._batch)[indices.to("cpu")])
@@ -155,7 +155,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
 
 
 def _order_within(group: RowGroup, order: Tensor) -> Tensor:
-    """A reorder of the whole batch as one of the group's rows; beams never leave the rows of their own prompt."""
+    """Translate a reorder of the batch to the rows of a group; beams never leave the rows of their own prompt."""
     if group.rows is None:
         return order
     places = torch.searchsorted(group.rows, order.index_select(0, group.rows))

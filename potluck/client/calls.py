@@ -1,7 +1,7 @@
-"""The calls a client makes, typed: bytes and streams below, requests and replies above.
+"""Makes a client's calls: typed requests and replies above, bytes and streams below.
 
-Also tells a slow server from a frozen one: while an answer is late, the server is pinged; an engine answers pings even
-while it computes.
+Also tells slow servers from frozen ones: while an answer is late, the client pings the server. An engine answers pings
+even while it computes.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ T = TypeVar("T")
 _OWN_CODING: SessionCoding = sessions
 
 _MAX_FRAME_BYTES = 512 << 20
-"""Of an answer. Its shape is known and checked before it is decoded; this only bounds what a peer makes us hold."""
+"""Bounds the memory that an answer can take; its shape is checked before it is decoded."""
 
 
 class Calls:
-    """Speaks to servers over `host`; `caller_for` says what we tell a server about ourselves."""
+    """Calls servers over `host`; `caller_for` returns what a server is told about this client."""
 
     def __init__(
         self,
@@ -79,13 +79,13 @@ class Calls:
         return self._config.silence_before_ping_s
 
     async def patiently(self, peer: PeerId, answer: Awaitable[T], *, is_late: bool = False) -> T:
-        """Wait for `answer` of `peer` as long as it answers pings, at most `request_timeout_s`.
+        """Wait for an answer of `peer` while it answers pings, at most `request_timeout_s`.
 
         Args:
-            is_late: it was waited for already, so ping at once.
+            is_late: the caller has waited already, so ping at once.
 
         Raises:
-            RemoteError: UNREACHABLE if it is silent, or what `answer` raises.
+            RemoteError: UNREACHABLE if the peer is silent, or what `answer` raises.
         """
         task = asyncio.ensure_future(answer)
         try:
@@ -99,7 +99,7 @@ class Calls:
             task.cancel()
 
     def close_soon(self, stream: Stream) -> None:
-        """Close without waiting for it."""
+        """Close a stream in the background."""
         self._closing.start(stream.close())
 
     async def _watch(self, peer: PeerId, task: asyncio.Future[T], silence_s: float) -> None:
@@ -172,7 +172,7 @@ class StepStream:
         return self._coding.decode_step_reply(body, like=tuple(request.hidden.shape))
 
     async def _last_word(self) -> RemoteError | None:
-        """What the server said before it closed the stream, between two steps."""
+        """Return the error that the server sent before it closed the stream between two steps, if any."""
         try:
             await self._stream.receive(timeout_s=_LAST_WORD_S)
         except RemoteError as said:
@@ -182,7 +182,7 @@ class StepStream:
         return None
 
     async def finish(self) -> None:
-        """End the session on purpose: the closing message frees the server's cache at once. Never raises."""
+        """End the session with a message that frees the server's cache at once. Never raises."""
         try:
             async with asyncio.timeout(_CLOSING_S):
                 await self._stream.send(*self._coding.encode_step(StepRequest(hidden=None)))
@@ -194,13 +194,13 @@ class StepStream:
         await self._stream.close()
 
     def drop(self) -> None:
-        """Let go of the stream without waiting for anything."""
+        """Close the stream without a message and without waiting."""
         self._calls.close_soon(self._stream)
 
 
 _SETTLE_TIMEOUT_S = 5.0  # nobody should wait long for a goodbye
 _SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or not the server reads
-_LAST_WORD_S = 0.1  # what was said is here already
+_LAST_WORD_S = 0.1  # a message that was sent has arrived already
 _CLOSING_S = 2.0  # for the server's side of a goodbye
 
 

@@ -9,28 +9,28 @@ from potluck.client.receipts import Purse
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """How patient a client is, and how much it sends at once. The defaults suit the internet and a loopback alike."""
+    """The time limits of a client and the sizes of its requests. The defaults suit the internet and a loopback."""
 
-    connect_timeout_s: float = 5.0  # to open a stream; what stock clients use
-    request_timeout_s: float = 180.0  # for an answer of a server that still answers pings; what stock servers allow
+    connect_timeout_s: float = 5.0  # to open a stream; the same as in Petals
+    request_timeout_s: float = 180.0  # for an answer of a server that still answers pings; the limit of Petals servers
     start_timeout_s: float = 30.0  # to join the swarm
     no_route_timeout_s: float = 30.0  # how long to wait for servers of blocks that nobody serves
     refresh_period_s: float = 15.0  # between two readings of the directory
     silence_before_ping_s: float = 1.0  # a step that takes longer makes the client ping the server meanwhile
     ping_timeout_s: float = 1.0
-    failed_pings_to_give_up: int = 2  # in a row; then a silent server counts as frozen
+    failed_pings_to_give_up: int = 2  # in a row, before a silent server counts as frozen
     max_recoveries: int = 10  # servers replaced within one step before the client gives up
     ban_s: float = 15.0  # after the first failure of a server; doubled by each further one in a row
     max_ban_s: float = 600.0
     alloc_timeout_s: float = 10.0  # how long a full server may keep a new session waiting
-    exact: bool = False  # ask servers never to batch our sessions with others': slower, and equal to the last bit
+    exact: bool = False  # ask servers never to batch our sessions with others; slower, equal to the last bit
     micro_batch_tokens: int = 1024  # rows without a cache travel in pieces of about this size
     max_parallel_calls: int = 8  # such pieces in flight at the same time
     compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: whatever most servers have
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
-    purse: Purse | None = None  # the donor whose credit our requests spend; None: they get what others leave
+    purse: Purse | None = None  # the donor whose credit our requests spend; None: requests wait behind those that pay
     adapter: str | None = None  # LoRA adapter to compute with: its name, its hash, or name@hash
 
     def ban_after(self, failures: int) -> float:
-        """Seconds to keep away from a server that failed `failures` times in a row."""
+        """Return the seconds to avoid a server that failed `failures` times in a row."""
         return min(self.ban_s * 2.0 ** min(failures - 1, 16), self.max_ban_s)

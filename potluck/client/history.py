@@ -1,6 +1,6 @@
-"""What one server of a session was given so far, so that another can be given the same.
+"""Records what one server of a session was given so far, so that another server can be given the same.
 
-Appending is a list append, because it happens once a token and server; beam reorders are only noted, and applied when
+Appending is only a list append, because it happens for each token and server. Beam reorders are noted and applied when
 the history is read. Knows nothing of servers.
 """
 
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_CHUNKS_TO_MERGE = 256  # keeps a long generation from holding one small tensor a token
+_CHUNKS_TO_MERGE = 256  # so that a long generation does not hold one small tensor for each token
 
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
     hidden: Tensor  # [batch, tokens, hidden_size]
-    order_count: int  # reorders that had happened when it came
+    order_count: int  # reorders that happened before it was added
 
 
 class History:
-    """The inputs of one span, in order, of all rows of a session."""
+    """The inputs of one span for all rows of a session, in order."""
 
     def __init__(self, prompts: Tensor | None = None) -> None:
-        """`prompts`: deep ones [blocks, batch or 1, prompt_tokens, hidden_size], to be sent with the first tokens."""
+        """`prompts`: deep prompts [blocks, batch or 1, prompt_tokens, hidden_size], sent with the first tokens."""
         self._chunks: list[_Chunk] = []
         self._orders: list[Tensor] = []  # [batch] int64 each: row i continues what was row order[i]
         self._merged = 0  # leading chunks that were merged already
@@ -33,7 +33,7 @@ class History:
 
     @property
     def prompts(self) -> Tensor | None:
-        """The deep prompts as they have to be sent now: cut and reordered like the rest."""
+        """Return the deep prompts in their present order, cut to the present length."""
         return self._prompts
 
     @property
@@ -42,7 +42,7 @@ class History:
 
     @property
     def batch(self) -> int:
-        """Rows; 0 before the first tokens came."""
+        """Return the number of rows; 0 before the first tokens."""
         if self._orders:
             return self._orders[-1].shape[0]
         return self._chunks[0].hidden.shape[0] if self._chunks else 0
@@ -57,7 +57,7 @@ class History:
             self._merged += 1
 
     def keep_prompts(self, num_blocks: int) -> None:
-        """Only the prompts of the first blocks: the rest are another server's now."""
+        """Keep the prompts of the first blocks only; another server has the rest now."""
         if self._prompts is not None:
             self._prompts = self._prompts[:num_blocks]
 
@@ -78,13 +78,13 @@ class History:
             self._prompts = self._prompts[:, :, :length] if length else None
 
     def reorder(self, order: Tensor) -> None:
-        """From now on row i continues what was row `order[i]`."""
+        """Continue row `order[i]` as row i."""
         self._orders.append(order)
         if self._prompts is not None and self._prompts.shape[1] > 1:
             self._prompts = self._prompts.index_select(1, order)
 
     def since(self, start: int) -> Tensor:
-        """The tokens from `start` on, rows in their present order: [batch, length - start, hidden_size]."""
+        """Return the tokens from `start` on with rows in their present order, [batch, length - start, hidden_size]."""
         wanted: list[_Chunk] = []
         position = self.length
         while position > start:
@@ -98,7 +98,7 @@ class History:
         return joined if position == start else joined[:, start - position :]
 
     def _joined(self, chunks: list[_Chunk]) -> Tensor:
-        """One tensor of `chunks`, each reordered by what happened after it came."""
+        """Join chunks, each in the present order of rows."""
         if len(chunks) == 1 and chunks[0].order_count == len(self._orders):
             return chunks[0].hidden
         rows: Tensor | None = None  # None: as they are

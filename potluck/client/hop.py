@@ -1,7 +1,7 @@
-"""One server of one session: its stream, what it has in its cache, and what it was given so far.
+"""Runs one server of one session: its stream, its cache as the client knows it, and the history of its inputs.
 
-A hop feeds its server whatever the history has and the server's cache has not. That one rule is the normal step, the
-prefill in pieces, the rollback and the replay to a replacement. Which server comes next is the session's business.
+A hop sends its server whatever is in the history and not in the server's cache. That one rule covers normal steps,
+prefill in pieces, rollback and the replay to a replacement server. The session chooses the servers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
 from potluck.routing import Pace, RouteHop
 
-_IDLE_S = 60.0  # a stream that was closed after a pause this long was closed for being idle, which is no failure
+_IDLE_S = 60.0  # a stream that ends after a longer pause was idle, which is no failure
 
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """What a server that had to leave keeps of a session, should it come back."""
+    """The part of a session that a leaving server keeps in case it comes back."""
 
     peer_id: PeerId
     span: Span
@@ -45,8 +45,8 @@ class Hop:
         self.history = history
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
         self.pace = Pace(part.cost_s)
-        self.is_leaving = False  # the server said so with its last answer
-        self.parked: Parked | None = None  # at a server that said goodbye
+        self.is_leaving = False  # by its last answer
+        self.parked: Parked | None = None  # kept by a server that left
         self._record = record
         self._calls = calls
         self._opening = opening
@@ -65,13 +65,13 @@ class Hop:
             self._tab = self._calls.signer.open_tab(self.peer_id, self.span)
 
     def restart(self, prompts: Tensor | None) -> None:
-        """Begin again at position 0, in the same session at the server."""
+        """Start again at position 0 in the same session at the server."""
         self.history = History(prompts)
         self._cached = 0
         self._order = None
 
     def resume(self, parked: Parked) -> None:
-        """Open by going on with what the server kept; what it was given since then is all that it lacks."""
+        """Continue with what the server kept, so that it only lacks the inputs since then."""
         self._opening = replace(self._opening, session_id=parked.session_id, resume=True)
         self._cached = parked.tokens
 
@@ -82,7 +82,7 @@ class Hop:
             self._cached = min(self._cached, position)
 
     def reorder(self, order: Tensor) -> None:
-        """Row i goes on as what was row `order[i]`; a new number of rows means a new session at the server."""
+        """Continue row `order[i]` as row i; another number of rows needs a new session at the server."""
         if self.history.length == 0:
             return
         is_same_size = self.history.batch == order.shape[0]
@@ -93,13 +93,13 @@ class Hop:
             self._order = order if self._order is None else self._order.index_select(0, order)
 
     async def catch_up(self, start: int) -> Tensor:
-        """Give the server what it lacks; the outputs of tokens [start, history.length).
+        """Send the server what it lacks and return the outputs of tokens [start, history.length).
 
         Returns: [batch, history.length - start, hidden_size], in the dtype of the history.
         Raises:
             RemoteError: the session at this server is gone; the history is intact.
         """
-        if self._cached > start:  # those outputs went by already: compute them again
+        if self._cached > start:  # those outputs are gone: compute them again
             self.abandon()
         try:
             await self.open()
@@ -115,7 +115,7 @@ class Hop:
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)
 
     def abandon(self) -> None:
-        """Let go of the stream without a word; the next `catch_up` replays the history."""
+        """Drop the stream without a message; the next `catch_up` replays the history."""
         if self._stream is not None:
             self._stream.drop()
             self._stream = None
@@ -133,7 +133,7 @@ class Hop:
             self._stream = None
 
     async def _feed(self, start: int) -> list[Tensor]:
-        """Send the rest of the history in pieces that the server takes; what comes back for the tokens from `start`."""
+        """Send the rest of the history in pieces, and return the outputs for the tokens from `start` on."""
         outputs: list[Tensor] = []
         for piece in self._pieces(self.history.since(self._cached)):
             request = StepRequest(
@@ -155,7 +155,7 @@ class Hop:
         return outputs
 
     def _pieces(self, rest: Tensor) -> tuple[Tensor, ...]:
-        """`rest` in messages that the server takes; deep prompts have to fit into the first."""
+        """Cut `rest` into messages of a size that the server takes; deep prompts have to fit into the first."""
         limit = max(self._record.max_batch_tokens // rest.shape[0], 1)
         first = limit if self._cached else max(limit, self.history.prompt_tokens)
         if rest.shape[1] <= first:

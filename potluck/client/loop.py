@@ -1,7 +1,7 @@
-"""One background thread with an event loop, and the way into it from ordinary code.
+"""Runs an event loop in a background thread and lets ordinary code call into it.
 
-Models are called from the user's threads, the network lives here. A call is handed over with one lock instead of a
-future of each library, because it happens once a generated token.
+Users call models from their own threads; the network lives in this one. A call is handed over with one lock instead of
+two futures, because that happens for each generated token.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from potluck.tasks import cancel_and_wait
 T = TypeVar("T")
 
 _JOIN_TIMEOUT_S = 5.0
-_SIGNALS_S = 0.5  # a Ctrl-C that comes just before a lock starts waiting does not wake it: look again this often
+_SIGNALS_S = 0.5  # a Ctrl-C just before a lock starts waiting does not wake it, so wake up this often
 
 
 class LoopThread:
-    """Owns a thread that runs an event loop; `start` and `stop` are idempotent."""
+    """A thread that runs an event loop; `start` and `stop` are idempotent."""
 
     def __init__(self, name: str = "potluck-client") -> None:
         self._name = name
@@ -33,11 +33,11 @@ class LoopThread:
 
     @property
     def is_current(self) -> bool:
-        """Whether the caller is in the loop's own thread."""
+        """Tell whether the caller runs in the loop's own thread."""
         return threading.current_thread() is self._thread
 
     def start(self) -> None:
-        """Start the thread; returns when its loop runs."""
+        """Start the thread and wait until its loop runs."""
         if self._thread is not None:
             return
         ready = threading.Event()
@@ -73,7 +73,7 @@ class LoopThread:
             self._calls.discard(call)
 
     def post(self, function: Callable[[], object]) -> None:
-        """Call `function` in the loop, soon; nothing happens once it is stopped."""
+        """Call `function` in the loop soon; do nothing if the loop is stopped."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(function)
 
@@ -92,12 +92,12 @@ class LoopThread:
             self._loop = runner.get_loop()
             self._loop.call_soon(ready.set)
             self._loop.run_forever()
-        for call in list(self._calls):  # those that came too late to be cancelled
+        for call in list(self._calls):  # calls that came too late to be cancelled
             call.abandon()
 
 
 async def side_by_side(works: Iterable[Coroutine[Any, Any, T]], *, max_parallel: int | None = None) -> list[T]:
-    """Results of all works in order; the first error cancels the rest and is raised as it is."""
+    """Run all works and return their results in order; the first error cancels the rest and is raised."""
     turns = asyncio.Semaphore(max_parallel) if max_parallel else contextlib.nullcontext()
 
     async def in_turn(work: Coroutine[Any, Any, T]) -> T:
@@ -113,7 +113,7 @@ async def side_by_side(works: Iterable[Coroutine[Any, Any, T]], *, max_parallel:
 
 
 class _Call(Generic[T]):
-    """One call on its way into the loop and back."""
+    """One call that is handed to the loop, and its result."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work
@@ -148,7 +148,7 @@ class _Call(Generic[T]):
     def _end(self, task: asyncio.Task[T]) -> None:
         self.is_done = True
         if not task.cancelled():
-            task.exception()  # taken note of, also if nobody waits any more
+            task.exception()  # marks the error as seen, even if nobody waits any more
         self._returned.release()
 
 

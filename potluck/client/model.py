@@ -1,7 +1,7 @@
-"""A Hugging Face causal model whose blocks are in a swarm.
+"""Loads Hugging Face causal models whose blocks are in a swarm.
 
-The model is the family's own class with one module in place of its layers, and a few methods added by `SwarmModel`:
-`generate()` and everything else of transformers works on it unchanged.
+The model has the family's own class, one module in place of its layers and a few methods of `SwarmModel`. `generate()`
+and the rest of transformers work on it unchanged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class AutoDistributedModelForCausalLM:
         compute_dtype: torch.dtype | None = None,
         config: ClientConfig | None = None,
     ) -> Any:
-        """The model, ready to generate and to be trained through; close it, or use it as a context manager.
+        """Load a model for generation and training. Close it after use, or use it as a context manager.
 
         Args:
             model: a hub name or a folder with the checkpoint; None takes the swarm's own model.
@@ -91,14 +91,14 @@ class AutoDistributedModelForCausalLM:
 
 
 class Session:
-    """What `model.session()` gives: one conversation with the servers, over several calls."""
+    """One conversation with the servers over several calls, made by `model.session()`."""
 
     def __init__(self, cache: RemoteCache) -> None:
         self.cache = cache
 
     @property
     def position(self) -> int:
-        """Tokens a row that the servers have seen, padding included."""
+        """Return the tokens per row that the servers have seen, including padding."""
         return self.cache.get_seq_length()
 
     def rewind(self, position: int) -> None:
@@ -108,34 +108,34 @@ class Session:
         self.cache.crop(position - self.position)
 
     def route(self) -> tuple[RouteReport, ...]:
-        """Who serves it, one report a group of rows with equal padding."""
+        """Report the servers, once for each group of rows with equal padding."""
         return tuple(deepcopy(self.cache.routes))
 
 
 class SwarmModel:
-    """What a swarm adds to a transformers model; mixed into the family's own class."""
+    """The methods that a swarm adds to a transformers model, mixed into the family's own class."""
 
     _client: SwarmClient
     _routes: list[RouteReport]
 
     @property
     def blocks(self) -> RemoteBlocks:
-        """The module in place of the layers."""
+        """Return the module in place of the layers."""
         return next(module for module in self.modules() if isinstance(module, RemoteBlocks))  # type: ignore[attr-defined]
 
     def generate(self, *args: Any, session: Session | None = None, **kwargs: Any) -> Any:
-        """As transformers' own `generate`. With `session`, give all of the text: what it has seen is not sent again."""
+        """Call transformers' `generate`. With `session`, pass the whole text; only its new tokens are sent."""
         if session is not None:
             kwargs["past_key_values"] = session.cache
         return super().generate(*args, **kwargs)  # type: ignore[misc]
 
     @contextmanager
     def session(self, *, max_length: int, exact: bool | None = None) -> Iterator[Session]:
-        """A session that goes on over several calls; at most `max_length` tokens a row.
+        """Open a session over several calls, of at most `max_length` tokens per row.
 
         Args:
-            exact: servers run it alone, never together with other sessions. Slower; what comes out is then equal to the
-                last bit to what the same steps give on an idle server. None takes `ClientConfig.exact`.
+            exact: servers never run it together with other sessions. That is slower, and the results equal those of an
+                idle server to the last bit. None takes `ClientConfig.exact`.
         """
         made = self.new_cache(max_length, exact=exact)
         try:
@@ -144,17 +144,17 @@ class SwarmModel:
             made.close()
 
     def new_cache(self, max_length: int, *, exact: bool | None = None) -> RemoteCache:
-        """For `past_key_values=`; its sessions end when it is closed or forgotten. `exact` as in `session`."""
+        """Return a cache for `past_key_values=`; its sessions end when it is closed or forgotten."""
         made = RemoteCache(self._client, max_length, exact=exact)
         self._routes = made.routes
         return made
 
     def last_route(self) -> tuple[RouteReport, ...]:
-        """Who served the latest session, one report a group of rows with equal padding."""
+        """Report the servers of the latest session, once for each group of rows with equal padding."""
         return tuple(deepcopy(self._routes))
 
     def close(self) -> None:
-        """Leave the swarm. Idempotent; also happens when the model is forgotten or the interpreter exits."""
+        """Leave the swarm. Idempotent; also called when the model is forgotten or the interpreter exits."""
         self._client.close()
 
     def __enter__(self) -> SwarmModel:
@@ -173,7 +173,7 @@ class SwarmModel:
         batch_size: int,
         max_cache_length: int,
     ) -> None:
-        """Called by `generate` to put a cache into `model_kwargs` before its first step."""
+        """Put a cache into `model_kwargs`; `generate` calls this before its first step."""
         given = model_kwargs.get("past_key_values")
         if given is not None:
             super()._prepare_cache_for_generation(  # type: ignore[misc]
@@ -190,7 +190,7 @@ class SwarmModel:
 
 
 def attach(checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | None = None) -> Any:
-    """The model of `checkpoint` with its blocks at the servers that `client` finds."""
+    """Return the model of `checkpoint` with its blocks at the servers that `client` finds."""
     blocks = RemoteBlocks(client)
     model = load_ends(checkpoint, blocks, dtype=dtype)
     model.__class__ = _swarm_class(model.__class__)
@@ -215,7 +215,7 @@ def _swarm_class(family_class: Any) -> type:
 
 
 def _decoder_around(model: nn.Module, blocks: RemoteBlocks) -> nn.Module:
-    """The family's decoder, which is given the mask and the cache: it holds the stack that holds `blocks`."""
+    """Return the family's decoder, which gets the mask and the cache and contains the stack with `blocks`."""
     for module in model.modules():
         for child in module.children():
             if isinstance(child, nn.ModuleList) and any(blocks in stack.children() for stack in child):
@@ -233,7 +233,7 @@ def _check_fits(checkpoint: Checkpoint, swarm: Swarm) -> None:
 
 
 def _check_continues(cache: Any, mask: Tensor | None, generation_config: Any) -> None:
-    """Transformers tells new tokens from old ones by their number, and goes astray if there are no new ones."""
+    """Refuse text without new tokens, because transformers finds new tokens by their number."""
     length = generation_config._mask_length if mask is None else mask.shape[1]
     seen = cache.get_seq_length()
     if length <= seen:

@@ -1,4 +1,4 @@
-"""Asks a few servers side by side what a new session would cost at each of them now.
+"""Asks several servers at once what a new session would cost there now.
 
 Servers of other implementations are not asked, and taken at their record.
 """
@@ -18,18 +18,18 @@ from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord
 from potluck.wire.protocols import QUOTE
 from potluck.wire.questions import decode_quote, encode_quote_request
 
-_TIMEOUT_S = 1.0  # who takes longer is no good choice
+_TIMEOUT_S = 1.0  # a server that takes longer is not a good choice
 
 
 @dataclass(slots=True)
 class Quotes:
-    """What came back.
+    """The answers of several servers.
 
     Attributes:
-        servers: with the load of this moment where they told it.
-        rtts_s: how long the answers took.
-        silent: no answer came.
-        refused: who would not serve such a session, and why.
+        servers: those that may serve, with their present load if they answered.
+        rtts_s: response times.
+        silent: servers that did not answer.
+        refused: servers that refuse such a session, with the reasons.
     """
 
     servers: list[LiveServer] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Quotes:
 
 
 class Quoting:
-    """Lives in the client's event loop."""
+    """Asks servers for quotes. Lives in the client's event loop."""
 
     def __init__(self, host: Host, prefix: str, caller_for: Callable[[ServerRecord, Span], Caller]) -> None:
         self._host = host
@@ -47,10 +47,10 @@ class Quoting:
         self._caller_for = caller_for
 
     async def ask(self, servers: Iterable[LiveServer], wanted: Span, *, rows: int, tokens: int) -> Quotes:
-        """Ask all of them about their part of `wanted`; never raises for what they do.
+        """Ask all servers about their part of `wanted`. Never raises for what they do.
 
         Args:
-            tokens: of each row, that they should keep memory for during the next seconds.
+            tokens: per row, for which they should reserve memory during the next seconds.
         """
         quotes = Quotes()
         await asyncio.gather(*(self._ask(server, wanted, rows, tokens, quotes) for server in servers))

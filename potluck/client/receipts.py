@@ -1,8 +1,8 @@
-"""What this client signs for: a tab at each server that keeps one, and the receipts for it.
+"""Counts the work of servers on tabs and signs receipts for it.
 
-A server names a tab with its first answer; servers that do not know receipts never do, and nothing is signed for them.
-Receipts travel with later steps and calls, one every few tokens; the last one goes by itself when the session ends, or
-when its stream broke and the server still answers. What a server countersigns goes to the donor's own ledger.
+A server names a tab in its first answer; nothing is signed for servers that do not. Receipts travel with later steps
+and calls, one every few tokens. The last one is sent by itself when a session ends or its stream breaks. Receipts that
+a server countersigns go to the donor's own ledger.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
-RECEIPT_TOKENS = 64  # what a client may owe before it signs; a signature costs a few hundredths of a millisecond
-RECEIPT_S = 5.0  # a slow session signs this often
+RECEIPT_TOKENS = 64  # that a client may owe before it signs; a signature costs a few hundredths of a millisecond
+RECEIPT_S = 5.0  # between two receipts of a slow session
 _BOOK_EVERY_S = 30.0
-_GOODBYE_S = 2.0  # for servers to countersign last receipts: a few tenths where all is well
+_GOODBYE_S = 2.0  # for servers to countersign the last receipts; normally a few tenths
 
 
 class Purse(Protocol):
     """A donor's credit. Both calls block and may raise PotluckError."""
 
     def delegate(self, client: PeerId) -> Papers:
-        """Let this client spend."""
+        """Permit this client to spend."""
 
     def book(self, receipts: Sequence[bytes], model: str) -> None:
-        """Countersigned receipts for what servers did for this client, each with its delegation."""
+        """Store countersigned receipts, each with its delegation."""
 
 
 Settle = Callable[[PeerId, bytes], Awaitable[bytes]]
-"""Sends a receipt by itself; returns it countersigned. Raises RemoteError."""
+"""Sends a receipt by itself and returns it countersigned. Raises RemoteError."""
 
 
 class Tab:
@@ -64,7 +64,7 @@ class Tab:
 
 
 class Unsigned:
-    """Signs nothing: for clients that do not know how large the model's blocks are."""
+    """The signer of a client that does not know the size of the model's blocks: signs nothing."""
 
     async def start(self) -> None:
         """Get the donor's permission to spend. Never fails: clients without one are served with what others leave."""
@@ -179,7 +179,7 @@ class Signer(Unsigned):
         try:
             receipt = read_countersigned(data).receipt
         except ReceiptError as error:
-            _log.debug("a countersignature is not believed: %s", error.message)
+            _log.debug("a countersigned receipt is invalid: %s", error.message)
             return
         if (receipt.tab, receipt.client) != (tab.name, self._identity.public_key) or self.papers is None:
             return

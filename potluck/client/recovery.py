@@ -1,4 +1,4 @@
-"""What a failed call means for the session and for the server: pure decisions, no I/O."""
+"""Decides what a failed call means for the session and for the server. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from potluck.client.config import ClientConfig
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
-_BUSY_S = 5.0  # keep away from a full server that names no time of its own
-_MIN_AWAY_S = 0.5  # whatever it says: at once it would only be chosen again
-_MOVING_S = 2.0  # from one that serves other blocks than it announced: it moves, and its record follows
-_LEAVING_S = 30.0  # and from one that leaves, until its record says so too
+_BUSY_S = 5.0  # to avoid a full server that names no time itself
+_MIN_AWAY_S = 0.5  # at least, or it would be chosen again at once
+_MOVING_S = 2.0  # for a server that serves other blocks than it announced; its new record follows
+_LEAVING_S = 30.0  # for a server that leaves, until its record says so
 
 
 class Action(Enum):
-    GIVE_UP = auto()  # no honest server would answer otherwise: tell the caller
-    REOPEN = auto()  # the same server, a new session, the history replayed
+    GIVE_UP = auto()  # every honest server would answer the same: tell the caller
+    REOPEN = auto()  # the same server with a new session and the history replayed
     REPLACE = auto()  # another server
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     action: Action
-    is_fault: bool = False  # the server failed, so that its ban grows with each time
-    away_s: float = 0.0  # keep away for this long, if it is no fault
-    for_this_session: bool = False  # it refuses this session, others may be welcome
-    has_left: bool = False  # and says so in the directory: if it is announced after that, it is back
+    is_fault: bool = False  # the server failed; its ban grows each time
+    away_s: float = 0.0  # to avoid the server if it is not at fault
+    for_this_session: bool = False  # the server refuses only this session
+    has_left: bool = False  # the server left; it is back when it announces itself again
 
 
 _VERDICTS = {
@@ -47,7 +47,7 @@ _VERDICTS = {
 
 
 def judge(error: RemoteError) -> Verdict:
-    """What to do after `error`; the server's own `retry_after_s` overrides our guess."""
+    """Return the consequences of `error`; the server's own `retry_after_s` overrides our guess."""
     verdict = _VERDICTS[error.code]
     if verdict.away_s and error.retry_after_s is not None:
         return replace(verdict, away_s=max(error.retry_after_s, _MIN_AWAY_S))
@@ -56,7 +56,7 @@ def judge(error: RemoteError) -> Verdict:
 
 @dataclass(slots=True)
 class Bans:
-    """Which servers to keep away from, and until when. `now` is monotonic seconds."""
+    """The servers to avoid, each until some time. `now` is in seconds of a monotonic clock."""
 
     config: ClientConfig
     _until_s: dict[PeerId, float] = field(default_factory=dict)
@@ -73,14 +73,14 @@ class Bans:
             self._until_s[peer] = max(self._until_s.get(peer, 0.0), now + verdict.away_s)
 
     def clear(self, peer: PeerId) -> None:
-        """It did its work: forget what was."""
+        """Forget the failures of a server that did its work."""
         if self._failures or self._until_s:
             self._failures.pop(peer, None)
             self._until_s.pop(peer, None)
             self._left.discard(peer)
 
     def forgive(self, peers: Iterable[PeerId]) -> None:
-        """Let these be tried again now; a further failure still counts as one more in a row."""
+        """Allow these servers again; a further failure still counts as one more in a row."""
         for peer in peers:
             self._until_s.pop(peer, None)
             self._left.discard(peer)
@@ -89,9 +89,9 @@ class Bans:
         return frozenset(peer for peer, until in self._until_s.items() if until > now)
 
     def left(self) -> frozenset[PeerId]:
-        """Those that said goodbye and were not heard of since."""
+        """Return the servers that left and have not come back."""
         return frozenset(self._left)
 
     def faulty(self, now: float) -> frozenset[PeerId]:
-        """Those banned for a fault of theirs, who may have come back."""
+        """Return the servers that are banned for a fault and may have recovered."""
         return frozenset(peer for peer in self.current(now) if self._failures.get(peer))

@@ -1,6 +1,6 @@
-"""The module that stands where a model's blocks would be: it sends hidden states through the swarm.
+"""Defines the module in place of a model's blocks, which sends hidden states through the swarm.
 
-With a `RemoteCache` it continues sessions; without one it is an ordinary differentiable function of its inputs.
+With a `RemoteCache` it continues sessions; without one it is a differentiable function of its inputs.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from potluck.protocol.blocks import Span
 if TYPE_CHECKING:
     from potluck.client.swarm_client import SwarmClient
 
-# What the model's forward knows and its layers are not told; a context variable keeps threads apart.
+# Inputs of the model that its layers do not get. Context variables keep threads apart.
 _mask: ContextVar[Tensor | None] = ContextVar("attention_mask", default=None)
 _prompts: ContextVar[Tensor | None] = ContextVar("deep_prompts", default=None)
 
 
 class RemoteBlocks(nn.Module):
-    """Blocks [0, num_blocks) of the model, wherever they are."""
+    """The blocks [0, num_blocks) of the model, at servers of a swarm."""
 
     def __init__(self, client: SwarmClient) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class RemoteBlocks(nn.Module):
         device = hidden_states.device
         hidden = hidden_states if device.type == "cpu" else hidden_states.to("cpu")
         mask, prompts = _mask.get(), _prompts.get()
-        _mask.set(None)  # it belongs to this call only
+        _mask.set(None)  # it applies to this call only
         if prompts is not None:
             self._check_prompts(prompts, hidden)
         if past_key_values is not None:
@@ -54,13 +54,13 @@ class RemoteBlocks(nn.Module):
         return outputs.to(device)  # type: ignore[no-any-return]
 
     def note_inputs(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A forward pre-hook of the decoder around these blocks: takes note of the mask, refuses what cannot work."""
+        """Note the mask and refuse unsupported inputs; a forward pre-hook of the decoder around these blocks."""
         cache = kwargs.get("past_key_values")
         if cache is None:
-            kwargs["use_cache"] = False  # or the decoder would make a cache that stays empty
+            kwargs["use_cache"] = False  # otherwise the decoder makes a cache that stays empty
         elif not isinstance(cache, RemoteCache):
             raise UsageError(
-                f"a {type(cache).__name__} cannot hold what servers remember", hint="take the cache of model.session()"
+                f"a {type(cache).__name__} cannot hold what servers remember", hint="use the cache of model.session()"
             )
         mask = kwargs.get("attention_mask")
         if mask is not None and mask.dim() != 2:
@@ -70,8 +70,8 @@ class RemoteBlocks(nn.Module):
 
     @contextmanager
     def deep_prompts(self, prompts: Tensor | None) -> Iterator[None]:
-        """Within this context `prompts` [num_blocks, batch or 1, prompt_tokens, hidden_size] are added to the first
-        tokens of every block's input."""
+        """Add `prompts` [num_blocks, batch or 1, prompt_tokens, hidden_size] to the first tokens of every block's input
+        within this context."""
         token = _prompts.set(prompts)
         try:
             yield
@@ -89,7 +89,7 @@ class RemoteBlocks(nn.Module):
 
 
 class _ThroughTheSwarm(torch.autograd.Function):
-    """Differentiable with respect to hidden states and deep prompts; pieces of the batch go side by side."""
+    """A differentiable pass for hidden states and deep prompts; pieces of the batch run in parallel."""
 
     @staticmethod
     def forward(
@@ -130,7 +130,7 @@ class _ThroughTheSwarm(torch.autograd.Function):
 
 
 def _pieces(groups: tuple[RowGroup, ...], batch: int, max_tokens: int) -> list[RowGroup]:
-    """Groups cut into pieces of about `max_tokens`, at least one row each."""
+    """Cut groups into pieces of about `max_tokens`, with at least one row each."""
     pieces: list[RowGroup] = []
     for group in groups:
         rows_at_once = max(1, max_tokens // (group.end - group.start))

@@ -1,4 +1,4 @@
-"""Who served what, and how fast: the numbers behind `model.last_route()`."""
+"""Defines the reports of `model.last_route()`: the servers of a session and their speed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ UNKNOWN_FORMAT = NumberFormat("")
 
 @dataclass(slots=True)
 class HopReport:
-    """One server's part in a session. `wall_ms` is seen from here, the rest is what the server says."""
+    """One server's part in a session. `wall_ms` is measured here, the other times by the server."""
 
     peer_id: PeerId
     span: Span
     public_name: str | None = None
     format: NumberFormat = UNKNOWN_FORMAT
     steps: int = 0
-    tokens: int = 0  # a row
+    tokens: int = 0  # per row
     wall_ms: float = 0.0
     queue_ms: float = 0.0
     compute_ms: float = 0.0
-    replayed_tokens: int = 0  # of these, given to it because another server was lost
-    replaced_because: str | None = None  # why it had to be left
+    replayed_tokens: int = 0  # sent because another server was lost; included in `tokens`
+    replaced_because: str | None = None  # reason for its replacement
 
     @property
     def mean_step_ms(self) -> float:

@@ -1,6 +1,6 @@
-"""Rows of a batch that begin and end at the same token, because the wire knows no attention mask.
+"""Groups the rows of a batch by their padding, because the wire has no attention mask.
 
-Padding is never sent: rows that are padded alike travel together, each group as a batch of its own.
+Padding is never sent: rows with equal padding travel together, each group as its own batch.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def group_rows(mask: Tensor | None, batch: int, tokens: int) -> tuple[RowGroup, 
     if mask.shape != (batch, tokens):
         raise UsageError(f"an attention mask of shape {list(mask.shape)}, expected [{batch}, {tokens}]")
     real = mask.to("cpu").bool()
-    if bool(real.all()):  # nearly always, and once a token
+    if bool(real.all()):  # the common case, checked for each token
         return (RowGroup(None, 0, tokens),)
     counts = real.sum(1)
     starts = real.int().argmax(1)
@@ -61,13 +61,13 @@ def group_rows(mask: Tensor | None, batch: int, tokens: int) -> tuple[RowGroup, 
 
 
 def refuse_right_padding(groups: tuple[RowGroup, ...], tokens: int) -> None:
-    """With a cache, what comes next follows the last column. Raises UsageError."""
+    """Refuse padding on the right, which generation with a cache cannot continue. Raises UsageError."""
     if any(group.end != tokens for group in groups):
         raise UsageError("some rows are padded on the right, which generation cannot continue", hint=_LEFT_HINT)
 
 
 def put_back(parts: list[tuple[RowGroup, Tensor, int]], like: Tensor) -> Tensor:
-    """One [batch, tokens, hidden_size] tensor of the groups' outputs, zeros where padding was.
+    """Join the outputs of groups in one [batch, tokens, hidden_size] tensor with zeros for padding.
 
     Args:
         parts: group, its output [rows, n, hidden_size], and the column where that begins.

@@ -1,7 +1,7 @@
-"""What a client knows of the servers of its swarm: who is live, how far away, who failed lately; and routes from that.
+"""Keeps a client's knowledge of its swarm's servers and finds routes with it.
 
-Reads the directory in the background and whenever somebody is missing. Which route is best is `potluck.routing`'s
-decision, what a failure means `recovery`'s.
+Knows which servers are live, how far away they are and which failed lately. Reads the directory in the background and
+whenever servers are missing. `potluck.routing` chooses routes, `recovery` judges failures.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from potluck.tasks import BackgroundTasks, cancel_and_wait
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PINGS_S = 0.5  # how long the first route waits for the distances of servers
+_FIRST_PINGS_S = 0.5  # that the first route waits for measured distances
 _MAX_PINGS = 32  # at a time
 _RTT_LIVES_S = 300.0
 _NO_NEEDS = Needs()
@@ -57,12 +57,12 @@ _RETRY_S = (0.2, 0.5, 1.0, 2.0)  # pauses while blocks are missing; the last one
 
 @dataclass(frozen=True, slots=True)
 class RouteRequest:
-    """A session that looks for servers to stay with.
+    """The request of a session for servers to stay with.
 
     Attributes:
-        tokens: of each row, that will be sent at first.
-        beginning: fingerprints of these, to go where they are known.
-        may_stay: it has servers already; even a single other route is asked for its price.
+        tokens: per row, sent at first.
+        beginning: fingerprints of these tokens, to find servers that have cached them.
+        may_stay: the session has servers already, so even a single other route is asked for its price.
     """
 
     rows: int
@@ -72,7 +72,7 @@ class RouteRequest:
 
 
 class Servers:
-    """Lives in the client's event loop."""
+    """The servers of one swarm, as one client knows them. Lives in the client's event loop."""
 
     def __init__(self, host: Host, swarm: Swarm, config: ClientConfig, quoting: Quoting) -> None:
         self._host = host
@@ -81,20 +81,20 @@ class Servers:
         self._quoting = quoting
         self._directory = Directory(host, swarm)
         self._roster = Roster.of(())
-        self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds, and when measured
-        self._distances: dict[PeerId, float] = {}  # seconds; estimated where nothing was measured
+        self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds and time of measurement
+        self._distances: dict[PeerId, float] = {}  # seconds, measured or estimated
         self._bans = Bans(config)
         self._slowness = Slowness()
         self._affinity = Affinity()
         self._rng = np.random.default_rng()
-        self.adapter = config.adapter  # once a server has it, with the hash of what it holds
+        self.adapter = config.adapter  # with its hash once a server has it
         self._watching: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()  # pings and reports
         self._has_met_servers = False
 
     async def start(self) -> None:
-        """Read the directory for the first time, and from then on in the background."""
+        """Read the directory, and keep reading it in the background."""
         await self.refresh()
         self._watching = asyncio.create_task(self._watch())
         assert self._pinging is not None
@@ -112,12 +112,11 @@ class Servers:
         unwanted: Collection[PeerId] = (),
         why: RemoteError | None = None,
     ) -> Route:
-        """Servers for all blocks of `span`, at once by what is known of them; waits for missing ones, at most
-        `no_route_timeout_s`.
+        """Return a route through `span` by present knowledge; wait at most `no_route_timeout_s` for missing servers.
 
         Args:
-            unwanted: peers to leave out, besides those that failed lately.
-            why: what made a new route necessary.
+            unwanted: peers to avoid, besides those that failed lately.
+            why: the error that made a new route necessary.
         Raises:
             NoRouteError: names the missing blocks.
         """
@@ -139,14 +138,14 @@ class Servers:
     async def compare_routes(
         self, span: Span, needs: Needs, request: RouteRequest, *, unwanted: Collection[PeerId] = ()
     ) -> Route:
-        """As `find_route`, but the servers of several routes are asked for quotes, and the best is taken of these.
+        """Find several routes, ask their servers for quotes and return the best route.
 
-        A route that was given the same beginning is taken if it costs little more.
+        A route that has computed the same beginning is preferred if it costs little more. Raises: as `find_route`.
         """
-        await self.find_route(span, needs, unwanted=unwanted)  # or wait until there is one
+        await self.find_route(span, needs, unwanted=unwanted)  # waits until there is one
         routes = self._draw(span, needs, unwanted, draws=DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
-        pinned = replace(needs, pins=pins)  # what most servers have, not what most of those have who are asked
+        pinned = replace(needs, pins=pins)  # the variants of most servers, not of most servers that are asked
         known = self._known_route(span, pinned, request, unwanted)
         if known is not None:
             routes.insert(0, known)
@@ -162,22 +161,22 @@ class Servers:
         return best or await self.find_route(span, needs, unwanted=unwanted)
 
     def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
-        """A session that begins so was served by `parts`."""
+        """Note that the servers of `parts` computed this beginning."""
         self._affinity.remember(beginning, parts, time.monotonic())
 
     def note_pace(self, peer: PeerId, ratio: float) -> None:
-        """Steps take `ratio` times what was promised."""
+        """Note that steps take `ratio` times as long as promised."""
         self._slowness.note(peer, ratio, time.monotonic())
 
     def best_known(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> Route | None:
-        """The cheapest route by what is known now, without the `unwanted` servers; None if there is none."""
+        """Return the cheapest route by present knowledge without the `unwanted` servers, or None."""
         try:
             return find_route(self._roster, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
             return None
 
     def serves(self, peer: PeerId, span: Span) -> bool:
-        """Whether the directory has it that `peer` serves all of these blocks."""
+        """Tell whether `peer` announces all blocks of `span`."""
         return any(server.peer_id == peer and server.span.covers(span) for server in self._roster.servers)
 
     def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
@@ -190,7 +189,7 @@ class Servers:
         self._bans.clear(peer)
 
     async def _look_again(self, pause_s: float, left_s: float) -> None:
-        """Read the directory and ask those who failed whether they are back; then pause."""
+        """Read the directory, ping servers that failed, and pause."""
         faulty, left = self._bans.faulty(time.monotonic()), self._bans.left()
         work = asyncio.gather(self.refresh(thorough=True), *(self._ping(peer) for peer in faulty))
         try:
@@ -208,7 +207,7 @@ class Servers:
             await self.refresh()
 
     async def refresh(self, *, thorough: bool = False) -> None:
-        """Read the directory; keeps what was known if nobody answers. Starts measuring distances."""
+        """Read the directory and start measuring distances; keep the old servers if nobody answers."""
         try:
             self._roster = Roster.of((await self._directory.fetch(thorough=thorough)).servers, self._roster)
             self._has_met_servers = self._has_met_servers or bool(self._roster.servers)
@@ -252,7 +251,7 @@ class Servers:
     def _best_of(
         self, quotes: Quotes, span: Span, needs: Needs, unwanted: Collection[PeerId], known: Route | None
     ) -> Route | None:
-        """The cheapest route through those who were asked, or the known one. None: they do not make a route."""
+        """Return the cheapest route through servers with quotes, or the known one; None if they make no route."""
         roster, demands = Roster.of(quotes.servers, self._roster), self._demands(needs)
         vantage = self._vantage({*unwanted, *quotes.silent})
         vantage = replace(vantage, rtts_s={**self._distances, **quotes.rtts_s, **self._measured()})
@@ -273,7 +272,7 @@ class Servers:
         )
 
     def _demands(self, needs: Needs) -> Needs:
-        """What the user demands of every server, added to what a session needs."""
+        """Add the user's demands on every server to a session's needs."""
         if self.adapter is not None:
             self.adapter = choose_adapter(self._roster.servers, self.adapter)
         config = self._config

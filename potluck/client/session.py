@@ -1,9 +1,9 @@
-"""An inference session: rows of equal length that go through a chain of servers step by step.
+"""Runs an inference session: rows of equal length that pass through a chain of servers step by step.
 
-When a server dies, hangs or refuses in mid-session, its part is given to another by replaying what it was given so far;
-the other servers keep their caches, and the outputs are those that would have come. All of this follows from one rule,
-kept by `Hop.catch_up`: a server is fed whatever it lacks, and its outputs are what the next one lacks. A server that
-says beforehand that it leaves is replaced between two steps, by one that was fed while it still served.
+When a server dies, hangs or refuses, another one gets its inputs so far; the other servers keep their caches, and the
+outputs stay the same. All of this follows from one rule in `Hop.catch_up`: a server is sent whatever it lacks, and its
+outputs are what the next one lacks. A server that announces its leaving is replaced between two steps by one that got
+the same inputs while the old one still served.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from potluck.routing import Needs, Route, RouteHop, Variant
 
 _log = logging.getLogger(__name__)
 
-_LEAVING = RemoteError(Code.DRAINING, "it said that it would leave")
-_SOON_TOKENS = 64  # that servers should keep memory for besides what is sent at first
+_LEAVING = RemoteError(Code.DRAINING, "the server announced that it is leaving")
+_SOON_TOKENS = 64  # for which servers should reserve memory besides those sent at first
 
 
 class InferenceSession:
-    """Lives in the client's event loop; one step at a time."""
+    """One session of a client. Lives in the client's event loop and takes one step at a time."""
 
     def __init__(
         self, servers: Servers, calls: Calls, config: ClientConfig, prefix: str, span: Span, max_length: int
@@ -52,10 +52,10 @@ class InferenceSession:
         self._span = span
         self._hops: list[Hop] = []
         self._successions = Successions(self._prepare_heirs)
-        self._objected = False  # a server called the request wrong since the last answer
-        self._reopened: Hop | None = None  # once is fair; who asks for it again without an answer never gives one
-        self._parked: dict[tuple[PeerId, Span], Parked] = {}  # at servers that left and may come back
-        self._unwanted: frozenset[PeerId] = frozenset()  # they refuse this session, others may be welcome
+        self._objected = False  # a server has rejected the request since the last answer
+        self._reopened: Hop | None = None  # at most once without an answer in between
+        self._parked: dict[tuple[PeerId, Span], Parked] = {}  # kept by servers that left and may come back
+        self._unwanted: frozenset[PeerId] = frozenset()  # servers that refuse this session
 
     async def step(
         self, hidden: Tensor, position: int, *, order: Tensor | None = None, prompts: Tensor | None = None
@@ -108,7 +108,7 @@ class InferenceSession:
         await asyncio.gather(*(hop.open() for hop in self._hops), return_exceptions=True)
 
     def _change_over(self) -> None:
-        """Put successors that are ready in the places of servers that are leaving."""
+        """Replace servers that are leaving or slow by successors that are ready."""
         for hop in list(self._hops):
             heirs = self._successions.take(hop)
             if heirs is None:
@@ -130,7 +130,7 @@ class InferenceSession:
                 hop.reorder(order)
 
     async def _advance(self, position: int) -> Tensor:
-        """Let every hop catch up, first to last; the last one's outputs from `position` on."""
+        """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
         index = 0
         recoveries = 0
         while True:
@@ -150,14 +150,14 @@ class InferenceSession:
             index += 1
 
     async def _recover(self, index: int, error: RemoteError, *, is_last_try: bool) -> None:
-        """Put another server, or several, or the same one anew, in the place of hop `index`."""
+        """Replace hop `index` by one or several servers, or open it again."""
         hop = self._hops[index]
         verdict = judge(error)
         _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
         if hop.parked is not None:
             self._parked[hop.peer_id, hop.span] = hop.parked
-        if verdict.action is Action.GIVE_UP:  # a second server is asked before one is believed
+        if verdict.action is Action.GIVE_UP:  # a second server must confirm it
             other = self._servers.best_known(
                 hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted | {hop.peer_id}
             )
@@ -166,7 +166,7 @@ class InferenceSession:
             self._objected = True
         if is_last_try:
             raise SwarmError(
-                f"blocks {hop.span} failed {self._config.max_recoveries} times in one step, at last: {error.message}"
+                f"blocks {hop.span} failed {self._config.max_recoveries} times in one step; last error: {error.message}"
             )
         if verdict.action is Action.REOPEN and self._reopened is not hop:
             self._reopened = hop
@@ -184,7 +184,7 @@ class InferenceSession:
         self._replace(hop, heirs, _told(error))
 
     def _heirs(self, lost: Hop, route: Route) -> list[Hop]:
-        """New hops for the blocks of `lost`, whose histories hold no more than their prompts."""
+        """Return new hops for the blocks of `lost`, whose histories only hold their prompts."""
         prompts = lost.history.prompts
         heirs = [self._new_hop(part, History(_prompts_of(prompts, part.span, lost.span))) for part in route.hops]
         for heir in heirs:
@@ -192,14 +192,14 @@ class InferenceSession:
         return heirs
 
     def _resume(self, heir: Hop) -> None:
-        """Let a server that came back go on with what it kept."""
+        """Let a server that came back continue with what it kept."""
         parked = self._parked.pop((heir.peer_id, heir.span), None)
         if parked is not None:
             heir.resume(parked)
             heir.report.replayed_tokens = 0
 
     def _replace(self, lost: Hop, heirs: list[Hop], why: str) -> None:
-        """The first heir gets all that the lost hop was given; the others may lack outputs of the one before."""
+        """Put successors in the place of `lost`. The first gets its history, the others may lack outputs."""
         lost.history.keep_prompts(len(heirs[0].span))
         heirs[0].history = lost.history
         lost.report.replaced_because = why
@@ -208,9 +208,9 @@ class InferenceSession:
         self._put(slice(index, index + 1), heirs)
 
     async def _prepare_heirs(self, leaver: Hop) -> list[Hop] | None:
-        """Other servers with all that `leaver` has been given by now, while it goes on serving.
+        """Return other servers that have the inputs of `leaver`, which goes on serving meanwhile.
 
-        None: it does not say that it leaves, and there is nothing so much better that a move is worth it.
+        Returns None if it is not leaving and no other server is worth the move.
         """
         given = leaver.history.since(0)
         needs, unwanted = self._needs(given.shape[0], leaver.pins), self._unwanted | {leaver.peer_id}

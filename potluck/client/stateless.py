@@ -1,8 +1,8 @@
-"""Forward and backward through the swarm without a cache, for training and scoring.
+"""Runs forward and backward passes through the swarm without a cache, for training and scoring.
 
-Servers keep nothing between the two: the client remembers what each server was given, and gives it again with the
-gradient. A server that fails is replaced: in the forward by a route for the rest, in the backward by recomputing that
-part elsewhere.
+Servers keep nothing between the two passes: the client keeps the input of each server and sends it again with the
+gradient. In the forward pass a new route for the rest replaces a failed server; in the backward pass other servers
+recompute its part.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One server's part of a forward and what it was given: hidden [batch, tokens, hidden_size]."""
+    """One server's part of a forward pass with its input, hidden [batch, tokens, hidden_size]."""
 
     hop: RouteHop
     hidden: Tensor
 
 
 class StatelessCalls:
-    """Lives in the client's event loop; calls may run side by side."""
+    """Passes through the swarm for one client. Lives in the client's event loop; passes may run in parallel."""
 
     def __init__(self, servers: Servers, calls: Calls, config: ClientConfig, prefix: str) -> None:
         self._servers = servers
@@ -51,8 +51,8 @@ class StatelessCalls:
 
         Args:
             prompts: deep prompts [blocks of the span, batch or 1, prompt_tokens, hidden_size] or None.
-            needs: what servers must have, such as the same weights as before.
-        Returns: the output, and what `backward` needs.
+            needs: demands on the servers, such as the same weights as before.
+        Returns: the output and the legs that `backward` needs.
         Raises:
             SwarmError: nobody could be found to do it. RemoteError: the request itself is wrong.
         """
@@ -86,11 +86,11 @@ class StatelessCalls:
     async def backward(
         self, grad: Tensor, legs: list[Leg], prompts: Tensor | None, span: Span
     ) -> tuple[Tensor, Tensor | None]:
-        """Gradients with respect to the input and the prompts of the forward that left `legs`.
+        """Return the gradients of the input and the prompts of the forward pass with these legs.
 
         Args:
             grad: of the output, [batch, tokens, hidden_size].
-            prompts: as they were given to `forward`.
+            prompts: as given to `forward`.
         Raises: as `forward`.
         """
         failures = _Failures(self._servers, self._config)
@@ -118,7 +118,7 @@ class StatelessCalls:
 
 
 class _Failures:
-    """Counts what went wrong in one pass, and ends it when there is no point in going on."""
+    """The failures of one pass; raises an error when another attempt is pointless."""
 
     def __init__(self, servers: Servers, config: ClientConfig) -> None:
         self.unwanted: frozenset[PeerId] = frozenset()
@@ -133,7 +133,7 @@ class _Failures:
             raise error
         self._left -= 1
         if self._left < 0:
-            raise SwarmError(f"blocks {hop.span} failed again and again, at last: {error.message}")
+            raise SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
         if verdict.for_this_session:
             self.unwanted |= {hop.peer_id}
 

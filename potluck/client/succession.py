@@ -1,9 +1,9 @@
-"""Successors of servers that say they will leave, or are too slow: found and fed while the old ones still serve.
+"""Prepares successors of leaving or slow servers while the old ones still serve.
 
-A successor is given what the old server was given so far, in the background; the session changes over between two
-steps. Inputs are sent, not keys and values: over a network they are several times fewer bytes.
+A successor gets the inputs of the old server in the background, and the session changes over between two steps. Inputs
+are several times fewer bytes than keys and values.
 
-Source: the pre-copy migration of Llumnix (arXiv 2406.03243), with inputs in the place of the cache.
+Source: the pre-copy migration of Llumnix (arXiv 2406.03243), with inputs instead of the cache.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ Heirs = list[Hop]
 
 
 class Successions:
-    """At most one attempt for each hop: what fails is left to the replay when the server is gone."""
+    """The attempts to find successors, at most one for each hop. After a failure, the replay replaces a lost server."""
 
     def __init__(self, prepare: Callable[[Hop], Awaitable[Heirs | None]]) -> None:
-        """`prepare` returns the heirs of a hop, each with all that the hop had when it was called; may raise. None: it
-        is better to stay."""
+        """`prepare` returns the successors of a hop with all inputs that the hop had, or None to stay; it may raise."""
         self._prepare = prepare
         self._tasks: dict[Hop, asyncio.Task[Heirs | None]] = {}
-        self._leaving: set[Hop] = set()  # for whom there was an attempt because they leave
+        self._leaving: set[Hop] = set()  # leaving hops for which there was an attempt
         self._goodbyes = BackgroundTasks()
 
     def begin(self, hops: Sequence[Hop]) -> None:
-        """Look for successors of those that are leaving, and of those for which it is time to compare."""
+        """Look for successors of hops that are leaving or due for a comparison."""
         now = time.monotonic()
         for hop in hops:
             task = self._tasks.get(hop)
@@ -50,7 +49,7 @@ class Successions:
             self._tasks[hop] = asyncio.create_task(self._attempt(hop))
 
     def take(self, hop: Hop) -> Heirs | None:
-        """The heirs of `hop` if they are ready; they belong to the caller then."""
+        """Hand over the successors of `hop` if they are ready."""
         task = self._tasks.get(hop)
         heirs = task.result() if task is not None and task.done() else None
         if heirs is not None:
@@ -58,14 +57,14 @@ class Successions:
         return heirs
 
     def call_off(self) -> None:
-        """What the heirs were given no longer holds, or nobody needs them any more."""
+        """Drop all successors, because their inputs have changed or the session ends."""
         for task in self._tasks.values():
             if not task.cancel() and not task.cancelled():
                 _abandon(task.result())
         self._tasks.clear()
 
     def dismiss(self, hop: Hop) -> None:
-        """Say goodbye to a server that was replaced, without waiting for it."""
+        """End the session at a replaced server in the background."""
         self._goodbyes.start(hop.close())
 
     async def close(self) -> None:

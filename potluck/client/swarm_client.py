@@ -1,7 +1,4 @@
-"""A client of one swarm: its thread, its node of the network, and what it knows of the servers.
-
-Starts and stops everything in order: loop, node, directory and measurements; and back.
-"""
+"""Starts and stops one client of a swarm: its thread, its network node and its knowledge of the servers."""
 
 from __future__ import annotations
 
@@ -34,11 +31,11 @@ from potluck.tasks import BackgroundTasks
 T = TypeVar("T")
 HostFactory = Callable[[Swarm, ClientConfig], Coroutine[Any, Any, Host]]
 
-_GOODBYE_S = 3.0  # for the servers to be told that sessions end
+_GOODBYE_S = 3.0  # to tell the servers that sessions end
 
 
 class SwarmClient:
-    """Made once a model; `start` and `close` may be called from any thread, in this order."""
+    """The client behind one model. `start` and `close` may be called from any thread, in this order."""
 
     servers: Servers
     calls: Calls
@@ -52,7 +49,7 @@ class SwarmClient:
         *,
         block_parameters: tuple[int, ...] = (),
     ) -> None:
-        """`block_parameters`: how many each block has, for receipts; empty: nothing is signed."""
+        """`block_parameters`: the number of parameters of each block, for receipts; empty: nothing is signed."""
         self.swarm = swarm
         self.config = config
         self._start_host = start_host or _start_libp2p
@@ -63,7 +60,7 @@ class SwarmClient:
         self._is_closed = False
 
     def start(self) -> None:
-        """Join the swarm. Raises NetworkError if nobody of it answers."""
+        """Join the swarm. Raises NetworkError if no member answers."""
         self._loop.start()
         self._loop.run(self._start())
 
@@ -76,21 +73,21 @@ class SwarmClient:
         self._loop.post(lambda: self._background.start(make_work()))
 
     def new_session(self, max_length: int, *, exact: bool | None = None) -> InferenceSession:
-        """An inference session through all blocks, of at most `max_length` tokens; opened by its first step.
+        """Return a session through all blocks of at most `max_length` tokens; its first step opens it.
 
         Args:
-            exact: never to be batched with other sessions; None: as the configuration says.
+            exact: whether servers must not batch it with other sessions; None takes the configuration.
         """
         whole = Span(0, self.swarm.num_blocks)
         config = self.config if exact is None else replace(self.config, exact=exact)
         return InferenceSession(self.servers, self.calls, config, self.swarm.prefix, whole, max_length)
 
     def close(self) -> None:
-        """End what is open, leave the swarm, stop the thread. Idempotent."""
+        """End all sessions, leave the swarm and stop the thread. Idempotent."""
         if self._is_closed:
             return
         self._is_closed = True
-        if self._loop.is_current:  # a finaliser that the garbage collector ran here
+        if self._loop.is_current:  # called by a finaliser that the garbage collector ran here
             self.run_soon(self._stop_and_leave)
             return
         try:
@@ -128,7 +125,7 @@ class SwarmClient:
         self._loop.stop()
 
     def _introduce(self, record: ServerRecord, span: Span) -> Caller:
-        """Return what tells a server that computes for us who we are and on whose behalf we spend."""
+        """Return what a computing server is told about this client and the donor whose credit it spends."""
         return self.calls.signer.introduce(self._caller_for(record, span), record.peer_id)
 
     def _caller_for(self, record: ServerRecord, span: Span) -> Caller:

@@ -1,6 +1,6 @@
-"""Prompt tuning: trainable embeddings before the text, and optionally trainable additions inside the blocks.
+"""Tunes prompts: trainable embeddings before the text, and optionally trainable additions inside the blocks.
 
-The model stays as it is; a user's own torch optimiser trains this module's parameters through the swarm.
+The model does not change. The user's own torch optimiser trains the parameters of this module through the swarm.
 Source: Lester et al. 2021 (prompt tuning); Li and Liang 2021, Liu et al. 2021 (deep prompts).
 """
 
@@ -17,7 +17,7 @@ _IGNORED_LABEL = -100  # transformers' losses skip it
 
 
 class PromptTuning(nn.Module):
-    """Soft prompts for a model of `AutoDistributedModelForCausalLM`.
+    """The soft prompts for a model of `AutoDistributedModelForCausalLM`.
 
     Parameters: `prompt` [prompt_tokens, hidden_size], starting as embeddings of random tokens; `deep_prompts`
     [num_blocks, 1, prompt_tokens, hidden_size], starting as zeros, added to each block's input at the prompt's places.
@@ -41,9 +41,9 @@ class PromptTuning(nn.Module):
         self.deep_prompts = nn.Parameter(torch.zeros(shape, dtype=start.dtype)) if deep else None
 
     def forward(self, input_ids: Tensor, labels: Tensor | None = None, **kwargs: Any) -> Any:
-        """The model's own output for prompt and text; `labels` [batch, tokens] are those of the text.
+        """Return the model's output for prompt and text; `labels` [batch, tokens] cover the text.
 
-        Logits cover the prompt's places too: [batch, prompt_tokens + tokens, vocabulary].
+        Logits also cover the prompt: [batch, prompt_tokens + tokens, vocabulary].
         """
         if labels is not None:
             ignored = labels.new_full((labels.shape[0], self.prompt.shape[0]), _IGNORED_LABEL)
@@ -52,7 +52,7 @@ class PromptTuning(nn.Module):
             return self.model(inputs_embeds=self._embed(input_ids), labels=labels, **self._widened(kwargs))
 
     def generate(self, input_ids: Tensor, **kwargs: Any) -> Tensor:
-        """New tokens after prompt and text, [batch, new tokens]; options as in transformers' `generate`."""
+        """Return new tokens [batch, new tokens]; options as in transformers' `generate`."""
         with torch.no_grad(), self.model.blocks.deep_prompts(self.deep_prompts):
             embeddings = self._embed(input_ids)
             kwargs.setdefault("attention_mask", input_ids.new_ones(input_ids.shape))
@@ -63,10 +63,10 @@ class PromptTuning(nn.Module):
         return torch.cat([self.prompt.to(text.dtype).expand(len(text), -1, -1), text], dim=1)
 
     def _widened(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The same options with an attention mask that covers the prompt."""
+        """Return the options with an attention mask that covers the prompt."""
         mask = kwargs.get("attention_mask")
         if mask is None:
             return kwargs
         if not bool(mask[:, 0].all()):
-            raise UsageError("the prompt stands directly before the text: pad on the right")
+            raise UsageError("the prompt comes directly before the text: pad on the right")
         return {**kwargs, "attention_mask": torch.cat([mask.new_ones(len(mask), len(self.prompt)), mask], dim=1)}

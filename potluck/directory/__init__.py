@@ -1,4 +1,4 @@
-"""What the DHT holds about a swarm: who serves which blocks, signed by each server itself."""
+"""Announces servers and tells who serves which blocks; each server signs its own announcements."""
 
 from potluck.directory.announcer import Announcer
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S, RECORD_INTERVAL_S, Directory, SwarmView

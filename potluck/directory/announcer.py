@@ -1,4 +1,4 @@
-"""Keeps one server in the directory: re-stores its record, beats, and survives a DHT that fails for a while."""
+"""Keeps one server in the directory: stores its record again, sends heartbeats and outlasts failures of the DHT."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from potluck.tasks import cancel_and_wait
 log = logging.getLogger(__name__)
 
 _RETRY_S = 2.0
-_DETAILS_INTERVAL_S = 30.0  # this and the next: longer in larger swarms, where each reader pays for each change
-_SPACING_S = 3.0  # between two records; nothing in a small swarm
-_WORTH_TELLING = 1.1  # by which factor a speed must have changed
+_DETAILS_INTERVAL_S = 30.0  # this and the next grow with the swarm, because every reader pays for every change
+_SPACING_S = 3.0  # between two records; no pause in a small swarm
+_WORTH_TELLING = 1.1  # factor by which a speed must have changed
 _SPEEDS = ("inference_tps", "forward_tps", "network_tps", "throughput_tps", "download_bps")
 _LEAVE_TIMEOUT_S = 5.0
 
 
 class Announcer:
-    """`start()`, then `update(...)` whenever something changed, finally `await stop()`, which says OFFLINE."""
+    """Announces one server. Call `start()`, then `update(...)` on each change, finally `await stop()`."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class Announcer:
         self._heartbeat_interval_s = heartbeat_interval_s
         self._details: ServerRecord | None = None  # differs from the record by details only
         self._details_due_s = 0.0
-        self._record_due_s = 0.0  # of the loop's clock, as the others
+        self._record_due_s = 0.0  # on the clock of the event loop, like the others
         self._told_s = 0.0
-        self._version = 1  # of what was asked to be announced
+        self._version = 1  # of the state to be announced
         self._announced = asyncio.Condition()
         self._announced_version = 0
         self._wake = asyncio.Event()
@@ -54,9 +54,9 @@ class Announcer:
         self._task = asyncio.create_task(self._run())
 
     def update(self, *, record: ServerRecord | None = None, heartbeat: Heartbeat | None = None) -> None:
-        """A new state and a record of other blocks go out at once, other figures of a heartbeat with the next beat.
+        """Announce a new state or other blocks at once, and other figures of a heartbeat with the next one.
 
-        Speeds and what is stored are told every few minutes, if they are worth it.
+        Speeds and stored blocks are announced every half minute, if they changed enough.
         """
         is_urgent = False
         if record is not None and record != self._record:
@@ -73,13 +73,13 @@ class Announcer:
             self._wake.set()
 
     async def wait_announced(self) -> None:
-        """Return once the directory took what was urgent until now; in a large swarm records may come a bit later."""
+        """Wait until the directory has taken all urgent changes; in a large swarm records may follow a bit later."""
         version = self._version
         async with self._announced:
             await self._announced.wait_for(lambda: self._announced_version >= version)
 
     async def stop(self) -> None:
-        """End announcing and say OFFLINE, as far as the directory answers. Idempotent."""
+        """Stop announcing and say OFFLINE, if the directory answers. Idempotent."""
         if self._task is None:
             return
         task, self._task = self._task, None
@@ -104,7 +104,7 @@ class Announcer:
                     await self._wake.wait()
 
     def _pause_s(self) -> float:
-        """Until the next heartbeat, or until a record may follow the one before."""
+        """Return the time until the next heartbeat, or until the next record may follow."""
         until_record_s = max(self._record_due_s - asyncio.get_running_loop().time(), 0.0)
         return min(self._heartbeat_interval_s * self._directory.stretch, until_record_s)
 
@@ -125,7 +125,7 @@ class Announcer:
                 finally:
                     self._record_due_s = min(self._record_due_s, due_s)
             await self._directory.heartbeat(self._heartbeat)
-        except Exception as error:  # whatever it is, the next attempt may succeed; without one the server disappears
+        except Exception as error:  # keep trying: without announcements the server disappears
             if not self._is_failing:
                 log.warning("this server cannot announce itself, trying again: %s", error)
             self._is_failing = True
@@ -137,11 +137,11 @@ class Announcer:
 
 
 def serves_the_same(old: ServerRecord, new: ServerRecord) -> bool:
-    """Whether two records of a server differ in nothing but its speeds and what is on its disk."""
+    """Tell whether two records of a server are equal but for its speeds and the blocks on its disk."""
     return replace(new, stored=old.stored, **{name: getattr(old, name) for name in _SPEEDS}) == old
 
 
 def is_worth_telling(old: ServerRecord, new: ServerRecord) -> bool:
-    """Whether such details differ by more than what measurements differ by anyway."""
+    """Tell whether such details differ by more than measurements usually vary."""
     pairs = ((getattr(old, name), getattr(new, name)) for name in _SPEEDS)
     return old.stored != new.stored or any(max(pair) > _WORTH_TELLING * min(pair) for pair in pairs)

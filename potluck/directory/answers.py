@@ -1,4 +1,4 @@
-"""What a node answers from its table to those who ask what they lack. Pure."""
+"""Answers peers that ask what they lack, from one table. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from potluck.directory.seal import Announcement, Kind, Sealed
 from potluck.directory.table import Table
 
 _MAX_NEWS_BYTES = 2 << 20
-_MAX_RECORDS_BYTES = 1 << 18  # an answer takes at least one bucket, and ends after the one that passes this
+_MAX_RECORDS_BYTES = 1 << 18  # an answer holds at least one bucket and ends after the one that passes this
 
 
 class Answers:
-    """Of one table, as it was when the live servers were listed."""
+    """Answers from one table, as it was when its live servers were listed."""
 
     def __init__(self, table: Table, now: float) -> None:
         self._table = table
@@ -49,7 +49,7 @@ class Answers:
         return Fetched(num_done, tuple(record.sealed for record in records), absent)
 
     def _news(self, message: Compare) -> tuple[tuple[int, Sealed], ...]:
-        """Heartbeats of all, links of as many as wanted; what does not fit is asked for again."""
+        """Return newer heartbeats and as many links as the peer wants; it asks again for what does not fit."""
         news: list[tuple[int, Sealed]] = []
         num_bytes, links_left = 0, message.max_links
         for place, wanted in enumerate(message.wanted):

@@ -1,4 +1,4 @@
-"""Which servers a client follows closely when there are thousands: enough for each block, and its own choice."""
+"""Chooses the servers whose heartbeats a client follows when there are thousands. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MIN_WEIGHT = 1e-3
 def choose_candidates(
     records: Iterable[ServerRecord | Heartbeat | Links], taste: bytes, num_blocks: int
 ) -> list[PeerId]:
-    """All of up to `MAX_CANDIDATES` servers; of more, the best `_PER_BLOCK` of each block and then the best of all.
+    """Return up to `MAX_CANDIDATES` servers: the best `_PER_BLOCK` for each block, then the best of all.
 
-    A server's rank is drawn at random by the client's `taste`, fast ones more likely in front (weighted rendezvous
-    hashing): the same client asks for the same ones again, and clients together use everybody.
+    The client's `taste` draws a rank for each server, and fast servers are more likely in front (weighted rendezvous
+    hashing). One client always follows the same servers, and all clients together use every server.
     """
     servers = [record for record in records if isinstance(record, ServerRecord)]
     if len(servers) <= MAX_CANDIDATES:
@@ -39,6 +39,6 @@ def choose_candidates(
 
 
 def _rank(server: ServerRecord, taste: bytes) -> float:
-    """Exponentially distributed with the server's speed as its rate; the lower the better."""
+    """Return the rank of a server, exponentially distributed with its speed as the rate; lower is better."""
     drawn = int.from_bytes(hashlib.sha256(taste + server.peer_id.encode()).digest()[:8], "big")
     return -math.log((drawn + 1) / (1 << 64)) / max(server.throughput_tps, _MIN_WEIGHT)

@@ -1,4 +1,4 @@
-"""Messages of the directory <-> bytes: msgpack lists, bounded and checked before anything is built of them."""
+"""Encodes and decodes the messages of the directory: msgpack lists, bounded and checked before use."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def encode_compared(answer: Compared) -> bytes:
 
 
 def decode_compared(body: bytes, message: Compare, peers: Sequence[PeerId]) -> Compared:
-    """Read the answer to `message`; `peers` are those that it wants news of. Raises RemoteError BAD_REPLY."""
+    """Decode the answer to `message`, which wanted news of `peers`. Raises RemoteError BAD_REPLY."""
 
     def read(values: list[object]) -> Compared:
         differing, news = values[:2]
@@ -89,7 +89,7 @@ def decode_fetch(body: bytes) -> Fetch:
 
 
 def encode_fetched(answer: Fetched) -> bytes:
-    """What cannot be compressed stands together, and so does what can: the bodies are alike."""
+    """Keep the similar bodies apart from keys and signatures, which do not compress."""
     keys = b"".join(public_key_of(record.peer_id) or b"" for record in answer.records)
     values = [
         answer.num_done,
@@ -103,7 +103,7 @@ def encode_fetched(answer: Fetched) -> bytes:
 
 
 def decode_fetched(body: bytes, message: Fetch) -> Fetched:
-    """Read the answer to `message`. Raises RemoteError BAD_REPLY."""
+    """Decode the answer to `message`. Raises RemoteError BAD_REPLY."""
 
     def read(values: list[object]) -> Fetched:
         num_done, keys, signatures, proofs, bodies, absent = values[:6]
@@ -160,7 +160,7 @@ def _listed(author: object, sealed: Sealed) -> list[object]:
 
 
 def _sealed(item: object, peer_of: Callable[[object], PeerId]) -> Sealed:
-    """`peer_of`: reads the author from what `_listed` put for it."""
+    """Decode one announcement; `peer_of` reads the author from its first value."""
     if not isinstance(item, list) or len(item) < 5:
         raise ValueError("no announcement")
     author, kind, text, signature, proof = item[:5]
@@ -222,7 +222,7 @@ def _pack(values: list[object]) -> bytes:
 
 
 def _inflate(body: bytes) -> bytes:
-    """Raises RemoteError BAD_REPLY, before more than the limit is unpacked."""
+    """Decompress an answer up to the limit. Raises RemoteError BAD_REPLY."""
     inflater = zlib.decompressobj()
     try:
         data = inflater.decompress(body, MAX_ANSWER_BYTES)

@@ -1,9 +1,9 @@
-"""The swarm's directory: announce this server, read who else serves what.
+"""Announces this server to its swarm and reads who else serves what.
 
-Servers keep the whole of it and tell each other what changes (`gossip`); readers ask one of them after another what
-changed since they last asked (`reader`). The DHT is where both begin, and what is left when nobody answers: there a
-server has one record and one heartbeat, under one key each with the peer id as subkey, as long as the swarm is small;
-of a large one only some are there. Open swarms also get the block keys that stock peers read.
+Servers keep the whole directory and tell each other what changes (`gossip`). Readers ask one server after another what
+has changed (`reader`). Both begin with the DHT and fall back to it when nobody answers. It holds one record and one
+heartbeat of each server, or of some servers of a large swarm, under one key each with the peer id as subkey. Open
+swarms also get the block keys that Petals peers read.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ from potluck.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
-RECORD_INTERVAL_S = 100.0  # a third of a record's life
-HEARTBEAT_INTERVAL_S = 10.0  # a third of a heartbeat's life
-NUM_BEACONS = 128  # servers that are in the DHT too: where strangers begin, and all of a swarm up to this size
-_STRETCH_FROM = 250  # servers; with more of them heartbeats come more rarely: 25 a second reach everybody
+RECORD_INTERVAL_S = 100.0  # a third of the lifetime of a record
+HEARTBEAT_INTERVAL_S = 10.0  # a third of the lifetime of a heartbeat
+NUM_BEACONS = 128  # servers that are also in the DHT, where newcomers begin; in a swarm up to this size all are
+_STRETCH_FROM = 250  # servers; larger swarms send heartbeats more rarely, so that 25 a second reach every server
 _DHT_INTERVAL_S = 60.0  # between two readings of the DHT while servers answer
-_HURRY_S = 1.0  # whoever waits for missing blocks waits for no silent server
+_HURRY_S = 1.0  # a client that misses blocks does not wait for silent servers
 _PATIENCE_S = 20.0  # for the first reading of a large swarm
-_LINKS_INTERVAL_S = 60.0  # measurements are no news before
+_LINKS_INTERVAL_S = 60.0  # between two announcements of measurements
 _IN_DHT = (Kind.RECORD, Kind.HEARTBEAT)
 _SOURCES = 2  # servers asked at a reading until one answers
-_DEAF_S = 300.0  # how long a server that did not is passed over
-_REPORT_INTERVAL_S = 20.0  # between two complaints of the same server
-_GOODBYE_S = 1.0  # for servers to be told; the DHT knows already
-_MIN_STEP_S = 1e-3  # the DHT takes only a strictly later end
+_DEAF_S = 300.0  # pause for a server that did not answer
+_REPORT_INTERVAL_S = 20.0  # between two complaints about the same server
+_GOODBYE_S = 1.0  # to tell other servers; the DHT knows already
+_MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
 
 
 @dataclass(frozen=True, slots=True)
 class SwarmView:
-    """Who is there, as of `fetched_at` (Unix seconds of the directory's clock); JOINING and ONLINE, by peer id."""
+    """The JOINING and ONLINE servers in the order of peer ids, as of `fetched_at` (Unix seconds)."""
 
     servers: tuple[LiveServer, ...]
     fetched_at: float
@@ -74,12 +74,12 @@ class SwarmView:
 
 
 class Directory:
-    """One node's access to the directory of `swarm`; only readers may do without an identity.
+    """One node's access to the directory of `swarm`; only readers need no identity.
 
     A server calls `start_gossip` once its host runs, and `stop` before the host closes.
 
     Args:
-        everybody: a reader that follows all servers, not only as many as a client has use for.
+        everybody: follow all servers, not only as many as a client can use.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Directory:
 
     @property
     def stretch(self) -> float:
-        """How much more rarely servers beat in a swarm as large as this one seems to be."""
+        """Return the factor by which heartbeats are rarer in a swarm of this size."""
         return min(max(1.0, len(self.table.all(Kind.HEARTBEAT)) / _STRETCH_FROM), MAX_STRETCH)
 
     async def announce(self, record: ServerRecord) -> None:
@@ -153,7 +153,7 @@ class Directory:
             await self._announce_to_foreign_peers()
 
     async def leave(self) -> None:
-        """Say OFFLINE at once, if anything was announced. Raises NetworkError if nobody takes it."""
+        """Announce OFFLINE at once, if anything was announced. Raises NetworkError if nobody takes it."""
         if self._heartbeat is not None and self._heartbeat.state is not ServerState.OFFLINE:
             await self.heartbeat(replace(self._heartbeat, state=ServerState.OFFLINE, pings_s={}, links_mbps={}))
             if self._gossip is not None:
@@ -162,10 +162,10 @@ class Directory:
                         await self._gossip.pass_on()
 
     async def fetch(self, *, thorough: bool = False) -> SwarmView:
-        """Learn what changed, and return who is there.
+        """Learn what has changed and return the servers.
 
         Args:
-            thorough: read the DHT too, which may know somebody of whom the server that is asked has not heard yet.
+            thorough: also read the DHT, which may know a server that the asked one has not heard of yet.
         Raises:
             NetworkError: neither a server nor the DHT answers.
         """
@@ -190,7 +190,7 @@ class Directory:
         return SwarmView(self._servers(), self._clock(), self.reader.num_dropped - dropped_before)
 
     async def report(self, suspect: PeerId) -> None:
-        """Tell some servers that one of them failed us; they look for themselves. Never raises for their answers."""
+        """Tell some servers that `suspect` failed us; they check it themselves. Never raises for their answers."""
         now = self._clock()
         if now - self._reported.get(suspect, -_REPORT_INTERVAL_S) < _REPORT_INTERVAL_S:
             return
@@ -211,7 +211,7 @@ class Directory:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     async def _ask(self) -> bool:
-        """Learn what changed from one server, drawn at random each time; whether one answered."""
+        """Learn changes from a server drawn at random; return whether one answered."""
         now = self._clock()
         live = [
             peer
@@ -222,14 +222,14 @@ class Directory:
             try:
                 await self.reader.ask(source)
             except RemoteError as error:
-                log.debug("a server does not tell what it knows of the swarm: %s", error)
+                log.debug("a server did not answer a question about the swarm: %s", error)
                 self._deaf_until[source] = now + (error.retry_after_s or _DEAF_S)
                 continue
             return True
         return False
 
     async def _read_dht(self) -> int:
-        """Returns how many announcements were refused. Raises NetworkError."""
+        """Read the DHT and return how many announcements were refused. Raises NetworkError."""
         keys = {kind: kind.key(self._swarm) for kind in _IN_DHT}
         wanted = [*keys.values(), *(self._foreign.dht_keys if self._foreign is not None else ())]
         found = await self._host.get(wanted)
@@ -266,7 +266,7 @@ class Directory:
     # -- announcing ----------------------------------------------------------------------------------------------------
 
     async def _tell(self, kind: Kind, fields: Mapping[str, object]) -> None:
-        """Sign, pass on to the servers, and store where strangers look."""
+        """Sign an announcement, pass it on to the servers and store it in the DHT for newcomers."""
         now = self._clock()
         if kind is Kind.HEARTBEAT or fields != self._said.get(kind):
             self._said[kind] = fields
@@ -291,13 +291,13 @@ class Directory:
 
     @property
     def _is_beacon(self) -> bool:
-        """Whether strangers find this server in the DHT: some `NUM_BEACONS` of a large swarm."""
+        """Tell whether this server is in the DHT for newcomers, as about `NUM_BEACONS` of a large swarm are."""
         num_servers = len(self.table.all(Kind.RECORD))
         place = int.from_bytes(tag_of(self._host.peer_id), "big") / (1 << 64)  # from 0 to 1, the same for ever
         return place * num_servers < NUM_BEACONS
 
     def _beat_anew(self) -> None:
-        """Say at once whom this server suspects, or that it is still there itself."""
+        """Announce the suspects of this server at once, and that it is alive itself."""
         if self._heartbeat is None or (self._beating_anew is not None and not self._beating_anew.done()):
             return
         self._beating_anew = asyncio.create_task(self._beat_once(self._heartbeat))
@@ -307,7 +307,7 @@ class Directory:
             await self.heartbeat(beat)
         except NetworkError as error:
             log.debug("the directory did not take a heartbeat: %s", error)
-        await asyncio.sleep(1.0)  # whoever suspects us again and again makes us beat no more often
+        await asyncio.sleep(1.0)  # repeated suspicions do not make us send more heartbeats than this
 
     async def _announce_to_foreign_peers(self) -> None:
         if self._foreign is not None and self._record is not None and self._heartbeat is not None:

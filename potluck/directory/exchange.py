@@ -1,9 +1,9 @@
-"""The messages in which nodes tell each other what they know of the swarm.
+"""Defines the messages in which nodes exchange what they know of the swarm.
 
-`Compare`: digests of all records the asker has, and of which servers it wants news; answered by the buckets that differ
-and newer heartbeats and links. `Fetch`: what it has in such buckets; answered by the records it lacks, and by which of
-its own the other lacks. `Push`: announcements for whom they may be new. `Report`: a server that failed a client.
-Every announcement is signed by its author, so whoever passes it on can hold it back but not change it.
+`Compare` holds digests of the asker's records and the servers it wants news of; the answer names the buckets that
+differ and has newer heartbeats and links. `Fetch` lists the asker's entries in such buckets; the answer has the records
+it lacks and names those that the other lacks. `Push` passes on announcements. `Report` names a server that failed a
+client. Authors sign their announcements, so nodes that pass them on can hold them back but cannot change them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHORT_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """News of one server are wanted, if they are newer than these sequence numbers; 0: nothing is known."""
+    """A request for news of one server that are newer than these sequence numbers; 0 if nothing is known."""
 
     tag: bytes
     beat: int = 0  # shortened by `short`
@@ -36,13 +36,13 @@ class Compare:
     proof: bytes | None
     digests: tuple[bytes, ...]
     wanted: tuple[Wanted, ...] = ()
-    max_links: int = 0  # of servers, in the answer
+    max_links: int = 0  # that the answer may have
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     differing: tuple[int, ...]  # numbers of buckets
-    news: tuple[tuple[int, Sealed], ...] = ()  # with the place of its server in `wanted`
+    news: tuple[tuple[int, Sealed], ...] = ()  # each with the place of its server in `wanted`
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    num_done: int  # of the buckets asked for; the others did not fit
+    num_done: int  # buckets that the answer covers; the others did not fit
     records: tuple[Sealed, ...] = ()
     absent: tuple[int, ...] = ()  # places of entries that the other does not have
 
@@ -73,5 +73,5 @@ class Report:
 
 
 def short(sequence: float) -> int:
-    """A sequence number in four bytes: unequal for announcements less than 49 days apart."""
+    """Shorten a sequence number to four bytes, unequal for announcements less than 49 days apart."""
     return round(sequence * 1000) % (1 << 8 * SHORT_BYTES)

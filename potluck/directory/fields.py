@@ -1,8 +1,8 @@
-"""Records, heartbeats and links to plain maps and back; every field of a peer is checked here and nowhere else.
+"""Converts records, heartbeats and links to plain maps and back. All fields of peers are checked here.
 
-On the wire a map is the list of its values in the order of `*_FIELDS`, which only ever grows at its end: a newer peer's
-further values are ignored, an older peer's missing ones have a default where the code says so. A known field with an
-impossible value makes the whole announcement invalid.
+On the wire a map is the list of its values in the order of `*_FIELDS`, which only grows at its end. Further values of
+newer peers are ignored, and some missing values of older peers have a default. A known field with an impossible value
+makes the whole announcement invalid.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ LINKS_FIELDS = ("links",)
 
 
 class BadFieldError(ValueError):
-    """A field is missing, of another type, or outside what can be."""
+    """A field is missing, has another type or is out of range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What a server measured to others, by tag: round trips in seconds, bandwidths in Mbit/s.
+    """One server's measurements to others, by tag: round trips in seconds, bandwidths in Mbit/s.
 
-    Announced apart from the heartbeat, because it changes rarely and is not small. A reader that does not know a tag's
-    peer has no use for the measurement either.
+    They are announced apart from the heartbeat, because they are large and change rarely. A reader that does not know
+    the peer of a tag has no use for the measurement.
     """
 
     peer_id: PeerId
@@ -53,7 +53,7 @@ class Links:
 
 @lru_cache(maxsize=1 << 15)
 def tag_of(peer: PeerId) -> bytes:
-    """Short, and still nobody makes 2^64 keys to find one with the tag of another peer."""
+    """Return the short name of a peer. Nobody makes 2^64 keys to find one with the tag of another peer."""
     return hashlib.sha256(peer.encode()).digest()[:TAG_BYTES]
 
 
@@ -138,7 +138,7 @@ def heartbeat_to_fields(beat: Heartbeat) -> dict[str, object]:
 
 
 def heartbeat_from_fields(peer_id: PeerId, fields: Mapping[object, object]) -> Heartbeat:
-    """Without pings and links, which are announced apart. Raises BadFieldError."""
+    """Return a heartbeat without pings and bandwidths, which are announced apart. Raises BadFieldError."""
     state, suspects = _count(fields, "state"), fields.get("suspects", [])
     if state > max(ServerState):
         raise BadFieldError("state")
@@ -157,7 +157,7 @@ def heartbeat_from_fields(peer_id: PeerId, fields: Mapping[object, object]) -> H
 
 
 def links_to_fields(beat: Heartbeat) -> dict[str, object]:
-    """What was measured to other servers, those with a bandwidth first; None: not measured."""
+    """Return the measurements to other servers, those with a bandwidth first; None stands for not measured."""
     peers = list(dict.fromkeys((*beat.links_mbps, *beat.pings_s)))[:MAX_LINKS]
     found = {peer: (beat.pings_s.get(peer), beat.links_mbps.get(peer)) for peer in peers}
     return {"links": {tag_of(peer): [_finite(ping_s), _finite(mbps)] for peer, (ping_s, mbps) in found.items()}}
@@ -184,7 +184,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _to_bitmap(blocks: frozenset[int]) -> bytes:
-    """Block b is bit b % 8 of byte b // 8; no longer than it has to be."""
+    """Encode blocks as bits: block b is bit b % 8 of byte b // 8."""
     bits = sum(1 << block for block in blocks)
     return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
 

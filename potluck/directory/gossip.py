@@ -1,8 +1,8 @@
-"""A server's part in the directory: it answers readers, passes on what is new, and notices who is gone.
+"""Plays a server's part in the directory: answers readers, passes on news and notices servers that are gone.
 
-What is new goes at once to a few servers drawn at random, which do the same (rumour spreading); what that misses, a
-comparison with one of them every few seconds finds (anti-entropy; both after Demers et al. 1987). Whoever cannot be
-reached on the way is pinged, and suspected if it does not answer (the idea of SWIM).
+A server sends news at once to a few others drawn at random, which do the same (rumour spreading). A comparison with
+one of them every few seconds finds what that misses (anti-entropy; both after Demers et al. 1987). A server that cannot
+be reached is pinged, and suspected if it does not answer (the idea of SWIM).
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ from potluck.tasks import BackgroundTasks
 
 log = logging.getLogger(__name__)
 
-FAN_OUT = 3  # servers that each rumour is passed on to: everybody hears of it with probability 1 - e^-3, and soon
-_SPREAD_INTERVAL_S = 3.0  # heartbeats of so long travel together
-_MIN_SPREAD_INTERVAL_S = 0.2  # and who serves what, or is gone
-_COMPARE_INTERVAL_S = 5.0  # of a swarm of up to 500 servers; more servers compare more rarely, because it costs more
+FAN_OUT = 3  # servers that get each rumour: a server hears of it soon with probability 1 - e^-3
+_SPREAD_INTERVAL_S = 3.0  # heartbeats of this interval travel together
+_MIN_SPREAD_INTERVAL_S = 0.2  # for changes of what is served, and for servers that are gone
+_COMPARE_INTERVAL_S = 5.0  # in a swarm of up to 500 servers; larger swarms compare more rarely, because it costs more
 _COMPARE_SERVERS = 500
 _LOOK_UP_INTERVAL_S = 60.0
-_LISTING_LIVES_S = 1.0  # one listing answers all who ask meanwhile
+_LISTING_LIVES_S = 1.0  # one listing answers all questions of this interval
 _PING_TIMEOUT_S = 5.0
-_PINGS = 2  # a busy machine may stand still for seconds; one that is gone refuses at once
+_PINGS = 2  # a busy machine may pause for seconds; one that is gone refuses at once
 _MAX_PINGS = 4  # at a time
-_DEAF_S = 300.0  # how long a server that does not know these calls is left alone
-_STRANGE_S = 30.0  # and one that answers pings but not these calls
-_CALLS_A_MINUTE = 120  # of one peer; a reader needs eight, a neighbour in a small swarm some fifty
-_ANNOUNCEMENTS_A_MINUTE = 6000  # of one peer: each costs a signature check of 0.1 ms
-_REPORTS_A_MINUTE = 20  # of one client
+_DEAF_S = 300.0  # pause for a server that does not know these calls
+_STRANGE_S = 30.0  # pause for a server that answers pings but not these calls
+_CALLS_A_MINUTE = 120  # by one peer; a reader needs eight, a neighbour in a small swarm about fifty
+_ANNOUNCEMENTS_A_MINUTE = 6000  # by one peer; each costs a signature check of 0.1 ms
+_REPORTS_A_MINUTE = 20  # by one client
 
 
 class Gossip:
-    """`start()` makes the host answer.
+    """One server's exchange with the others; `start()` makes the host answer.
 
     Args:
         look_up: fills the table from the DHT; may raise NetworkError.
-        on_suspects: called when whom we suspect changed, or others suspect us.
+        on_suspects: called when our suspects change or others suspect us.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Gossip:
         self._hot: dict[tuple[Kind, PeerId], Announcement] = {}
         self._has_news = asyncio.Event()
         self._is_urgent = asyncio.Event()
-        self._spread_version = 0  # of the table
+        self._spread_version = 0  # version of the table that was last passed on
         self._has_compared = False
         self._passing_on = asyncio.Lock()
         self._answers: tuple[int, float, Answers] | None = None
@@ -117,14 +117,14 @@ class Gossip:
         self._note([announcement])
 
     async def compare_once(self) -> None:
-        """Ask another server what it knows, if there is one and none was asked yet."""
+        """Ask another server for what it knows, unless one has been asked already."""
         partners = self.partners()
         if partners and not self._has_compared:
             source = random.choice(partners)
             await self._tell(source, partial(self._compare, source))
 
     def partners(self) -> list[PeerId]:
-        """Live servers that know these calls, as far as is known."""
+        """Return the live servers that are not known to lack these calls."""
         now = self._loop_s()
         return [
             peer
@@ -167,7 +167,7 @@ class Gossip:
             raise RemoteError(Code.NOT_A_MEMBER, "a private swarm: the proof of membership is missing or wrong")
 
     def _listed(self) -> Answers:
-        """Made anew when a record changed; otherwise now and then, since heartbeats run out."""
+        """Return answers from a listing that is renewed when a record changes, and regularly as heartbeats expire."""
         now, version = self._loop_s(), self._table.version
         if self._answers is None or self._answers[0] != version or now - self._answers[1] > _LISTING_LIVES_S:
             self._answers = version, now, Answers(self._table, self._clock())
@@ -176,7 +176,7 @@ class Gossip:
     # -- what is passed on ---------------------------------------------------------------------------------------------
 
     def _note(self, news: Iterable[Announcement]) -> None:
-        """What is new here may be new to others, and tells who is alive."""
+        """Queue news to be passed on, and clear suspicions of servers that they show to be alive."""
         for announcement in news:
             self._hot[announcement.sealed.kind, announcement.peer_id] = announcement
             beat = announcement.value
@@ -195,7 +195,7 @@ class Gossip:
         return mine is not None and announcement.sequence > mine.sequence
 
     async def pass_on(self) -> None:
-        """Tell some servers what is new; returns when they know."""
+        """Send the news to some servers and wait until they have them."""
         async with self._passing_on:
             partners = await self._find_partners()
             hot, self._hot = list(self._hot.values()), {}
@@ -226,7 +226,7 @@ class Gossip:
             await asyncio.sleep(pause_s * random.uniform(0.8, 1.2))
 
     async def _find_partners(self) -> list[PeerId]:
-        """From the DHT while there is none, and now and then, so that a swarm which fell apart finds together."""
+        """Return partners. Read the DHT if there are none, and regularly, so that a split swarm meets again."""
         since_s = self._loop_s() - self._looked_up_s
         if since_s >= _LOOK_UP_INTERVAL_S or (since_s >= _COMPARE_INTERVAL_S and not self.partners()):
             self._looked_up_s = self._loop_s()
@@ -239,7 +239,7 @@ class Gossip:
         self._has_compared = True
 
     async def _push(self, peer: PeerId, announcements: Sequence[Sealed]) -> None:
-        """All but what the peer said of itself."""
+        """Send announcements to `peer`, except those that it made itself."""
         message = Push(
             call_proof(self._swarm, caller=self._host.peer_id, callee=peer),
             tuple(sealed for sealed in announcements if sealed.peer_id != peer),
@@ -248,7 +248,7 @@ class Gossip:
             await self._host.call(peer, PUSH, encode_push(message), timeout_s=CALL_TIMEOUT_S)
 
     async def _tell(self, peer: PeerId, work: Callable[[], Awaitable[None]]) -> None:
-        """Do it, unless the peer is gone, which is looked into, or does not know how, which is remembered."""
+        """Do `work` with a peer; ping one that cannot be reached, and avoid one that does not know these calls."""
         try:
             await work()
         except RemoteError as error:

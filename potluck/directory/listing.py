@@ -1,7 +1,7 @@
-"""Which records a node has, so that two nodes find out with few bytes what one of them lacks.
+"""Lists the records of a node, so that two nodes find out with few bytes what one of them lacks.
 
-Records fall into buckets by their peer's tag; a bucket's digest is the sum of what stands for each record in it. Nodes
-compare digests and then look only at the buckets that differ (the idea of Dynamo's Merkle trees, two levels deep).
+Records fall into buckets by the tag of their peer. The digest of a bucket is the sum of its entries, one for each
+record. Nodes compare digests and then only the buckets that differ (Dynamo's Merkle trees with two levels).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ ENTRY_BYTES: Final = 6
 DIGEST_BYTES: Final = 4
 MIN_BUCKETS: Final = 16
 MAX_BUCKETS: Final = 4096
-_BUCKET_SERVERS: Final = 16  # a changed record makes so many entries travel, an unchanged bucket one digest
+_BUCKET_SERVERS: Final = 16  # entries sent for one changed record; an unchanged bucket costs one digest
 
 
 def num_buckets_for(num_servers: int) -> int:
-    """A power of two."""
+    """Return a power of two that suits this number of servers."""
     buckets = MIN_BUCKETS
     while buckets * _BUCKET_SERVERS < num_servers and buckets < MAX_BUCKETS:
         buckets *= 2
@@ -31,12 +31,12 @@ def num_buckets_for(num_servers: int) -> int:
 
 @lru_cache(maxsize=1 << 15)
 def entry_of(peer: PeerId, sequence: float) -> bytes:
-    """Stands for one record: its peer and which of its records."""
+    """Return the entry of one record, derived from its peer and sequence number."""
     return hashlib.sha256(b"%d:%b" % (round(sequence * 1000), peer.encode())).digest()[:ENTRY_BYTES]
 
 
 class Listing:
-    """Of records given as peer and sequence number."""
+    """A listing of records, given as peer and sequence number."""
 
     def __init__(self, records: Iterable[tuple[PeerId, float]]) -> None:
         self._buckets: list[dict[bytes, PeerId]] = [{} for _ in range(MAX_BUCKETS)]
@@ -44,7 +44,7 @@ class Listing:
             self._buckets[int.from_bytes(tag_of(peer)[:2], "big") * MAX_BUCKETS >> 16][entry_of(peer, sequence)] = peer
 
     def bucket(self, number: int, of: int) -> dict[bytes, PeerId]:
-        """Peers by entry in bucket `number` of `of`, which is a power of two."""
+        """Return the peers by entry in bucket `number` of `of` buckets, a power of two."""
         each = MAX_BUCKETS // of
         return {
             entry: peer

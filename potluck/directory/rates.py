@@ -1,4 +1,4 @@
-"""How much one peer may ask of us in a minute. Pure."""
+"""Limits how much one peer may ask of us in a minute. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WINDOW_S = 60.0
 
 
 class RateLimiter:
-    """At most `most` a peer and window; `now` is steady seconds."""
+    """Allows each peer `most` units a minute; `now` is in seconds of a steady clock."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -17,9 +17,9 @@ class RateLimiter:
         self._used: dict[PeerId, int] = {}
 
     def check(self, peer: PeerId, amount: int, now: float) -> None:
-        """Raises RemoteError BUSY, with when to come back."""
+        """Count `amount`. Raises RemoteError BUSY, which says when to come back."""
         window = int(now // _WINDOW_S)
-        if window != self._window:  # so nobody is remembered for longer
+        if window != self._window:  # forget all peers with the window
             self._window, self._used = window, {}
         used = self._used.get(peer, 0) + amount
         if used > self._most:

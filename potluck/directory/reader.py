@@ -1,7 +1,7 @@
-"""Learns from one node after another what changed in the swarm, and believes none of them alone.
+"""Learns from one node after another what changed in the swarm, without trusting any single one.
 
-What a node passes on is signed by whom it is about. What it holds back, another one tells: a server is forgotten only
-if two nodes in a row do not list it and its heartbeat ran out. Which heartbeats are wanted is `candidates`' matter.
+Authors sign what nodes pass on. What one node holds back, another one tells: a server is forgotten only if its
+heartbeat has expired and two nodes in a row do not list it. `candidates` chooses whose heartbeats are wanted.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from potluck.protocol.swarm import Swarm
 CALL_TIMEOUT_S = 5.0
 _FETCH_TIMEOUT_S = 20.0  # a quarter of a megabyte from a slow link
 _MAX_FETCHES = 64  # answers of one reading: 20,000 servers take five
-_MAX_LINKS = 16  # of servers, a reading: they are large, and change rarely
-_MAX_BAD = 10  # records of an answer, besides a tenth of them: whoever passes them on has checked them
-_IN_THREAD = 50  # announcements: checking so many signatures takes 10 ms
+_MAX_LINKS = 16  # servers whose links are read at once: links are large and change rarely
+_MAX_BAD = 10  # invalid records of an answer, besides a tenth of them: the sender should have checked them
+_IN_THREAD = 50  # announcements: checking this many signatures takes 10 ms
 
 
 @dataclass(slots=True)
 class Traffic:
-    """Bytes of bodies, without the transport's own."""
+    """Bytes of message bodies, without the overhead of the transport."""
 
     received: int = 0
     sent: int = 0
 
 
 class Reader:
-    """Fills `table`.
+    """Fills `table` from the answers of other nodes.
 
     Args:
-        taste: of a client: which servers it prefers, where there are more than it can follow; None: it follows all.
+        taste: draws the servers that a client prefers where there are more than it can follow; None follows all.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class Reader:
         self._table = table
         self._clock = clock
         self._taste = taste
-        self._missing_at: dict[PeerId, PeerId] = {}  # who did not list a server when last asked
+        self._missing_at: dict[PeerId, PeerId] = {}  # the node that last failed to list a server
 
     async def ask(self, source: PeerId) -> list[Announcement]:
-        """What is new since the last reading, as `source` tells it. Raises RemoteError."""
+        """Ask `source` for changes, keep them and return them. Raises RemoteError."""
         news: list[Announcement] = []
-        for _ in range(2):  # the second time for the heartbeats of servers that the first one brought
+        for _ in range(2):  # the second round gets the heartbeats of servers that the first one brought
             listing = self._listing()
             num_buckets = num_buckets_for(len(self._table.all(Kind.RECORD)))
             peers = self.wanted()
@@ -81,7 +81,7 @@ class Reader:
         return news
 
     async def take(self, announcements: Sequence[Sealed]) -> list[Announcement]:
-        """Check announcements and keep them; returns those that say something new."""
+        """Check announcements, keep the valid ones and return those that are news."""
         now = self._clock()
         if len(announcements) > _IN_THREAD:
             checked = await asyncio.to_thread(self._check, announcements, now)
@@ -90,7 +90,7 @@ class Reader:
         return [announcement for announcement in checked if self._table.take(announcement)]
 
     def wanted(self) -> list[PeerId]:
-        """Of whom news are asked for."""
+        """Return the servers whose heartbeats this reader follows."""
         records = self._table.all(Kind.RECORD)
         if self._taste is None:
             return list(records)
@@ -109,7 +109,7 @@ class Reader:
             dropped_before = self.num_dropped
             news += await self.take(answer.records)
             if self.num_dropped - dropped_before > _MAX_BAD + len(answer.records) // 10:
-                raise RemoteError(Code.BAD_REPLY, "a peer passes on records that are none")
+                raise RemoteError(Code.BAD_REPLY, "a peer passes on invalid records")
             listed = {record.peer_id for record in answer.records}
             missing = [tuple(mine.values())[place] for place in answer.absent]
             self._note(source, listed, [peer for peer in missing if peer not in listed])
@@ -117,7 +117,7 @@ class Reader:
         return news
 
     def _note(self, source: PeerId, listed: Iterable[PeerId], missing: Iterable[PeerId]) -> None:
-        """Forget whom a second source in a row does not list, unless it was heard of lately."""
+        """Forget servers that two sources in a row do not list, unless their heartbeats are valid."""
         for peer in listed:
             self._missing_at.pop(peer, None)
         now = self._clock()
@@ -138,12 +138,12 @@ class Reader:
             except BadAnnouncementError:
                 self.num_dropped += 1
                 continue
-            if sealed.kind is not Kind.HEARTBEAT or announcement.expiration > now:  # the others are as old as that is
+            if sealed.kind is not Kind.HEARTBEAT or announcement.expiration > now:  # others depend on it
                 checked.append(announcement)
         return checked
 
     def _listing(self) -> Listing:
-        """Of all servers that may be live, those included of whom no heartbeat is known."""
+        """List the records of all servers that may be live, including those without a known heartbeat."""
         beats, now = self._table.all(Kind.HEARTBEAT), self._clock()
         return Listing(
             (peer, record.sequence)

@@ -1,8 +1,8 @@
-"""Signed announcements: what a server tells of itself, and who may tell it.
+"""Signs announcements and checks those of others.
 
-The signed body is a msgpack list: sequence number and end, both in milliseconds of the author's clock, then the fields.
-A record keeps its sequence number while its content is the same and only gets later ends; the signature covers purpose,
-swarm and body. In the DHT an announcement is a map {body, signature, membership}.
+The signed body is a msgpack list: sequence number and expiry, both in milliseconds of the author's clock, then the
+fields. A record keeps its sequence number while its content stays the same and only its expiry moves. The signature
+covers purpose, swarm and body. In the DHT an announcement is a map {body, signature, membership}.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from potluck.protocol.membership import is_record_of_member, record_proof
 from potluck.protocol.records import Heartbeat, ServerRecord
 from potluck.protocol.swarm import Swarm
 
-RECORD_TTL_S = 300.0  # like stock peers' 240 s; a record is re-stored every third of it
-HEARTBEAT_TTL_S = 30.0  # three beats: two lost ones do not make a server disappear, a crash shows within half a minute
-MAX_STRETCH = 10.0  # in a large swarm servers beat up to so much more rarely, and each beat counts for longer
-MAX_ANNOUNCEMENT_BYTES = 16_384  # a record of 1000 blocks has 8.5 KB, its digests included
+RECORD_TTL_S = 300.0  # similar to the 240 s of Petals; a record is stored again after a third of it
+HEARTBEAT_TTL_S = 30.0  # three heartbeats: two may get lost, and a crash shows within half a minute
+MAX_STRETCH = 10.0  # in a large swarm heartbeats are up to this much rarer and valid for as much longer
+MAX_ANNOUNCEMENT_BYTES = 16_384  # a record of 1,000 blocks has 8.5 kB
 _TIMES = ("sequence_ms", "expiration_ms")  # before the fields of each kind
-_MAX_SKEW_S = 60.0  # of clocks; the DHT refuses peers whose clock is 3 s off
+_MAX_SKEW_S = 60.0  # between clocks; the DHT refuses peers whose clock is off by 3 s
 
 
 Form = TypeVar("Form", list[object], dict[object, object])
 
 
 class Kind(Enum):
-    """What is announced: the name in its DHT key, how long it is valid, and its fields in order."""
+    """A kind of announcement: its name in the DHT key, its lifetime and its fields in order."""
 
     RECORD = ("servers", RECORD_TTL_S, RECORD_FIELDS)
     HEARTBEAT = ("heartbeats", HEARTBEAT_TTL_S, HEARTBEAT_FIELDS)
@@ -62,13 +62,13 @@ class Kind(Enum):
 
     @property
     def longest_s(self) -> float:
-        """No announcement ends further ahead."""
+        """Return the longest lifetime that is accepted."""
         return self.ttl_s * MAX_STRETCH
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """An announcement as it is passed on."""
+    """An announcement in the form in which nodes pass it on."""
 
     kind: Kind
     peer_id: PeerId
@@ -77,15 +77,17 @@ class Sealed:
     membership: bytes  # empty in an open swarm
 
     def to_bytes(self) -> bytes:
-        """As it is stored in the DHT."""
+        """Return the value that is stored in the DHT."""
         return bytes(msgpack.packb({"body": self.body, "signature": self.signature, "membership": self.membership}))
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A checked announcement. `sequence` grows with each change of the same author and kind; Unix seconds, as the end.
+    """A checked announcement.
 
-    `record`: of a heartbeat, the sequence number of the record that it goes with.
+    Attributes:
+        sequence: grows with each change by the same author; Unix seconds, like `expiration`.
+        record: for a heartbeat, the sequence number of the record that it belongs to.
     """
 
     value: ServerRecord | Heartbeat | Links
@@ -100,7 +102,7 @@ class Announcement:
 
 
 class BadAnnouncementError(ValueError):
-    """Not signed by its subkey's peer, not of a member, too far ahead, or malformed; the text says which."""
+    """An announcement is malformed, too far ahead, or not signed by its author and a member; the text says which."""
 
 
 def seal(
@@ -112,7 +114,7 @@ def seal(
     sequence: float,
     expiration: float,
 ) -> Sealed:
-    """Sign `fields`; a revision that is the swarm's own is not spelled out."""
+    """Sign `fields`; the revision of a record is left out if it is the swarm's."""
     values = [fields.get(name) for name in kind.fields]
     if kind is Kind.RECORD and fields["revision"] == swarm.revision:
         values[RECORD_FIELDS.index("revision")] = None
@@ -122,7 +124,7 @@ def seal(
 
 
 def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
-    """Check everything about an announcement but whether it is over. Raises BadAnnouncementError."""
+    """Check everything about an announcement except whether it has expired. Raises BadAnnouncementError."""
     signed = _signed(swarm, sealed.kind, sealed.body)
     if not is_record_of_member(swarm, signed, sealed.membership):
         raise BadAnnouncementError("not of a member")
@@ -148,7 +150,7 @@ def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
 def unseal_stored(
     swarm: Swarm, kind: Kind, subkey: object, value: object, expiration: float, *, now: float
 ) -> Announcement:
-    """Check an announcement as it was found in the DHT, its end included. Raises BadAnnouncementError."""
+    """Check an announcement that was found in the DHT, including its expiry. Raises BadAnnouncementError."""
     envelope = _unpack(value, dict)
     body, signature, proof = envelope.get("body"), envelope.get("signature"), envelope.get("membership", b"")
     if not (isinstance(subkey, str) and isinstance(body, bytes) and isinstance(signature, bytes)):
@@ -162,7 +164,7 @@ def unseal_stored(
 
 
 def record_checks(swarm: Swarm, clock: Callable[[], float]) -> dict[DhtKey, RecordCheck]:
-    """Rules for nodes that keep records: under a swarm's keys a peer stores only what it signed, and not for long."""
+    """Return the checks for nodes that store records: under a swarm's keys a peer stores only what it signed."""
 
     def check(kind: Kind, subkey: str, value: object, expiration: float) -> bool:
         try:

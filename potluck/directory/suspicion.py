@@ -1,10 +1,10 @@
-"""When a server is taken for dead before its heartbeat runs out: pure bookkeeping, the pings are the caller's.
+"""Decides when a server counts as dead before its heartbeat expires. Pure bookkeeping: the caller sends the pings.
 
-    clients complain (two different ones within a minute), or we cannot reach it ourselves -> ping it
-    it does not answer -> we suspect it, and say so in our heartbeat; it beats anew -> we do not
-    two servers suspect it since its last heartbeat -> readers take it for gone (`Table.suspected`)
+    two clients complain within a minute, or we cannot reach the server ourselves -> ping it
+    it does not answer -> suspect it and say so in our heartbeat, until it sends a new heartbeat
+    two servers suspect it since its last heartbeat -> readers regard it as gone (`Table.suspected`)
 
-So one liar removes nobody: neither a client who complains of everybody, nor a server that suspects everybody.
+A single liar removes nobody, neither a client that complains of everybody nor a server that suspects everybody.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Iterable
 from potluck.directory.fields import MAX_SUSPECTS
 from potluck.protocol.blocks import PeerId
 
-COMPLAINTS = 2  # of different clients
+COMPLAINTS = 2  # by different clients
 COMPLAINT_LIVES_S = 60.0
-NUM_WATCHERS = 3  # servers that are told of a failure: the same ones by all who see the same swarm
+NUM_WATCHERS = 3  # servers that hear of a failure; all clients that see the same swarm choose the same ones
 _MAX_COMPLAINED_OF = 1024
 
 
 class Suspicion:
-    """What one server heard of others, and whom it suspects. `now` is of any steady clock, in seconds."""
+    """The complaints that one server has heard, and its suspects. `now` is in seconds of a steady clock."""
 
     def __init__(self) -> None:
         self._complaints: OrderedDict[PeerId, dict[PeerId, float]] = OrderedDict()
@@ -31,11 +31,11 @@ class Suspicion:
 
     @property
     def suspects(self) -> tuple[PeerId, ...]:
-        """The latest ones, for the heartbeat."""
+        """Return the latest suspects, for the heartbeat."""
         return tuple(self._suspects)[-MAX_SUSPECTS:]
 
     def complain(self, client: PeerId, suspect: PeerId, now: float) -> bool:
-        """Note a client's complaint; whether it is time to ping the suspect."""
+        """Note a client's complaint; return whether it is time to ping the suspect."""
         clients = self._complaints.setdefault(suspect, {})
         self._complaints.move_to_end(suspect)
         if len(self._complaints) > _MAX_COMPLAINED_OF:
@@ -49,14 +49,14 @@ class Suspicion:
         return True
 
     def suspect(self, peer: PeerId) -> None:
-        """It did not answer our own ping."""
+        """Note that a server did not answer our ping."""
         self._suspects[peer] = None
         self._suspects.move_to_end(peer)
         if len(self._suspects) > MAX_SUSPECTS:
             self._suspects.popitem(last=False)
 
     def clear(self, peer: PeerId) -> bool:
-        """It was heard of; whether it was suspected."""
+        """Note that a server was heard of; return whether it was suspected."""
         if peer not in self._suspects:
             return False
         del self._suspects[peer]
@@ -64,7 +64,7 @@ class Suspicion:
 
 
 def watchers_of(suspect: PeerId, servers: Iterable[PeerId]) -> list[PeerId]:
-    """Whom to tell that `suspect` failed (rendezvous hashing): where the complaints of all clients meet."""
+    """Return the servers to tell that `suspect` failed; rendezvous hashing brings all clients' complaints together."""
     others = [peer for peer in servers if peer != suspect]
     ranked = sorted(others, key=lambda peer: hashlib.sha256(f"{suspect} {peer}".encode()).digest())
     return ranked[:NUM_WATCHERS]

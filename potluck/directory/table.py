@@ -1,7 +1,7 @@
-"""What a node knows of its swarm: the newest announcement of each kind of each server. Pure, and all of it was checked.
+"""Holds the newest announcement of each kind by each server. Pure; all announcements were checked before.
 
-A server counts as live while its heartbeat is valid and goes with the record at hand, or an older one, and unless two
-other servers say since that heartbeat that it does not answer them.
+A server is live while its heartbeat is valid and belongs to the record at hand or an older one, unless two other
+servers say after that heartbeat that it does not answer them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from potluck.directory.seal import Announcement, Kind
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
 
-MAX_SERVERS = 20_000  # whoever makes up more servers than that fills no more memory
-SUSPECTING = 2  # servers whose word is enough; one liar is not
+MAX_SERVERS = 20_000  # bounds the memory that made-up servers can fill
+SUSPECTING = 2  # servers that must agree, so that one liar is not enough
 
 
 class Table:
-    """Announcements by kind and peer. `version` changes with what is served by whom, not with each heartbeat."""
+    """Announcements by kind and peer. `version` changes with records and states, not with each heartbeat."""
 
     def __init__(self, max_servers: int = MAX_SERVERS) -> None:
         self.version = 0
@@ -29,7 +29,7 @@ class Table:
         self._early: dict[PeerId, Announcement] = {}  # heartbeats that came before their records
 
     def take(self, new: Announcement) -> bool:
-        """Keep `new` unless something newer is known; whether it says anything new. A later end alone is not news."""
+        """Keep `new` unless a newer one is known; return whether it is news. A later expiry alone is not."""
         known = self._of[new.sealed.kind]
         old = known.get(new.peer_id)
         if old is None:
@@ -61,10 +61,10 @@ class Table:
             known.pop(peer, None)
 
     def expire(self, now: float, *, beatless: bool = True) -> None:
-        """Forget servers of which neither record nor heartbeat is valid.
+        """Forget servers whose record and heartbeat have both expired.
 
         Args:
-            beatless: also those of which no heartbeat was ever known. A client does not ask for that of each server.
+            beatless: also forget servers without a known heartbeat. A client does not follow every server.
         """
         records, beats = self._of[Kind.RECORD], self._of[Kind.HEARTBEAT]
         for peer in {*(records if beatless else ()), *beats}:
@@ -72,13 +72,13 @@ class Table:
                 self.drop(peer)
 
     def live(self, now: float) -> tuple[LiveServer, ...]:
-        """JOINING and ONLINE, by peer id."""
+        """Return the JOINING and ONLINE servers in the order of peer ids."""
         live = self.live_peers(now)
         peers = {tag_of(peer): peer for peer in live} if self._of[Kind.LINKS] else {}
         return tuple(self._live(peer, peers) for peer in sorted(live))
 
     def live_peers(self, now: float) -> list[PeerId]:
-        """Who is live, without what is known of them."""
+        """Return the ids of the live servers."""
         records, beats = self._of[Kind.RECORD], self._of[Kind.HEARTBEAT]
         suspected = self.suspected(now)
         return [
@@ -88,7 +88,7 @@ class Table:
         ]
 
     def suspected(self, now: float) -> frozenset[PeerId]:
-        """Whom at least `SUSPECTING` others suspect since it was last heard of."""
+        """Return the servers that at least `SUSPECTING` others have suspected since their last heartbeat."""
         beats = self._of[Kind.HEARTBEAT]
         words: Counter[PeerId] = Counter()
         for beat in beats.values():
@@ -100,7 +100,7 @@ class Table:
         return frozenset(peer for peer, count in words.items() if count >= SUSPECTING)
 
     def _is_early(self, new: Announcement) -> bool:
-        """Whether it is a heartbeat that goes with a record still on its way: until then the one before counts."""
+        """Tell whether a heartbeat belongs to a record that has not arrived; until then the one before counts."""
         record = self._of[Kind.RECORD].get(new.peer_id)
         return record is not None and new.record > record.sequence and state_of(new) is not ServerState.OFFLINE
 
@@ -126,10 +126,10 @@ def _named(rates: Mapping[bytes, float], peers: Mapping[bytes, PeerId]) -> dict[
 
 
 def is_up(beat: Announcement, now: float) -> bool:
-    """Whether a heartbeat is valid and does not say goodbye."""
+    """Tell whether a heartbeat is valid and not OFFLINE."""
     return beat.expiration > now and state_of(beat) is not ServerState.OFFLINE
 
 
 def state_of(announcement: Announcement) -> ServerState | None:
-    """What a heartbeat says; None of another kind."""
+    """Return the state in a heartbeat; None for another kind of announcement."""
     return announcement.value.state if isinstance(announcement.value, Heartbeat) else None

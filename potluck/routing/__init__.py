@@ -1,4 +1,4 @@
-"""From the servers of a swarm to a route through them. Pure functions; no clock, no network."""
+"""Chooses routes through the servers of a swarm. Pure: no clock, no network."""
 
 from potluck.routing.affinity import STICKINESS, Affinity, Parts
 from potluck.routing.latency import estimate_rtts

@@ -1,7 +1,7 @@
-"""Which servers were given which beginnings, so that a prompt that begins alike goes where its keys and values are.
+"""Remembers which servers computed which beginnings of prompts, so that a similar prompt can use their caches.
 
-Servers keep beginnings for the client that sent them and for the span it asked, so this is the client's own memory. A
-beginning is known by a chain of fingerprints, one for each page of its tokens. No I/O, no clock.
+A server keeps a beginning only for the client that sent it and for the span of that session, so each client remembers
+its own. A beginning is a chain of fingerprints, one for each page of tokens. No I/O, no clock.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from potluck.protocol.blocks import PeerId, Span
 
-STICKINESS = 0.7  # what a route with a known beginning may cost more than the best one: 1 / 0.7
+STICKINESS = 0.7  # a route with a known beginning may cost 1 / 0.7 times as much as the best one
 _MAX_BEGINNINGS = 1024
-_LIVES_S = 600.0  # servers let go of beginnings that nobody asks for
+_LIVES_S = 600.0  # servers drop beginnings that nobody uses
 
 Parts = tuple[tuple[PeerId, Span], ...]
 
@@ -26,13 +26,13 @@ class _Memory:
 
 
 class Affinity:
-    """Beginnings of the latest sessions, the longest unused ones first."""
+    """The routes of the latest sessions by their beginnings, the least recently used first."""
 
     def __init__(self) -> None:
         self._routes: OrderedDict[bytes, _Memory] = OrderedDict()  # by the fingerprint of a beginning
 
     def remember(self, chain: Sequence[bytes], parts: Parts, now: float) -> None:
-        """`parts` were given a prompt with these fingerprints."""
+        """Note that the servers of `parts` computed a prompt with these fingerprints."""
         for key in chain:
             self._routes[key] = _Memory(parts, now + _LIVES_S)
             self._routes.move_to_end(key)
@@ -40,7 +40,7 @@ class Affinity:
             self._routes.popitem(last=False)
 
     def find(self, chain: Sequence[bytes], now: float) -> Parts | None:
-        """The route of the longest known beginning."""
+        """Return the route of the longest known beginning, or None."""
         for key in reversed(chain):
             memory = self._routes.get(key)
             if memory is not None and now < memory.until_s:

@@ -1,4 +1,7 @@
-"""Who can be on a route, at what cost, and which few hundred of them are worth a search."""
+"""Selects the few hundred servers that are worth a search, with their costs.
+
+Pure: the roster and the client's knowledge in, candidates out. Which route they make is `search`'s decision.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from potluck.protocol.records import LiveServer, ServerState
 from potluck.routing.roster import NO_BLOCK, Floats, Ints, Roster
 from potluck.routing.route import Needs, NoRouteError, Vantage
 
-UNKNOWN_RTT_S = 0.15  # what stock clients assume of a server they have not measured
-HOP_OVERHEAD_S = 0.001  # (de)serialising and scheduling at both ends, measured on loopback
-FULL_CACHE_PENALTY_S = 10.0  # stock clients' value, here for a server that has nothing free
+UNKNOWN_RTT_S = 0.15  # what Petals clients assume for a server they have not measured
+HOP_OVERHEAD_S = 0.001  # serialising and scheduling at both ends, measured on loopback
+FULL_CACHE_PENALTY_S = 10.0  # Petals clients' value, applied in full to a server with no free cache
 _MAX_CANDIDATES = 300
 _MIN_A_BLOCK = 8
 
@@ -26,9 +29,10 @@ class Candidates:
     """Servers worth a search.
 
     Attributes:
-        rows: of the roster, [candidates].
-        fits: [candidates, blocks of the wanted span]: who has a block in the variant that was chosen for it.
-        hop_s, block_s: cost of entering and of each block, [candidates].
+        rows: their rows in the roster, [candidates].
+        fits: whether a candidate has a block in the variant chosen for it, [candidates, blocks of the wanted span].
+        hop_s: cost of entering each candidate, [candidates].
+        block_s: cost of each block there, [candidates].
     """
 
     rows: Ints
@@ -38,7 +42,7 @@ class Candidates:
 
     @classmethod
     def of(cls, roster: Roster, span: Span, vantage: Vantage, needs: Needs) -> Candidates:
-        """The usable servers that cost least, with a few for each block. Raises NoRouteError."""
+        """Return the cheapest usable servers, with several for each block. Raises NoRouteError."""
         usable = _usable(roster, span, vantage, needs)
         forms, form = np.unique(roster.form[usable], return_inverse=True)
         codes = roster.forms.table(max(span.end, int(roster.end.max(initial=0))))[forms, span.start : span.end]
@@ -53,7 +57,7 @@ class Candidates:
 
 
 def costs(roster: Roster, vantage: Vantage, needs: Needs) -> tuple[Floats, Floats]:
-    """Seconds of a decode step for entering each server of the roster, and for each block there."""
+    """Return the seconds a decode step spends on entering each server of the roster, and on each block there."""
     rtt_s = np.full(len(roster.servers) + 1, UNKNOWN_RTT_S)  # the last place is for servers that are not in the roster
     slowness = np.ones(len(roster.servers) + 1)
     for column, known in ((rtt_s, vantage.rtts_s), (slowness, vantage.slowness)):
@@ -65,7 +69,7 @@ def costs(roster: Roster, vantage: Vantage, needs: Needs) -> tuple[Floats, Float
 
 
 def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
-    """Why this server cannot be on any route, or None."""
+    """Return the reason why this server cannot be on any route, or None."""
     record, state = server.record, server.heartbeat.state
     if server.peer_id in vantage.banned:
         return "failed recently"
@@ -74,9 +78,9 @@ def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
     if needs.revision is not None and record.revision and record.revision != needs.revision:
         return f"serves revision {record.revision}"
     if needs.dtype is not None and record.format.dtype != needs.dtype:
-        return f"computes in {record.format.dtype or 'what it does not tell'}"
+        return f"computes in {record.format.dtype or 'an unknown format'}"
     if needs.quantization is not None and record.format.quantization != needs.quantization:
-        return f"holds its weights in {record.format.quantization or 'what it does not tell'}"
+        return f"holds its weights in {record.format.quantization or 'an unknown format'}"
     if needs.adapter is not None and find_adapter(record.adapters, needs.adapter) is None:
         return f"does not have the adapter {needs.adapter}"
     if record.max_length < needs.max_length:
@@ -85,7 +89,7 @@ def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
 
 
 def _usable(roster: Roster, span: Span, vantage: Vantage, needs: Needs) -> Ints:
-    """Rows of the servers that have any of the blocks and no `exclusion`."""
+    """Return the rows of servers that have any of the blocks and no reason for exclusion."""
     mask = roster.is_online & (roster.start < span.end) & (roster.end > span.start)
     mask &= roster.max_length >= needs.max_length
     mask[[roster.index[peer] for peer in vantage.banned if peer in roster.index]] = False
@@ -96,11 +100,11 @@ def _usable(roster: Roster, span: Span, vantage: Vantage, needs: Needs) -> Ints:
 
 
 def _chosen(roster: Roster, span: Span, codes: Ints, servers: Ints, needs: Needs) -> Ints:
-    """The code for each block of the span: its pin, or what most servers have, the smallest variant among equals.
+    """Return the code for each block of the span: its pin, or what most servers have; ties go to the smallest variant.
 
     Args:
-        codes: [forms, blocks].
-        servers: how many have each form.
+        codes: of the variants, [forms, blocks].
+        servers: number of servers with each form, [forms].
     """
     is_there = codes != NO_BLOCK
     weights = np.broadcast_to(servers[:, None], codes.shape)[is_there]
@@ -121,7 +125,7 @@ def _chosen(roster: Roster, span: Span, codes: Ints, servers: Ints, needs: Needs
 
 
 def _prune(form: Ints, form_fits: NDArray[np.bool_], hop_s: Floats, block_s: Floats) -> Ints:
-    """Places of those that cost least a block if they are used for all they have; enough of them for each block."""
+    """Return the places of the servers with the least cost per block, with enough of them for each block."""
     lengths = form_fits.sum(axis=1)[form]
     is_any = lengths > 0
     cost_s = np.where(is_any, hop_s / np.maximum(lengths, 1) + block_s, np.inf)
@@ -133,7 +137,7 @@ def _prune(form: Ints, form_fits: NDArray[np.bool_], hop_s: Floats, block_s: Flo
 
 
 def _why_not(roster: Roster, missing: tuple[Span, ...], vantage: Vantage, needs: Needs) -> dict[PeerId, str]:
-    """Reasons of those servers that have any of the missing blocks."""
+    """Return the reason for each server that announces any of the missing blocks."""
     return {
         server.peer_id: exclusion(server, vantage, needs) or "has other weights or number formats"
         for server in roster.servers
@@ -142,7 +146,7 @@ def _why_not(roster: Roster, missing: tuple[Span, ...], vantage: Vantage, needs:
 
 
 def _runs(blocks: Iterable[int]) -> tuple[Span, ...]:
-    """Ascending blocks as the fewest spans."""
+    """Return ascending blocks as the fewest spans."""
     runs: list[Span] = []
     for block in blocks:
         if runs and runs[-1].end == block:

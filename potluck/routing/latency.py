@@ -1,8 +1,8 @@
-"""Round trips to servers that nobody here has pinged, from what they and others measured between themselves.
+"""Estimates round trips to servers that this client has not pinged, from what servers measured between each other.
 
-A client, a landmark that it pinged and a server are a triangle: the third side is at least the difference of the other
-two and at most their sum. Over several landmarks the tightest bounds count, and their middle is the estimate. One's own
-measurements always go before; so whoever lies about distances is found out by the first call.
+A client, a landmark that it pinged and a server form a triangle: the third side is at least the difference of the
+other two and at most their sum. The estimate is the middle of the tightest bounds over all landmarks. The client's own
+measurements take precedence, so the first call exposes a server that lies about its distance.
 
 Source: Guyton and Schwartz, "Locating nearby copies of replicated Internet servers", 1995.
 """
@@ -16,7 +16,7 @@ from potluck.protocol.records import LiveServer
 
 
 def estimate_rtts(servers: Iterable[LiveServer], measured_s: Mapping[PeerId, float]) -> dict[PeerId, float]:
-    """Round trips in seconds: the measured ones, and an estimate for each server that shares a landmark with us."""
+    """Return the measured round trips in seconds, and an estimate for each server that shares a landmark with us."""
     bounds: dict[PeerId, tuple[float, float]] = {}
     for server in servers:
         mine_s = measured_s.get(server.peer_id)

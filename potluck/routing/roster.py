@@ -1,7 +1,7 @@
-"""The servers of a swarm in columns, so that ten thousand of them are searched in milliseconds.
+"""Holds the servers of a swarm in columns, so that ten thousand of them are searched in milliseconds.
 
-Made once a reading of the directory and searched many times. Blocks of equal variant have the same code: whether
-servers can stand in for each other is a comparison of integers.
+A roster is made once for each reading of the directory and searched many times. Equal variants of a block share an
+integer code, so whether servers can replace each other is a comparison of integers.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _FormKey = tuple[Span, str, NumberFormat, tuple[str, ...]]
 
 
 class Forms:
-    """Numbers for what servers hold: a code for each variant of a block, a form for each span of variants.
+    """Integers for what servers hold: a code for each variant of a block, a form for each span of variants.
 
-    Most servers share their form with others, and keep it from one reading to the next.
+    Most servers share their form with others and keep it from one reading to the next.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Forms:
         return code
 
     def table(self, num_blocks: int) -> Ints:
-        """Codes [forms, num_blocks], NO_BLOCK where a form has none."""
+        """Return codes [forms, num_blocks]; NO_BLOCK where a form lacks the block."""
         if self._table.shape != (len(self._rows), num_blocks):
             table = np.full((len(self._rows), num_blocks), NO_BLOCK, np.int64)
             for form, (start, codes) in enumerate(self._rows):
@@ -70,11 +70,11 @@ class Forms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roster:
-    """Columns of one value a server, in the order of peer ids.
+    """Columns with one value for each server, in the order of peer ids.
 
     Attributes:
-        wait_s: until a step that comes now begins, and its bytes are through the link.
-        block_s: of a decode step through one block, with one more row than there are.
+        wait_s: time until a step that arrives now has begun and its bytes have passed the link.
+        block_s: time of a decode step through one block, with one more row than the server has now.
     """
 
     servers: tuple[LiveServer, ...]
@@ -91,7 +91,7 @@ class Roster:
 
     @classmethod
     def of(cls, servers: Iterable[LiveServer], previous: Roster | None = None) -> Roster:
-        """`previous` saves work: an earlier reading of the same swarm."""
+        """Return a roster of `servers`; an earlier roster of the same swarm saves work."""
         ordered = tuple(sorted(servers, key=lambda server: server.peer_id))
         records, beats = [server.record for server in ordered], [server.heartbeat for server in ordered]
         forms = previous.forms if previous is not None and len(previous.forms) < 1000 + 4 * len(ordered) else Forms()

@@ -1,4 +1,4 @@
-"""A route: which server computes which blocks, in order, and the error when there is none."""
+"""Defines what a session asks of its servers, the route that it gets, and the error when there is none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_NAMED = 4
 
 @dataclass(frozen=True, slots=True, order=True)
 class Variant:
-    """What computes a block: servers may stand in for each other only if this is equal."""
+    """The exact form of a block: servers can replace each other only if their variants are equal."""
 
     revision: str
     dtype: str
@@ -29,29 +29,29 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a session asks of every server on its route."""
+    """The demands of a session on every server of its route."""
 
-    revision: str | None = None  # None: any; servers that do not tell theirs always pass
+    revision: str | None = None  # None: any; servers that announce none always pass
     max_length: int = 0  # tokens of the longest sequence
     cache_tokens: int = 0  # tokens that the KV cache should have free
     pins: Mapping[int, Variant] = field(default_factory=dict)  # blocks that must be exactly these
-    dtype: str | None = None  # of the computation; this and the next: a server that does not tell never passes
+    dtype: str | None = None  # of the computation; here and below, a server that announces none never passes
     quantization: str | None = None  # of the weights
     adapter: str | None = None  # name, hash or id of a LoRA adapter
 
 
 @dataclass(frozen=True, slots=True)
 class Vantage:
-    """What one client found out by itself."""
+    """The knowledge that one client gathered by itself."""
 
     rtts_s: Mapping[PeerId, float] = field(default_factory=dict)  # round trips, measured or estimated
-    banned: Collection[PeerId] = ()  # they failed lately, or refuse
-    slowness: Mapping[PeerId, float] = field(default_factory=dict)  # times seen over times promised; missing: 1
+    banned: Collection[PeerId] = ()  # servers that failed lately or refuse
+    slowness: Mapping[PeerId, float] = field(default_factory=dict)  # seen step time over the promised one; missing: 1
 
 
 @dataclass(frozen=True, slots=True)
 class RouteHop:
-    """A server and the part of its span that a route uses."""
+    """One server of a route and the part of its span that is used."""
 
     server: LiveServer
     span: Span
@@ -63,19 +63,19 @@ class RouteHop:
 
     @property
     def pins(self) -> dict[int, Variant]:
-        """The variant of each block, for a replacement that must compute the same."""
+        """Return the variant of each block, which a replacement server must match."""
         return {block: Variant.of(self.server.record, block) for block in self.span}
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Hops whose spans follow each other without gap."""
+    """A chain of hops whose spans follow each other without a gap."""
 
     hops: tuple[RouteHop, ...]
 
     @property
     def cost_s(self) -> float:
-        """Estimate of one decode step through all of them."""
+        """Estimate one decode step through all hops, in seconds."""
         return sum(hop.cost_s for hop in self.hops)
 
     @property
@@ -84,7 +84,7 @@ class Route:
 
 
 class NoRouteError(SwarmError):
-    """Some blocks have no usable server; `missing` says which, `excluded` why candidates do not count."""
+    """Some blocks have no usable server: `missing` names them, `excluded` gives the reason for each known server."""
 
     def __init__(self, missing: tuple[Span, ...], excluded: Mapping[PeerId, str]) -> None:
         blocks = ", ".join(str(span) for span in missing)

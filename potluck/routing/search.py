@@ -1,10 +1,9 @@
-"""The routes of least cost, by dynamic programming over block boundaries.
+"""Finds the cheapest routes by dynamic programming over block boundaries.
 
-Pure: servers and what the client knows in, routes out. A hop may use any part of a server's span. Costs are seconds of
-one decode step: in a star, where each hop is a round trip from the client, that is for each hop the round trip, the
-wait and the bytes, and for each block the time of a step with one more row than there are. The search is exact over
-the cheapest few hundred servers, several draws of noise at once; noise keeps clients with the same old figures from
-all choosing the same servers.
+Pure: a roster and the client's knowledge in, routes out. A hop may use any part of a server's span. Costs are seconds
+of one decode step. Each hop costs a round trip from the client, the wait and the transfer; each block costs the time
+of a step with one more row. The search is exact over the cheapest few hundred servers, for several draws of noise at
+once. Noise keeps clients with the same outdated figures from all choosing the same servers.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from potluck.routing.candidates import Candidates, costs, exclusion
 from potluck.routing.roster import Floats, Ints, Roster
 from potluck.routing.route import Needs, Route, RouteHop, Vantage
 
-NOISE_SIGMA = 0.35  # of the logarithm of costs; this and the next two are simulated: docs/decisions/0018
-DRAWS = 12  # noisy routes of a session that is to stay
-MOST_ASKED = 16  # servers on them that are asked for quotes
+NOISE_SIGMA = 0.35  # of the logarithm of costs; this and the next two come from simulations: docs/decisions/0018
+DRAWS = 12  # noisy routes that a new session compares
+MOST_ASKED = 16  # servers on these routes that are asked for quotes
 _NO_NEEDS = Needs()
 _NOTHING_KNOWN = Vantage()
 
 
 def find_route(roster: Roster, span: Span, *, vantage: Vantage = _NOTHING_KNOWN, needs: Needs = _NO_NEEDS) -> Route:
-    """The cheapest chain of servers that covers `span`.
+    """Return the cheapest chain of servers that covers `span`.
 
-    Where replicas of a block differ in weights or numbers, the variant that most usable servers have is chosen, the
-    smallest one among equals; pinned blocks accept only their pin.
+    Where replicas of a block differ in weights or number formats, the variant of most usable servers is chosen; ties
+    go to the smallest one. Pinned blocks accept only their pin.
 
     Raises:
         NoRouteError: some blocks have no usable server.
@@ -49,7 +48,7 @@ def draw_routes(
     vantage: Vantage = _NOTHING_KNOWN,
     needs: Needs = _NO_NEEDS,
 ) -> list[Route]:
-    """The cheapest routes by `draws` noisy copies of all costs, each once, cheapest (without noise) first.
+    """Return the different cheapest routes for `draws` noisy copies of all costs, ordered by their cost without noise.
 
     Raises: as `find_route`.
     """
@@ -57,7 +56,7 @@ def draw_routes(
 
 
 def shortlist(routes: Iterable[Route], most: int) -> list[LiveServer]:
-    """The servers of as many routes as have no more than `most` together; those of the first in any case."""
+    """Return the servers of the first route and of as many others as keep the total at `most` or below."""
     servers: dict[PeerId, LiveServer] = {}
     for route in routes:
         more = {hop.peer_id: hop.server for hop in route.hops}
@@ -73,7 +72,7 @@ def reprice(
     vantage: Vantage = _NOTHING_KNOWN,
     needs: Needs = _NO_NEEDS,
 ) -> Route | None:
-    """What a route would cost now; None if a server of it is gone, refuses or has other blocks."""
+    """Return a known route at its present cost; None if one of its servers is gone, refuses or has other blocks."""
     hop_s, block_s = costs(roster, vantage, needs)
     hops: list[RouteHop] = []
     for peer, span in parts:
@@ -89,10 +88,10 @@ def reprice(
 
 
 def choose_adapter(servers: Iterable[LiveServer], wanted: str) -> str:
-    """The id of the adapter that `wanted` means, so that all servers of a client use the same one.
+    """Return the id of the adapter that `wanted` stands for, so that all servers of a client use the same one.
 
-    Names may stand for different contents at different servers; what is served for the most blocks is taken. Returns
-    `wanted` where nobody has it.
+    Servers may use one name for different contents; the content served for the most blocks wins. Returns `wanted` if
+    no server has it.
     """
     blocks: Counter[str] = Counter()
     for server in servers:
@@ -103,7 +102,7 @@ def choose_adapter(servers: Iterable[LiveServer], wanted: str) -> str:
 
 
 _Path = tuple[tuple[int, int, int], ...]
-"""Candidate, first block and block after the last, counted within the wanted span."""
+"""Hops as candidate, first block and end block, counted from the start of the wanted span."""
 
 
 def _search(
@@ -126,16 +125,16 @@ def _search(
 
 
 def _cheapest_paths(found: Candidates, factors: Floats) -> list[_Path]:
-    """For each draw of `factors` [draws, candidates] the cheapest way through all blocks.
+    """Return the cheapest path through all blocks for each draw of `factors` [draws, candidates].
 
-    `best` is the least cost of everything before a block, `inside` that of being in a candidate since some block.
+    `best` is the least cost of all blocks so far; `inside` is the least cost of a path that ends in each candidate.
     """
     hop_s, block_s = found.hop_s * factors, found.block_s * factors
     draws, num_blocks = np.arange(len(factors)), found.fits.shape[1]
     best = np.zeros((len(factors), 1))
     inside = np.full(factors.shape, np.inf)
     entered = np.zeros(factors.shape, np.int64)
-    came_by = np.empty((num_blocks, 2, len(factors)), np.int64)  # candidate before a boundary, where it was entered
+    came_by = np.empty((num_blocks, 2, len(factors)), np.int64)  # candidate before a boundary, and its first block
     closed = np.where(found.fits.T, 0.0, np.inf)
     for block in range(num_blocks):
         entering = best + hop_s
