@@ -51,7 +51,7 @@ class InferenceSession:
         self._prefix = prefix
         self._span = span
         self._hops: list[Hop] = []
-        self._successions = Successions(self._prepare_heirs)
+        self._successions = Successions(self._prepare_successors)
         self._objected = False  # a server has rejected the request since the last answer
         self._reopened: Hop | None = None  # at most once without an answer in between
         self._parked: dict[tuple[PeerId, Span], Parked] = {}  # kept by servers that left and may come back
@@ -110,14 +110,14 @@ class InferenceSession:
     def _change_over(self) -> None:
         """Replace servers that are leaving or slow by successors that are ready."""
         for hop in list(self._hops):
-            heirs = self._successions.take(hop)
-            if heirs is None:
+            successors = self._successions.take(hop)
+            if successors is None:
                 continue
             if hop.is_leaving:
                 self._servers.note_failure(hop.peer_id, judge(_LEAVING))
-                self._replace(hop, heirs, _told(_LEAVING))
+                self._replace(hop, successors, _reason(_LEAVING))
             else:
-                self._replace(hop, heirs, f"slow: steps took {1000 * hop.pace.seen_s:.0f} ms")
+                self._replace(hop, successors, f"slow: steps took {1000 * hop.pace.seen_s:.0f} ms")
             self._successions.dismiss(hop)
 
     def _rewind(self, position: int, order: Tensor | None) -> None:
@@ -173,41 +173,41 @@ class InferenceSession:
             return
         if verdict.for_this_session or verdict.action is not Action.REPLACE:
             self._unwanted |= {hop.peer_id}
-        heirs = self._successions.take(hop)
-        if heirs is None:
+        successors = self._successions.take(hop)
+        if successors is None:
             self._successions.call_off()
             route = await self._servers.find_route(
                 hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted, why=error
             )
-            heirs = self._heirs(hop, route)
-            self._resume(heirs[0])
-        self._replace(hop, heirs, _told(error))
+            successors = self._successor_hops(hop, route)
+            self._resume(successors[0])
+        self._replace(hop, successors, _reason(error))
 
-    def _heirs(self, lost: Hop, route: Route) -> list[Hop]:
+    def _successor_hops(self, lost: Hop, route: Route) -> list[Hop]:
         """Return new hops for the blocks of `lost`, whose histories only hold their prompts."""
         prompts = lost.history.prompts
-        heirs = [self._new_hop(part, History(_prompts_of(prompts, part.span, lost.span))) for part in route.hops]
-        for heir in heirs:
-            heir.report.replayed_tokens = lost.history.length
-        return heirs
+        successors = [self._new_hop(part, History(_prompts_of(prompts, part.span, lost.span))) for part in route.hops]
+        for successor in successors:
+            successor.report.replayed_tokens = lost.history.length
+        return successors
 
-    def _resume(self, heir: Hop) -> None:
+    def _resume(self, successor: Hop) -> None:
         """Let a server that came back continue with what it kept."""
-        parked = self._parked.pop((heir.peer_id, heir.span), None)
+        parked = self._parked.pop((successor.peer_id, successor.span), None)
         if parked is not None:
-            heir.resume(parked)
-            heir.report.replayed_tokens = 0
+            successor.resume(parked)
+            successor.report.replayed_tokens = 0
 
-    def _replace(self, lost: Hop, heirs: list[Hop], why: str) -> None:
+    def _replace(self, lost: Hop, successors: list[Hop], why: str) -> None:
         """Put successors in the place of `lost`. The first gets its history, the others may lack outputs."""
-        lost.history.keep_prompts(len(heirs[0].span))
-        heirs[0].history = lost.history
+        lost.history.keep_prompts(len(successors[0].span))
+        successors[0].history = lost.history
         lost.report.replaced_because = why
         self.route.replaced.append(lost.report)
         index = self._hops.index(lost)
-        self._put(slice(index, index + 1), heirs)
+        self._put(slice(index, index + 1), successors)
 
-    async def _prepare_heirs(self, leaver: Hop) -> list[Hop] | None:
+    async def _prepare_successors(self, leaver: Hop) -> list[Hop] | None:
         """Return other servers that have the inputs of `leaver`, which goes on serving meanwhile.
 
         Returns None if it is not leaving and no other server is worth the move.
@@ -229,19 +229,19 @@ class InferenceSession:
         route = await self._servers.compare_routes(leaver.span, needs, request, unwanted=unwanted)
         if not must_go and not leaver.pace.is_worth(route.cost_s):
             return None
-        heirs = self._heirs(leaver, route)
-        heirs[0].history.append(given)
+        successors = self._successor_hops(leaver, route)
+        successors[0].history.append(given)
         try:
-            for heir, follower in pairwise([*heirs, None]):
-                assert heir is not None
-                output = await heir.catch_up(0 if follower else given.shape[1] - 1)
+            for successor, follower in pairwise([*successors, None]):
+                assert successor is not None
+                output = await successor.catch_up(0 if follower else given.shape[1] - 1)
                 if follower:
                     follower.history.append(output)
         except BaseException:
-            for heir in heirs:
-                heir.abandon()
+            for successor in successors:
+                successor.abandon()
             raise
-        return heirs
+        return successors
 
     def _needs(self, batch: int, pins: Mapping[int, Variant] | None = None) -> Needs:
         return Needs(max_length=self.max_length, cache_tokens=batch * self.max_length, pins=pins or {})
@@ -264,7 +264,7 @@ class InferenceSession:
         self.route.hops = [hop.report for hop in self._hops]
 
 
-def _told(error: RemoteError) -> str:
+def _reason(error: RemoteError) -> str:
     return f"{error.code}: {error.message}"
 
 

@@ -19,16 +19,14 @@ from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
-Heirs = list[Hop]
-
 
 class Successions:
     """The attempts to find successors, at most one for each hop. After a failure, the replay replaces a lost server."""
 
-    def __init__(self, prepare: Callable[[Hop], Awaitable[Heirs | None]]) -> None:
+    def __init__(self, prepare: Callable[[Hop], Awaitable[list[Hop] | None]]) -> None:
         """`prepare` returns the successors of a hop with all inputs that the hop had, or None to stay; it may raise."""
         self._prepare = prepare
-        self._tasks: dict[Hop, asyncio.Task[Heirs | None]] = {}
+        self._tasks: dict[Hop, asyncio.Task[list[Hop] | None]] = {}
         self._leaving: set[Hop] = set()  # leaving hops for which there was an attempt
         self._goodbyes = BackgroundTasks()
 
@@ -48,13 +46,13 @@ class Successions:
                 continue
             self._tasks[hop] = asyncio.create_task(self._attempt(hop))
 
-    def take(self, hop: Hop) -> Heirs | None:
+    def take(self, hop: Hop) -> list[Hop] | None:
         """Hand over the successors of `hop` if they are ready."""
         task = self._tasks.get(hop)
-        heirs = task.result() if task is not None and task.done() else None
-        if heirs is not None:
+        successors = task.result() if task is not None and task.done() else None
+        if successors is not None:
             del self._tasks[hop]
-        return heirs
+        return successors
 
     def call_off(self) -> None:
         """Drop all successors, because their inputs have changed or the session ends."""
@@ -71,7 +69,7 @@ class Successions:
         self.call_off()
         await self._goodbyes.wait()
 
-    async def _attempt(self, hop: Hop) -> Heirs | None:
+    async def _attempt(self, hop: Hop) -> list[Hop] | None:
         try:
             return await self._prepare(hop)
         except PotluckError as error:
@@ -79,6 +77,6 @@ class Successions:
             return None
 
 
-def _abandon(heirs: Heirs | None) -> None:
-    for heir in heirs or ():
-        heir.abandon()
+def _abandon(successors: list[Hop] | None) -> None:
+    for successor in successors or ():
+        successor.abandon()

@@ -82,24 +82,6 @@ def test_where_there_is_no_choice_nobody_is_asked() -> None:
         assert [server.quotes for server in there.servers] == [[], []]
 
 
-def test_servers_that_cannot_answer_are_used_if_there_are_no_others(local: PreTrainedModel) -> None:
-    def gone(server: BlockServer) -> Quote:
-        raise RemoteError(Code.UNREACHABLE, "no such call")
-
-    with world("0:4", "0:4") as there:
-        for server in there.servers:
-            server.on_quote = gone
-        assert torch.equal(there.model.generate(prompt(), **greedy(3)), local.generate(prompt(), **greedy(3)))
-
-
-def test_an_answer_that_is_no_quote_counts_against_the_server() -> None:
-    with world("0:4", "0:4") as there:
-        liar = there.servers[0]
-        liar.on_quote = lambda server: Quote(0, -1.0, 0.0, 0)
-        there.model.generate(prompt(), **ONE)
-        assert serving(there) is there.servers[1]
-
-
 def test_a_prompt_that_begins_like_an_earlier_one_goes_to_the_same_server() -> None:
     text = prompt(tokens=40)
     with world("0:4", "0:4", "0:4") as there:
@@ -170,23 +152,3 @@ def test_a_session_moves_to_a_much_better_server_that_came_later(
                 break
         assert serving(there) is better
     assert torch.equal(text, local.generate(prompt(), **greedy(text.shape[1] - 7)))
-
-
-def test_where_all_are_slow_nobody_moves() -> None:
-    with world("0:4", "0:4") as there, there.model.session(max_length=80) as session:
-        text = there.model.generate(prompt(), session=session, **ONE)
-        first = serving(there)
-        for server in there.servers:
-            server.delay_s = lambda server: SLOW_S
-            server.on_quote = lambda server: Quote(1, 20_000.0, 0.0, 100_000)
-        there.model.generate(text, session=session, **greedy(9))
-        assert serving(there) is first
-        (other,) = [server for server in there.servers if server is not first]
-        assert len(other.quotes) > len(first.quotes), "it was asked again"
-
-
-def test_a_session_without_replicas_stays_where_it_is_however_slow() -> None:
-    with world("0:4") as there, there.model.session(max_length=80) as session:
-        there.servers[0].delay_s = lambda server: SLOW_S
-        there.model.generate(prompt(), session=session, **greedy(9))
-        assert there.model.last_route()[0].replaced == []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from helpers.block_server import BlockServer
-from helpers.client_world import HASTY, QUICK, World, local_model, prompt, world
+from helpers.client_world import HASTY, QUICK, World, prompt, world
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -194,12 +194,3 @@ def test_deep_prompts_of_a_wrong_shape_are_refused() -> None:
 def test_a_mask_of_attention_itself_is_refused() -> None:
     with world("0:4") as there, pytest.raises(UsageError, match="causal"):
         there.model(prompt(), attention_mask=torch.ones(1, 1, 7, 7))
-
-
-def test_the_local_helper_is_the_same_model() -> None:
-    """Guards the comparisons above: without prompts the hooks change nothing."""
-    model = local_model()
-    with world("0:4") as there:
-        tuning = PromptTuning(there.model, 2, deep=True)
-        ids = prompt()
-        torch.testing.assert_close(tuning(ids, labels=ids).loss, deep_forward(model, tuning, ids, ids), **CLOSE)

@@ -30,7 +30,7 @@ from potluck.petals.records import stock_server_value
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import new_swarm
 from potluck.protocol.membership import record_proof
-from potluck.protocol.records import ServerRecord, ServerState
+from potluck.protocol.records import ServerRecord
 
 PRIVATE = new_swarm("home", "m", 8)
 OPEN = new_swarm("all", "m", 8, open=True, prefix="m-hf")
@@ -116,23 +116,6 @@ async def test_a_server_that_comes_back_is_seen_again(network: FakeNetwork, cloc
     clock.now += 0.5
     await directory.heartbeat(beat_of(ME.peer_id))
     assert len((await Directory(network.start(), PRIVATE, clock=clock).fetch()).servers) == 1
-
-
-async def test_a_server_without_heartbeats_disappears_after_their_life(network: FakeNetwork, clock: Clock) -> None:
-    await announced(network)
-    reader = Directory(network.start(), PRIVATE, clock=clock)
-    clock.now += HEARTBEAT_TTL_S - 1
-    assert len((await reader.fetch()).servers) == 1
-    clock.now += 2
-    assert (await reader.fetch()).servers == ()
-
-
-async def test_joining_servers_are_in_the_view(network: FakeNetwork, clock: Clock) -> None:
-    _, directory = await announced(network)
-    clock.now += 1
-    await directory.heartbeat(beat_of(ME.peer_id, ServerState.JOINING))
-    view = await Directory(network.start(), PRIVATE, clock=clock).fetch()
-    assert [server.heartbeat.state for server in view.servers] == [ServerState.JOINING]
 
 
 async def test_announcing_that_nobody_takes_is_an_error(network: FakeNetwork, clock: Clock) -> None:

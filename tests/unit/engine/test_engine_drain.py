@@ -54,7 +54,9 @@ def test_sessions_of_a_draining_engine_go_on_at_another_and_it_may_stop_early(tm
             there.client.run(leaver.stop())
             text = there.model.generate(text, session=session, max_new_tokens=4, do_sample=False)
             (route,) = there.model.last_route()
-            assert [hop.replaced_because for hop in route.replaced] == ["draining: it said that it would leave"]
+            assert [hop.replaced_because for hop in route.replaced] == [
+                "draining: the server announced that it is leaving"
+            ]
             assert len(other.state.sessions) == 1
         there.client.run(other.stop())
     expected = local_model().generate(prompt(), max_new_tokens=text.shape[1] - 7, do_sample=False)
