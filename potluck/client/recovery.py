@@ -14,6 +14,7 @@ _BUSY_S = 5.0  # to avoid a full server that names no time itself
 _MIN_AWAY_S = 0.5  # at least, or it would be chosen again at once
 _MOVING_S = 2.0  # for a server that serves other blocks than it announced; its new record follows
 _LEAVING_S = 30.0  # for a server that leaves, until its record says so
+_OTHER_VERSION_S = 600.0  # for a server that has to be updated first
 
 
 class Action(Enum):
@@ -38,6 +39,7 @@ _VERDICTS = {
     Code.ROLLBACK: Verdict(Action.REOPEN),
     Code.BUSY: Verdict(Action.REPLACE, away_s=_BUSY_S),
     Code.NO_MEMORY: Verdict(Action.REPLACE, away_s=_BUSY_S),
+    Code.WRONG_VERSION: Verdict(Action.REPLACE, away_s=_OTHER_VERSION_S),
     Code.NOT_SERVED: Verdict(Action.REPLACE, away_s=_MOVING_S),
     Code.DRAINING: Verdict(Action.REPLACE, away_s=_LEAVING_S, has_left=True),
     Code.UNREACHABLE: Verdict(Action.REPLACE, is_fault=True),
