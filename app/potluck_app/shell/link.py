@@ -19,7 +19,7 @@ from potluck_control.agreement import Agreement, agree
 from potluck_control.client import ControlClient, Line
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
-from potluck_control.schema import Method, Status, Transition
+from potluck_control.schema import Method, Status
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from potluck.errors import PotluckError
@@ -36,13 +36,12 @@ _PIPED_RETRY_S = 5.0  # where it costs starting a command
 
 
 class DaemonLink(QObject):
-    """Signals: `status_changed(Status)`, `transitioned(Transition)`, `agreed(Agreement)` at each connection,
+    """Signals: `status_changed(Status)`, `agreed(Agreement)` at each connection,
     `setup_changed(SetupState)` while somebody looks, `updates_changed(UpdatesState)`, `went_away(str)` with a heading
     and a line on the reason, `disagreed(str)` if a daemon answers that this app cannot speak to.
     """
 
     status_changed = Signal(object)
-    transitioned = Signal(object)
     agreed = Signal(object)
     setup_changed = Signal(object)
     updates_changed = Signal(object)
@@ -130,8 +129,6 @@ class DaemonLink(QObject):
     def _emit(self, event: schema.Event) -> None:
         if isinstance(event, Status):
             self._tell(self.status_changed, event)
-        elif isinstance(event, Transition):
-            self._tell(self.transitioned, event)
         elif isinstance(event, SetupState):
             self._tell(self.setup_changed, event)
         elif isinstance(event, UpdatesState):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QByteArray, QObject, QSettings, Signal
+from PySide6.QtCore import QByteArray, QSettings
 
 _NOTIFICATIONS, _GEOMETRY = "notifications", "window"
 
 
-class Preferences(QObject):
-    """Preferences in a file of the user. Signal: `notifications_changed(bool)`."""
-
-    notifications_changed = Signal(bool)
+class Preferences:
+    """Preferences in a file of the user."""
 
     def __init__(self, file: str | None = None) -> None:
         """`file` None: the usual place."""
-        super().__init__()
         ini, user = QSettings.Format.IniFormat, QSettings.Scope.UserScope
         self._settings = QSettings(file, ini) if file is not None else QSettings(ini, user, "potluck", "app")
 
@@ -24,7 +21,6 @@ class Preferences(QObject):
 
     def set_notifications(self, is_on: bool) -> None:
         self._settings.setValue(_NOTIFICATIONS, is_on)
-        self.notifications_changed.emit(is_on)
 
     @property
     def geometry(self) -> QByteArray:

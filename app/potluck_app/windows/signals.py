@@ -10,6 +10,7 @@ import ctypes
 import sys
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NoReturn
 
 import psutil
 
@@ -111,17 +112,7 @@ if sys.platform == "win32":
 
 else:
 
-    def _last_input_tick() -> int:
+    def _windows_only(*_: object) -> NoReturn:
         raise NotImplementedError("Windows only")
 
-    def _tick() -> int:
-        raise NotImplementedError("Windows only")
-
-    def _attention() -> Attention:
-        raise NotImplementedError("Windows only")
-
-    def _foreground_pid() -> int:
-        raise NotImplementedError("Windows only")
-
-    def _steam_game() -> str:
-        raise NotImplementedError("Windows only")
+    _last_input_tick = _tick = _attention = _foreground_pid = _steam_game = _windows_only
