@@ -10,7 +10,7 @@ from potluck_control.client import ControlClient
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
 from potluck_gateway.client import ask
-from potluck_gateway.requests import Message
+from potluck_gateway.requests import ChatMessage
 
 from potluck.errors import PotluckError, UsageError
 from potluck_cli.connect import daemon, follow, wait_until_found
@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json and args.message is None:
         raise UsageError("--json needs a MESSAGE", hint='potluck chat --json "Hello"')
     ready = wait_until_ready(daemon(), args.swarm, shows=not args.json)
-    start = (Message("system", args.system),) if args.system else ()
+    start = (ChatMessage("system", args.system),) if args.system else ()
     if args.message is not None:
         text = sys.stdin.read() if args.message == "-" else args.message
-        answer = _answer(ready, (*start, Message("user", text)), args.max_tokens, shows=not args.json)
+        answer = _answer(ready, (*start, ChatMessage("user", text)), args.max_tokens, shows=not args.json)
         if args.json:
             print_json(Answered(text, answer))
         return 0
@@ -74,7 +74,7 @@ def _step(status: GatewayStatus) -> str | None:
     return f"{status.step} ..." if status.state is GatewayState.STARTING else None
 
 
-def _talk(ready: GatewayStatus, start: tuple[Message, ...], max_tokens: int | None) -> None:
+def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], max_tokens: int | None) -> None:
     terminal = Terminal()
     terminal.line(terminal.faint(f"{ready.model} in {ready.swarm}. /new starts another conversation, Ctrl-D ends."))
     messages = start
@@ -87,11 +87,11 @@ def _talk(ready: GatewayStatus, start: tuple[Message, ...], max_tokens: int | No
         if text == "/new":
             messages = start
         elif text:
-            messages = (*messages, Message("user", text))
-            messages = (*messages, Message("assistant", _answer(ready, messages, max_tokens, shows=True)))
+            messages = (*messages, ChatMessage("user", text))
+            messages = (*messages, ChatMessage("assistant", _answer(ready, messages, max_tokens, shows=True)))
 
 
-def _answer(ready: GatewayStatus, messages: tuple[Message, ...], max_tokens: int | None, *, shows: bool) -> str:
+def _answer(ready: GatewayStatus, messages: tuple[ChatMessage, ...], max_tokens: int | None, *, shows: bool) -> str:
     parts = []
     for part in ask(ready, messages, max_tokens=max_tokens):
         parts.append(part)

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 from potluck_control.methods.gateway import GatewayStatus
 
 from potluck.errors import PotluckError
-from potluck_gateway.requests import Message
+from potluck_gateway.requests import ChatMessage
 
 _TIMEOUT_S = 300.0  # for one part; the first needs the whole prompt
 
 
-def ask(gateway: GatewayStatus, messages: Sequence[Message], *, max_tokens: int | None = None) -> Iterator[str]:
+def ask(gateway: GatewayStatus, messages: Sequence[ChatMessage], *, max_tokens: int | None = None) -> Iterator[str]:
     """Yield the parts of the answer as they arrive. Raises PotluckError."""
     place = urlsplit(gateway.url)
     body = {

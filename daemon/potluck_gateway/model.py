@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from potluck_gateway.completion import Completion, Options, Text, complete
-from potluck_gateway.requests import ChatRequest, Message, visible
+from potluck_gateway.requests import ChatMessage, ChatRequest, visible
 
 
 class _EnoughError(Exception):
@@ -36,7 +36,7 @@ class SwarmChat:
         is_full = follower.num_tokens >= request.max_tokens and not follower.is_stopped
         return text, "length" if is_full else "stop", (int(prompt.shape[1]), follower.num_tokens)
 
-    def _prompt(self, messages: Sequence[Message]) -> torch.Tensor:
+    def _prompt(self, messages: Sequence[ChatMessage]) -> torch.Tensor:
         """Apply the model's chat template, or use the plain text if it has none. Raises UsageError."""
         plain = [{"role": message.role, "content": message.content} for message in messages]
         tokens = self._text.encode_chat(plain)
@@ -85,7 +85,7 @@ def _held_back(text: str, stop: Sequence[str]) -> int:
     return max(starts, default=0)
 
 
-def plain_prompt(messages: Sequence[Message]) -> str:
+def plain_prompt(messages: Sequence[ChatMessage]) -> str:
     """Return a prompt for a model without a chat template: a single message as it is, several as a script."""
     if len(messages) == 1:
         return messages[0].content

@@ -26,14 +26,14 @@ class BadRequestError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     role: str
     content: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     max_tokens: int
     temperature: float = 0.0
     seed: int | None = None
@@ -117,13 +117,13 @@ def visible(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
     return (text[:cut], True) if cut >= 0 else (text, False)
 
 
-def _messages(value: object) -> tuple[Message, ...]:
+def _messages(value: object) -> tuple[ChatMessage, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_MESSAGES:
         raise BadRequestError(f"messages must be a list of 1 to {MAX_MESSAGES} messages")
     return tuple(_message(item) for item in value)
 
 
-def _message(value: object) -> Message:
+def _message(value: object) -> ChatMessage:
     role = value.get("role") if isinstance(value, dict) else None
     if not isinstance(value, dict) or role not in _ROLES:
         raise BadRequestError(f"a message needs a role: one of {', '.join(_ROLES)}")
@@ -133,7 +133,7 @@ def _message(value: object) -> Message:
         content = "".join(text for text in texts if isinstance(text, str))
     if not isinstance(content, str):
         raise BadRequestError("the content of a message must be text")
-    return Message("system" if role == "developer" else str(role), content)
+    return ChatMessage("system" if role == "developer" else str(role), content)
 
 
 def _stop(value: object) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from potluck_control.methods.gateway import GatewayState
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.states import State
 from potluck_gateway.client import ask
-from potluck_gateway.requests import Message
+from potluck_gateway.requests import ChatMessage
 
 PROMPT = "The quick brown fox"
 
@@ -47,7 +47,7 @@ def test_chat_answers_and_is_counted(daemon: DaemonProcess) -> None:
     assert json.loads(chat(daemon))["message"] == PROMPT
     status = daemon.client.call(gateway.STATUS)
     assert (status.state, status.model) == (GatewayState.READY, "demo-model")
-    assert "".join(ask(status, [Message("user", PROMPT)], max_tokens=4)) is not None
+    assert "".join(ask(status, [ChatMessage("user", PROMPT)], max_tokens=4)) is not None
     daemon.wait_for(lambda now: now.tokens_today > counted)
     after = daemon.client.call(contribution.NOW).total
     assert after.tokens > before.tokens

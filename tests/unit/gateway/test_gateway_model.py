@@ -10,11 +10,11 @@ from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway import model as gateway_model
 from potluck_gateway.completion import Completion, Text
 from potluck_gateway.model import SwarmChat, plain_prompt
-from potluck_gateway.requests import ChatRequest, Message
+from potluck_gateway.requests import ChatMessage, ChatRequest
 
 from potluck.errors import UsageError
 
-ASKED = (Message("user", "Hello"),)
+ASKED = (ChatMessage("user", "Hello"),)
 
 
 class Letters(Text):
@@ -80,7 +80,12 @@ def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_tur
 
 def test_a_model_without_a_template_goes_on_from_a_script() -> None:
     assert plain_prompt(ASKED) == "Hello"
-    talk = (Message("system", "Be kind."), Message("user", "Hi"), Message("assistant", "Yes?"), Message("user", "Bye"))
+    talk = (
+        ChatMessage("system", "Be kind."),
+        ChatMessage("user", "Hi"),
+        ChatMessage("assistant", "Yes?"),
+        ChatMessage("user", "Bye"),
+    )
     assert plain_prompt(talk) == "System: Be kind.\nUser: Hi\nAssistant: Yes?\nUser: Bye\nAssistant:"
 
 

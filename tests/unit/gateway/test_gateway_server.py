@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway.client import ask
-from potluck_gateway.requests import BadRequestError, ChatRequest, Message, parse_request, visible
+from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, parse_request, visible
 from potluck_gateway.server import GatewayServer
 
 from potluck.errors import PotluckError, SwarmError
@@ -97,12 +97,12 @@ def test_a_conversation_is_answered_with_counts(server: GatewayServer, model: Wo
     assert answer["choices"][0]["message"] == {"role": "assistant", "content": "Guten Tag ä"}
     assert answer["choices"][0]["finish_reason"] == "stop"
     assert answer["usage"] == {"prompt_tokens": 1, "completion_tokens": 3, "total_tokens": 4}
-    assert model.asked == [ChatRequest((Message("user", "Hello"),), 100)]
+    assert model.asked == [ChatRequest((ChatMessage("user", "Hello"),), 100)]
     assert asked
 
 
 def test_an_answer_is_streamed_part_by_part(server: GatewayServer) -> None:
-    assert list(ask(ready(server), [Message("user", "Hello")]))[1:4] == ["Guten ", "Tag ", "ä"]
+    assert list(ask(ready(server), [ChatMessage("user", "Hello")]))[1:4] == ["Guten ", "Tag ", "ä"]
 
 
 def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: GatewayServer) -> None:
@@ -167,14 +167,14 @@ def test_a_failure_of_the_swarm_is_told_before_and_in_a_stream(server: GatewaySe
     status, answer = send(server, HELLO)
     assert (status, answer["error"]["message"]) == (503, "nobody serves block 3 (wait)")
     with pytest.raises(PotluckError, match="nobody serves block 3"):
-        list(ask(ready(server), [Message("user", "Hello")]))
+        list(ask(ready(server), [ChatMessage("user", "Hello")]))
     with pytest.raises(PotluckError, match="token"):
-        list(ask(ready(server, "wrong"), [Message("user", "Hello")]))
+        list(ask(ready(server, "wrong"), [ChatMessage("user", "Hello")]))
 
 
 def test_a_client_that_goes_away_ends_its_generation(server: GatewayServer, model: Words) -> None:
     model.words = ["word " * 100] * 1_000_000
-    parts = ask(ready(server), [Message("user", "Hello")])
+    parts = ask(ready(server), [ChatMessage("user", "Hello")])
     next(parts)
     parts.close()  # type: ignore[attr-defined]
     assert model.is_cut.wait(60)
@@ -198,7 +198,7 @@ def test_a_request_is_read_as_the_reference_says() -> None:
         "unknown": {},
     }
     read = parse_request(json.dumps(asked).encode(), 100)
-    messages = (Message("system", "Be kind."), Message("user", "ab"))
+    messages = (ChatMessage("system", "Be kind."), ChatMessage("user", "ab"))
     assert read == ChatRequest(messages, 100, 0.5, 7, ("END",), is_streamed=True, with_usage=True)
     with pytest.raises(BadRequestError):
         parse_request(b'{"messages": 1}', 100)
