@@ -1,6 +1,6 @@
 """Where peers of other implementations come in: what an adapter for them offers, and which one an open swarm loads.
 
-`adapter_for` is the only line of the product that names the adapter; nothing of it is loaded for a private swarm.
+The functions below are all that names the adapter; nothing of it is loaded for a private swarm.
 """
 
 from __future__ import annotations
@@ -98,3 +98,10 @@ def adapter_for(swarm: Swarm) -> ForeignPeers | None:
     from potluck.petals.adapter import PetalsPeers
 
     return PetalsPeers(swarm)
+
+
+def default_prefix(name: str, model_type: str) -> str:
+    """Return the prefix of an open swarm under which other peers look for a model."""
+    from potluck.petals import prefixes
+
+    return prefixes.default_prefix(name, model_type)

@@ -15,6 +15,7 @@ from potluck_control.places import find_places, system_places
 from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.errors import UsageError
+from potluck.foreign import default_prefix
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
 from potluck_cli.connect import daemon, hello_or_none, with_own_daemon
 from potluck_cli.options import answer
@@ -78,6 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create.add_argument(
         "--open", action="store_true", help="without a key: anybody may serve and use it, Petals included"
     )
+    create.add_argument(
+        "--prefix",
+        help="with --open: name of the blocks in Petals (default: the one that Petals derives from the model)",
+    )
     create.set_defaults(act=_create)
 
     join = actions.add_parser("join", help="remember a swarm by its invite")
@@ -115,6 +120,8 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
 def _create(args: argparse.Namespace) -> int:
     from potluck.checkpoint import open_checkpoint
 
+    if args.prefix and not args.open:
+        raise UsageError("only an open swarm has a prefix of its own", hint="add --open, or leave --prefix out")
     if not args.bootstrap:
         raise UsageError(
             "members need an address to find the swarm",
@@ -125,13 +132,16 @@ def _create(args: argparse.Namespace) -> int:
         raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck swarm leave {args.name}")
     checkpoint = open_checkpoint(args.model, revision=args.revision, progress=True)
     model = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
+    prefix = None
+    if args.open:
+        prefix = args.prefix or default_prefix(model, checkpoint.config.model_type)
     swarm = new_swarm(
         args.name,
         model,
         checkpoint.num_blocks,
         checkpoint.revision,
         open=args.open,
-        prefix=checkpoint.default_prefix if args.open else None,
+        prefix=prefix,
     )
     swarm = decode_invite(encode_invite(replace(swarm, bootstrap_peers=tuple(args.bootstrap))))  # checks the addresses
     joined.add(swarm)

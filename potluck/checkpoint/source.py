@@ -64,13 +64,6 @@ class Checkpoint:
     def is_local(self) -> bool:
         return self.hub is None
 
-    @property
-    def default_prefix(self) -> str:
-        """The name under which blocks are announced unless the user gives one (stock rules for hub names)."""
-        if self.is_local:
-            return self.folder.resolve().name.replace(".", "-").replace(" ", "")
-        return default_prefix(self.name, self.config.model_type)
-
     @cached_property
     def weight_map(self) -> Mapping[str, str]:
         """Tensor name -> file name. A checkpoint in one file has no index, so the file is downloaded for its header."""
@@ -134,16 +127,6 @@ def open_checkpoint(
     for file in sorted(hub.small_files()):
         hub.download(file)
     return Checkpoint(model, hub.revision, hub.folder, _read_config(hub.folder), hub)
-
-
-def default_prefix(name: str, model_type: str) -> str:
-    """Return the stock prefix of a hub name. Families unknown to stock peers use the last part of the name."""
-    if model_type == "bloom":
-        return name.removesuffix("-petals").replace(".", "-") + "-petals"
-    if model_type == "mixtral":
-        return name.replace(".", "-")
-    last = name.rsplit("/", 1)[-1].replace(".", "-")
-    return f"{last}-hf" if model_type == "llama" and not last.endswith("-hf") else last
 
 
 def _check_layout(name: str, files: set[str]) -> None:

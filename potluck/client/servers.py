@@ -111,16 +111,18 @@ class Servers:
         *,
         unwanted: Collection[PeerId] = (),
         why: RemoteError | None = None,
+        since_s: float | None = None,
     ) -> Route:
         """Return a route through `span` by present knowledge; wait at most `no_route_timeout_s` for missing servers.
 
         Args:
             unwanted: peers to avoid, besides those that failed lately.
             why: the error that made a new route necessary.
+            since_s: when the waiting began (monotonic), if it began before this call.
         Raises:
             NoRouteError: names the missing blocks.
         """
-        began_s = time.monotonic()
+        began_s = time.monotonic() if since_s is None else since_s
         for attempt in itertools.count():
             try:
                 return self._draw(span, needs, unwanted, draws=1)[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import Mapping
 from itertools import pairwise
@@ -132,24 +133,25 @@ class InferenceSession:
     async def _advance(self, position: int) -> Tensor:
         """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
         index = 0
-        recoveries = 0
+        recoveries, failing_since_s = 0, 0.0
         while True:
             hop = self._hops[index]
             follower = self._hops[index + 1] if index + 1 < len(self._hops) else None
             try:
                 output = await hop.catch_up(follower.history.length if follower else position)
             except RemoteError as error:
-                recoveries += 1
-                await self._recover(index, error, is_last_try=recoveries > self._config.max_recoveries)
+                recoveries, failing_since_s = recoveries + 1, failing_since_s or time.monotonic()
+                is_last_try = recoveries > self._config.max_recoveries
+                await self._recover(index, error, is_last_try=is_last_try, since_s=failing_since_s)
                 continue
             self._servers.note_success(hop.peer_id)
-            self._reopened, self._objected = None, False
+            self._reopened, self._objected, failing_since_s = None, False, 0.0
             if follower is None:
                 return output
             follower.history.append(output)
             index += 1
 
-    async def _recover(self, index: int, error: RemoteError, *, is_last_try: bool) -> None:
+    async def _recover(self, index: int, error: RemoteError, *, is_last_try: bool, since_s: float) -> None:
         """Replace hop `index` by one or several servers, or open it again."""
         hop = self._hops[index]
         verdict = judge(error)
@@ -177,7 +179,11 @@ class InferenceSession:
         if successors is None:
             self._successions.call_off()
             route = await self._servers.find_route(
-                hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted, why=error
+                hop.span,
+                self._needs(hop.history.batch, hop.pins),
+                unwanted=self._unwanted,
+                why=error,
+                since_s=since_s,
             )
             successors = self._successor_hops(hop, route)
             self._resume(successors[0])

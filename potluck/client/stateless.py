@@ -8,6 +8,7 @@ recompute its part.
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass, replace
 
 import torch
@@ -75,10 +76,13 @@ class StatelessCalls:
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
-                again = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, why=error)
+                again = await self._servers.find_route(
+                    rest, needs, unwanted=failures.unwanted, why=error, since_s=failures.since_s
+                )
                 route = list(again.hops)
                 continue
             self._servers.note_success(part.peer_id)
+            failures.since_s = 0.0
             legs.append(Leg(part, hidden))
             hidden = reply.tensors[0].to(hidden.dtype)
         return hidden, legs
@@ -124,11 +128,13 @@ class _Failures:
         self.unwanted: frozenset[PeerId] = frozenset()
         self._servers = servers
         self._left = config.max_recoveries
+        self.since_s = 0.0  # when the first of them happened, since something went well
 
     def note(self, hop: RouteHop, error: RemoteError) -> None:
         verdict = judge(error)
         _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
+        self.since_s = self.since_s or time.monotonic()
         if verdict.action is Action.GIVE_UP:
             raise error
         self._left -= 1

@@ -15,7 +15,7 @@ from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.routing.roster import NO_BLOCK, Floats, Ints, Roster
-from potluck.routing.route import Needs, NoRouteError, Vantage
+from potluck.routing.route import Needs, NoRouteError, Vantage, Variant
 
 UNKNOWN_RTT_S = 0.15  # what Petals clients assume for a server they have not measured
 HOP_OVERHEAD_S = 0.001  # serialising and scheduling at both ends, measured on loopback
@@ -110,16 +110,17 @@ def _chosen(roster: Roster, span: Span, codes: Ints, servers: Ints, needs: Needs
     weights = np.broadcast_to(servers[:, None], codes.shape)[is_there]
     counts = np.bincount(codes[is_there], weights=weights)
     chosen = np.full(len(span), NO_BLOCK, np.int64)
+
+    def rank(code: int) -> tuple[bool, float, Variant]:
+        block, variant = roster.forms.variants[code]
+        return variant != needs.pins.get(block, variant), -float(counts[code]), variant
+
     for code in np.flatnonzero(counts).tolist():
         block, variant = roster.forms.variants[code]
+        if not variant.can_replace(needs.pins.get(block, variant)):
+            continue
         best = int(chosen[block - span.start])
-        if block in needs.pins:
-            is_better = needs.pins[block] == variant
-        elif best == NO_BLOCK:
-            is_better = True
-        else:
-            is_better = (-counts[code], variant) < (-counts[best], roster.forms.variants[best][1])
-        if is_better:
+        if best == NO_BLOCK or rank(code) < rank(best):
             chosen[block - span.start] = code
     return chosen
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.records import LiveServer, ServerRecord
+from potluck.protocol.records import UNKNOWN, LiveServer, ServerRecord
 
 _MAX_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Variant:
-    """The exact form of a block: servers can replace each other only if their variants are equal."""
+    """The exact form of a block: servers can replace each other only if their variants are equal, as far as known."""
 
     revision: str
     dtype: str
@@ -26,6 +26,13 @@ class Variant:
         form, digest = record.format, record.block_digests[block - record.span.start]
         return cls(record.revision, form.dtype, form.quantization, digest)
 
+    def can_replace(self, other: Variant) -> bool:
+        """Return whether this is the same, or not known to differ: servers of other implementations tell no weights."""
+        if UNKNOWN not in (self.revision, other.revision):
+            return self == other
+        formats = ((self.dtype, other.dtype), (self.quantization, other.quantization))
+        return all(one == another or UNKNOWN in (one, another) for one, another in formats)
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -34,7 +41,7 @@ class Needs:
     revision: str | None = None  # None: any; servers that announce none always pass
     max_length: int = 0  # tokens of the longest sequence
     cache_tokens: int = 0  # tokens that the KV cache should have free
-    pins: Mapping[int, Variant] = field(default_factory=dict)  # blocks that must be exactly these
+    pins: Mapping[int, Variant] = field(default_factory=dict)  # by block: what its server must be able to replace
     dtype: str | None = None  # of the computation; here and below, a server that announces none never passes
     quantization: str | None = None  # of the weights
     adapter: str | None = None  # name, hash or id of a LoRA adapter

@@ -83,7 +83,9 @@ def reprice(
         if not server.span.covers(span) or exclusion(server, vantage, needs):
             return None
         hops.append(RouteHop(server, span, float(hop_s[row] + block_s[row] * len(span))))
-    is_same = all(needs.pins.get(block, variant) == variant for hop in hops for block, variant in hop.pins.items())
+    is_same = all(
+        variant.can_replace(needs.pins.get(block, variant)) for hop in hops for block, variant in hop.pins.items()
+    )
     return Route(tuple(hops)) if is_same else None
 
 

@@ -58,3 +58,19 @@ except SystemExit as exit:
 
 def test_heavy_modules_would_be_noticed() -> None:
     assert "numpy" in loaded_by("import numpy")
+
+
+_PRIVATE = """
+from potluck.foreign import adapter_for
+from potluck.protocol.invite import new_swarm
+import potluck.client.swarm_client, potluck_engine.handlers, potluck_engine.server
+assert adapter_for(new_swarm("private", "m", 4)) is None
+"""
+
+
+def test_client_and_engine_of_a_private_swarm_load_no_adapter() -> None:
+    report = "print(*[name for name in sorted(__import__('sys').modules) if name.startswith('potluck.petals')])"
+    done = subprocess.run(
+        [sys.executable, "-c", _PRIVATE + report], check=True, stdout=subprocess.PIPE, text=True, timeout=250
+    )
+    assert done.stdout.split() == []

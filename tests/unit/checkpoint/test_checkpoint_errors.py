@@ -56,10 +56,6 @@ def load(folder: Path) -> None:
     load_span(open_checkpoint(str(folder)), Span(0, 3))
 
 
-def test_a_folders_default_prefix_has_neither_dots_nor_spaces(folder: Path) -> None:
-    assert open_checkpoint(str(folder)).default_prefix == "mymodel-v1"
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

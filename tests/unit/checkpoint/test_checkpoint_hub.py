@@ -19,7 +19,6 @@ from potluck.blocks import load_span
 from potluck.checkpoint import hub as hub_module
 from potluck.checkpoint import load_ends, open_checkpoint
 from potluck.checkpoint.fetching import Fetching
-from potluck.checkpoint.source import default_prefix
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
@@ -181,19 +180,3 @@ def test_a_full_disk_is_named(hub: HubServer, tmp_path: Path, monkeypatch: pytes
     with pytest.raises(CheckpointError, match="disk is full") as refusal:
         load_span(checkpoint, Span(0, 1))
     assert str(tmp_path) in (refusal.value.hint or "")
-
-
-@pytest.mark.parametrize(
-    ("name", "model_type", "prefix"),
-    [
-        ("meta-llama/Meta-Llama-3.1-405B-Instruct", "llama", "Meta-Llama-3-1-405B-Instruct-hf"),
-        ("someone/llama-hf", "llama", "llama-hf"),
-        ("tiiuae/falcon-180B-chat", "falcon", "falcon-180B-chat"),
-        ("bigscience/bloom", "bloom", "bigscience/bloom-petals"),
-        ("bigscience/bloom-petals", "bloom", "bigscience/bloom-petals"),
-        ("mistralai/Mixtral-8x22B-Instruct-v0.1", "mixtral", "mistralai/Mixtral-8x22B-Instruct-v0-1"),
-        ("Qwen/Qwen3-0.6B", "qwen3", "Qwen3-0-6B"),
-    ],
-)
-def test_default_prefixes_are_the_stock_ones(name: str, model_type: str, prefix: str) -> None:
-    assert default_prefix(name, model_type) == prefix

@@ -45,7 +45,14 @@ def test_an_open_swarm_has_no_key_and_the_stock_prefix(capsys: pytest.CaptureFix
     assert create("--open") == 0
     swarm = decode_invite(capsys.readouterr().out)
     assert swarm.is_open
-    assert swarm.prefix == "checkpoint"
+    assert swarm.prefix == "checkpoint-hf"  # a Llama
+
+
+def test_an_open_swarm_takes_a_prefix_and_a_private_one_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--open", "--prefix", "other-hf") == 0
+    assert decode_invite(capsys.readouterr().out).prefix == "other-hf"
+    assert create("--prefix", "other-hf") == 2
+    assert "--open" in capsys.readouterr().err
 
 
 def test_create_needs_a_place_where_the_swarm_is_found(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -225,3 +226,31 @@ def test_of_two_adapters_with_one_name_all_servers_use_the_one_that_is_served_fo
     assert choose_adapter(servers[1:], "poet") == "poet@2222"
     assert choose_adapter(servers, "2222") == "poet@2222"
     assert choose_adapter(servers, "nobody") == "nobody"
+
+
+def stranger(peer: str, start: int, end: int, dtype: str = "float32") -> LiveServer:
+    """A server of another implementation, which does not tell its weights."""
+    server = server_of(peer, start, end)
+    form = NumberFormat(dtype, server.record.format.quantization)
+    untold = replace(server.record, revision="", block_digests=("",) * (end - start), format=form)
+    return replace(server, record=untold)
+
+
+@pytest.mark.parametrize("lost", ["ours", "theirs"])
+def test_servers_whose_weights_are_not_known_to_differ_replace_each_other(lost: str) -> None:
+    ours, theirs = server_of("ours", 0, 8), stranger("theirs", 0, 8)
+    hop = RouteHop(ours if lost == "ours" else theirs, ALL)
+    (other,) = replacement([ours, theirs], hop).hops
+    assert other.peer_id != hop.peer_id
+
+
+def test_a_server_that_tells_the_same_weights_goes_before_those_that_tell_none() -> None:
+    servers = [server_of("equal", 0, 8, inference_tps=1.0), stranger("a", 0, 8), stranger("b", 0, 8)]
+    assert told(replacement(servers, RouteHop(server_of("lost", 0, 8), ALL))) == [("equal", "0:8")]
+
+
+def test_a_server_of_another_number_format_replaces_nobody_though_its_weights_are_not_known() -> None:
+    lost = RouteHop(server_of("lost", 0, 8), ALL)
+    with pytest.raises(NoRouteError):
+        replacement([stranger("a", 0, 8, "bfloat16")], lost)
+    assert replacement([stranger("a", 0, 8, "")], lost).hops
