@@ -51,7 +51,7 @@ function _shtab_potluck_using
 end
 
 set -g _shtab_potluck_commands start stop drain status top pause offload resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' machine history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap convert demo control completions
-set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --folder --host --identity --index --max-memory --max-new-tokens --max-tokens --model --name --num-blocks --output --parent-pid --port --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
+set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --folder --host --identity --index --max-memory --max-new-tokens --max-tokens --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
 complete -c potluck -f
@@ -279,6 +279,7 @@ complete -c potluck -n '_shtab_potluck_using swarm create' -s h -l help -d 'show
 complete -c potluck -n '_shtab_potluck_using swarm create' -l revision -x -d 'branch, tag or commit on the hub (default: the current main)'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l bootstrap -x -d 'where members find the swarm: an address printed by `potluck bootstrap`; repeatable'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l open -d 'without a key: anybody may serve and use it, Petals included'
+complete -c potluck -n '_shtab_potluck_using swarm create' -l prefix -x -d 'with --open: name of the blocks in Petals (default: the one that Petals derives from the model)'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm create; and test $_shtab_potluck_npos -eq 1' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder in the Hugging Face layout, or a name on the hub'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a join -d 'remember a swarm by its invite'

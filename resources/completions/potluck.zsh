@@ -646,6 +646,7 @@ _shtab_potluck_swarm_create_options=(
   "--revision[branch, tag or commit on the hub (default\: the current main)]:revision:"
   "*--bootstrap[where members find the swarm\: an address printed by \`potluck bootstrap\`\; repeatable]:ADDRESS:"
   "--open[without a key\: anybody may serve and use it, Petals included]"
+  "--prefix[with --open\: name of the blocks in Petals (default\: the one that Petals derives from the model)]:prefix:"
   "--json[print JSON, for scripts]"
   ":letters, digits, dashes and underscores:"
   ":a folder in the Hugging Face layout, or a name on the hub:_files"
