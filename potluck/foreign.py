@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class SessionCoding(Protocol):
-    """How the messages of a session are written and read; `potluck.wire.sessions` is our own."""
+    """Writes and reads the messages of a session; `potluck.wire.sessions` is our own."""
 
     def encode_step(self, request: StepRequest) -> tuple[Buffer, ...]: ...
 
@@ -34,7 +34,7 @@ class SessionCoding(Protocol):
 
 
 class CallCoding(Protocol):
-    """How one stateless call is read from its frames and answered; `RequestJoiner` is our own."""
+    """Reads one stateless call from its frames and writes its answer; `RequestJoiner` is our own."""
 
     @property
     def num_bytes(self) -> int: ...

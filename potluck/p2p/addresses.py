@@ -45,7 +45,7 @@ def is_loopback(addr: str) -> bool:
 
 
 def has_chosen_port(addrs: Sequence[str]) -> bool:
-    """Whether one of them is the same after a restart; port 0 lets the system choose each time."""
+    """Return whether one of them stays the same after a restart; port 0 lets the system choose each time."""
     ports = [_part(addr, transport) for addr in addrs for transport in ("tcp", "udp")]
     return any(port not in (None, "0") for port in ports)
 

@@ -78,7 +78,7 @@ class P2pdClient:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def request(self, message: pb.Request, *, timeout_s: float) -> pb.Response:
-        """One question to p2pd itself. Raises NetworkError with its refusal, or if it does not answer."""
+        """Ask p2pd itself one question. Raises NetworkError with its refusal, or if it does not answer."""
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         stream = await self._connect(message, lambda _, body: answered.set_result(body), answered, timeout_s)
         await stream.close()
@@ -100,7 +100,7 @@ class P2pdClient:
         await self.request(pb.Request(type=pb.Request.CONNECT, connect=connect), timeout_s=timeout_s)
 
     async def list_peers(self, *, timeout_s: float) -> dict[PeerId, tuple[str, ...]]:
-        """Who is connected, and the far ends of the connections. Raises NetworkError."""
+        """Return the connected peers with the far ends of their connections. Raises NetworkError."""
         response = await self.request(pb.Request(type=pb.Request.LIST_PEERS), timeout_s=timeout_s)
         found: dict[PeerId, tuple[str, ...]] = {}
         for info in response.peers:

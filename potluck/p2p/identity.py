@@ -88,7 +88,7 @@ class Identity:
 
 
 def is_signed_by(peer_id: str, data: bytes, signature: bytes) -> bool:
-    """Whether `signature` over `data` is by the key inside `peer_id`; False for ids that hold no Ed25519 key.
+    """Return whether `signature` over `data` is by the key inside `peer_id`; False for ids that hold no Ed25519 key.
 
     Verdicts are remembered: the same record comes from several replicas, and again at every reading.
     """

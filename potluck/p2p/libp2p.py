@@ -159,11 +159,11 @@ class Libp2pHost:
         return await self._dht.get(keys)
 
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
-        """Who is connected now, and at which addresses we see them. Raises NetworkError."""
+        """Return the connected peers with the addresses at which we see them. Raises NetworkError."""
         return await self._running().list_peers(timeout_s=_CONTROL_TIMEOUT_S)
 
     async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool:
-        """Whether a stranger from here reaches `peer` at one of `addrs` (without /p2p/).
+        """Return whether a stranger from here reaches `peer` at one of `addrs` (without /p2p/).
 
         Args:
             seen_as: this node's address as `peer` sees it. With one, the stranger stays long enough for the peer's
@@ -272,7 +272,7 @@ class Libp2pHost:
                 log.debug("still no bootstrap peer: %s", error)
 
     async def _is_identity_taken(self) -> bool:
-        """Whether somebody else in the network answers to our peer id, as seen by a nameless node."""
+        """Return whether somebody else in the network answers to our peer id, as seen by a nameless node."""
         assert self._directory is not None
         try:
             async with nameless_node(self._directory.path, "probe") as control:

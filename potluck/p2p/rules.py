@@ -12,7 +12,7 @@ _MAX_SUBKEY_LETTERS = 256
 
 
 def is_plausible(subkey: object, expiration: float, *, now: float) -> bool:
-    """Whether a record may be kept: a text subkey or none, an end that is finite and near. The past counts as ended."""
+    """Return whether a record may be kept: it has a text subkey or none, and its end is finite and near, or past."""
     if subkey is not None and not (isinstance(subkey, str) and len(subkey) <= _MAX_SUBKEY_LETTERS):
         return False
     return math.isfinite(expiration) and expiration <= now + MAX_HORIZON_S

@@ -74,7 +74,7 @@ def write_envelope(envelope: Envelope) -> tuple[Buffer, ...]:
 
 
 def _tensor_tail(tensor: RawTensor) -> bytes:
-    """All fields of a Tensor message but the buffer. requires_grad is never set: nobody reads it."""
+    """Return a Tensor message without its buffer. requires_grad is never set: nobody reads it."""
     size = b"".join([varint(dim) for dim in tensor.size])
     return (
         bytes_field(2, size)

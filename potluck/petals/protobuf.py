@@ -101,7 +101,7 @@ def varint_field(number: int, value: int) -> bytes:
 
 
 def bytes_header(number: int, length: int) -> bytes:
-    """What precedes the `length` bytes of a bytes, string or message field."""
+    """Return what precedes the `length` bytes of a bytes, string or message field."""
     return varint(number << 3 | BYTES) + varint(length)
 
 

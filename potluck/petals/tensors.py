@@ -18,7 +18,7 @@ from potluck.wire.tensors import Shape, finite_floats, is_finite, matches, plain
 
 
 class Compression(IntEnum):
-    """How the buffer of a tensor is encoded; the numbers are the stock wire's."""
+    """The encodings of a tensor's buffer, by their numbers in Petals."""
 
     NONE = 0
     MEANSTD_16BIT = 1  # read only

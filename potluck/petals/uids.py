@@ -17,7 +17,7 @@ _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,5}")
 
 
 def is_prefix(text: str) -> bool:
-    """Whether block names may start with this: no dot, no space, no control characters."""
+    """Return whether block names may start with this: no dot, no space, no control characters."""
     return _PREFIX.fullmatch(text) is not None
 
 
@@ -39,7 +39,7 @@ def parse_uids(text: str, *, num_blocks: int) -> tuple[str, Span]:
 
 
 def read_uids(text: str, *, num_blocks: int) -> tuple[str, Span]:
-    """As `parse_uids`, for use inside this package; raises WireError."""
+    """Read a chained name as `parse_uids` does, for use inside this package; raises WireError."""
     names = text.split(" ", MAX_BLOCKS)
     prefix, dot, index = names[0].partition(".")
     if not dot or not is_prefix(prefix) or not _INDEX.fullmatch(index):

@@ -15,23 +15,23 @@ RECORD_PROOF_BYTES = 16  # each record carries one, and a reader of ten thousand
 
 
 def call_proof(swarm: Swarm, *, caller: PeerId, callee: PeerId) -> bytes | None:
-    """What `caller` shows to `callee` when it opens a session or calls; None in an open swarm."""
+    """Return what `caller` shows to `callee` when it opens a session or calls; None in an open swarm."""
     return _proof(swarm, b"potluck call 1", caller.encode(), callee.encode())
 
 
 def is_call_allowed(swarm: Swarm, *, caller: PeerId, callee: PeerId, proof: bytes | None) -> bool:
-    """Whether `callee` may serve `caller`; always true in an open swarm."""
+    """Return whether `callee` may serve `caller`; always true in an open swarm."""
     return _matches(call_proof(swarm, caller=caller, callee=callee), proof)
 
 
 def record_proof(swarm: Swarm, signed: bytes) -> bytes | None:
-    """What goes beside the signature of a record; None in an open swarm."""
+    """Return what goes beside the signature of a record; None in an open swarm."""
     proof = _proof(swarm, b"potluck record 1", signed)
     return None if proof is None else proof[:RECORD_PROOF_BYTES]
 
 
 def is_record_of_member(swarm: Swarm, signed: bytes, proof: bytes | None) -> bool:
-    """Whether the author of a record is a member; always true in an open swarm."""
+    """Return whether the author of a record is a member; always true in an open swarm."""
     return _matches(record_proof(swarm, signed), proof)
 
 

@@ -57,7 +57,7 @@ Sign = Callable[[bytes], bytes]
 
 
 class ReceiptError(PotluckError):
-    """Not a receipt, delegation or voucher that may be believed."""
+    """Bytes that are no receipt, delegation or voucher to be believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Voucher:
 
 
 def swarm_id(swarm: Swarm) -> bytes:
-    """Which model of whom a receipt is about."""
+    """Return the number under which receipts name a swarm and its model."""
     parts = (swarm.prefix, swarm.model, swarm.revision, str(swarm.num_blocks))
     return hashlib.sha256(b"potluck swarm 1\0" + "\0".join(parts).encode()).digest()[:SWARM_BYTES]
 
@@ -146,7 +146,7 @@ def opened_at(tab: bytes) -> int:
 
 
 def sign_receipt(receipt: Receipt, sign: Sign) -> Signed:
-    """As the client. Raises OverflowError or struct.error for numbers that no receipt can hold."""
+    """Sign a receipt as the client. Raises OverflowError or struct.error for numbers that no receipt can hold."""
     body = _pack(receipt)
     return Signed(receipt, body + sign(_FOR_RECEIPT + body))
 
@@ -162,7 +162,7 @@ def read_receipt(data: bytes) -> Signed:
 
 
 def countersign(signed: Signed, sign: Sign) -> Countersigned:
-    """As the server, once the receipt is booked."""
+    """Countersign as the server, once the receipt is booked."""
     return Countersigned(signed.receipt, signed.data + sign(_FOR_COUNTERSIGNATURE + signed.data))
 
 

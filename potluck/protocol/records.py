@@ -22,7 +22,7 @@ class ServerState(IntEnum):
 
 
 def span_digest(block_digests: Sequence[str]) -> str:
-    """One digest for several blocks in order, 16 hex digits; what `Caller.revision_digest` demands."""
+    """Return one digest for several blocks in order, 16 hex digits; what `Caller.revision_digest` demands."""
     return hashlib.sha256(" ".join(block_digests).encode()).hexdigest()[:16]
 
 
@@ -35,7 +35,7 @@ QUANTIZATIONS = ("none", "int8", "int4")
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """How the weights are held and computed; replicas are equal only if this is equal too."""
+    """The format in which weights are held and computed; replicas are equal only if this is equal too."""
 
     dtype: str  # compute and wire: "float32", "bfloat16", "float16"
     quantization: str = "none"  # of the weights in memory: one of QUANTIZATIONS, or a name of another implementation's
@@ -76,7 +76,7 @@ class ServerRecord:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the server told what its weights are, which servers of other implementations do not."""
+        """Return whether the server told what its weights are, which servers of other implementations do not."""
         return all(self.block_digests)
 
     def digests_of(self, span: Span) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def integer(fields: Fields, key: Field, *, most: int = 1 << 62) -> int | None:
 
 
 def required(fields: Fields, key: Field, *, most: int = 1 << 62) -> int:
-    """As `integer`, but a missing field raises WireError too."""
+    """Return a whole number from 0 to `most`. Raises WireError, also for a missing field."""
     value = integer(fields, key, most=most)
     if value is None:
         raise WireError(f"{key.name} is missing")
