@@ -27,7 +27,7 @@ _HIGHEST = 1e9  # where the daemon names no bound
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class SettingRow:
     """A row of the page, and how it shows the setting behind it."""
 
     row: Row
@@ -40,7 +40,7 @@ class SettingsForm(Page):
 
     def __init__(self, link: DaemonCaller, title: str) -> None:
         super().__init__(link, title)
-        self._fields: dict[str, Field] = {}
+        self._fields: dict[str, SettingRow] = {}
         self._undo, self._back = Notice("good", "serving"), tuple[Change, ...]()
         self._undo.pressed.connect(self._take_back)
         self.column.addWidget(self._undo)
@@ -80,7 +80,7 @@ class SettingsForm(Page):
             with QSignalBlocker(switch):
                 switch.setChecked(bool(setting.value))
 
-        return self._add(key, Field(Row(title, help_text, switch), help_text, show))
+        return self._add(key, SettingRow(Row(title, help_text, switch), help_text, show))
 
     def number(
         self, key: str, title: str, help_text: str = "", *, unit: str = "", zero: str = "", scale: float = 1
@@ -100,9 +100,9 @@ class SettingsForm(Page):
             self.change(Change(key, round(told) if is_whole else told))
 
         box.entered.connect(enter)
-        return self._add(key, Field(Row(title, help_text, box), help_text, show))
+        return self._add(key, SettingRow(Row(title, help_text, box), help_text, show))
 
-    def _add(self, key: str, field: Field) -> Row:
+    def _add(self, key: str, field: SettingRow) -> Row:
         field.row.control.setEnabled(False)  # until its value is known
         self._fields[key] = field
         return field.row
