@@ -44,8 +44,8 @@ MODULES = {
     "potluck/routing/candidates.py": ("routing",),
     "potluck/routing/pace.py": ("routing", "client/test_client_routing.py"),
     "potluck/routing/search.py": ("routing",),
-    "app/potluck_app/widgets/chart.py": ("app/test_app_widgets.py",),
-    "app/potluck_app/widgets/week_grid.py": ("app/test_app_widgets.py",),
+    "app/potluck_app/widgets/chart.py": ("app/test_app_parts.py", "app/test_app_widgets.py"),
+    "app/potluck_app/widgets/week_grid.py": ("app/test_app_parts.py", "app/test_app_widgets.py"),
     "daemon/potluck_daemon/environment/variants.py": ("daemon/environment",),
     "daemon/potluck_daemon/ledger/bookkeeping.py": ("daemon/ledger",),
     "daemon/potluck_daemon/ledger/trust.py": ("daemon/ledger",),
@@ -119,9 +119,25 @@ def mutants(soak: bool) -> Measured:
 
 def _choose(path: str, number: int) -> list[Mutant]:
     tree = ast.parse((_ROOT / path).read_text())
-    places = [(place, change) for place, node in enumerate(ast.walk(tree)) for change in range(len(_changes(node)))]
+    ignored = {id(node) for node in _declarations(tree)}
+    places = [
+        (place, change)
+        for place, node in enumerate(ast.walk(tree))
+        if id(node) not in ignored
+        for change in range(len(_changes(node)))
+    ]
     chosen = random.Random(f"{SEED} {path}").sample(places, min(number, len(places)))
     return [_mutant(path, deepcopy(tree), place, change) for place, change in chosen]
+
+
+def _declarations(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield what only declares: decorators such as `dataclass(frozen=True)`, and `strict=` of `zip`."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            for decorator in node.decorator_list:
+                yield from ast.walk(decorator)
+        elif isinstance(node, ast.keyword) and node.arg == "strict":
+            yield node.value
 
 
 def _mutant(path: str, tree: ast.Module, place: int, change: int) -> Mutant:
