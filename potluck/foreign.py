@@ -1,7 +1,4 @@
-"""Where peers of other implementations come in: what an adapter for them offers, and which one an open swarm loads.
-
-The functions below are all that names the adapter; nothing of it is loaded for a private swarm.
-"""
+"""What an adapter for peers of another implementation offers, and what it may ask of the engine."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ if TYPE_CHECKING:
     from potluck.protocol.buffers import Buffer
     from potluck.protocol.messages import Caller, ServerInfo, StepReply, StepRequest, TensorReply
     from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord
-    from potluck.protocol.swarm import Swarm
     from potluck.wire.calls import CallRequest
     from potluck.wire.limits import Limits
 
@@ -89,19 +85,3 @@ class ForeignPeers(Protocol):
     async def call(self, host: Host, peer: PeerId, request: CallRequest, *, timeout_s: float) -> TensorReply: ...
 
     async def serve(self, host: Host, engine: EngineCalls) -> None: ...
-
-
-def adapter_for(swarm: Swarm) -> ForeignPeers | None:
-    """Return the adapter for the other peers of an open swarm."""
-    if not swarm.is_open:
-        return None
-    from potluck.petals.adapter import PetalsPeers
-
-    return PetalsPeers(swarm)
-
-
-def default_prefix(name: str, model_type: str) -> str:
-    """Return the prefix of an open swarm under which other peers look for a model."""
-    from potluck.petals import prefixes
-
-    return prefixes.default_prefix(name, model_type)

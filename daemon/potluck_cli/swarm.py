@@ -15,7 +15,7 @@ from potluck_control.places import find_places, system_places
 from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.errors import UsageError
-from potluck.foreign import default_prefix
+from potluck.open_swarms import default_prefix
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
 from potluck_cli.connect import daemon, hello_or_none, with_own_daemon
 from potluck_cli.options import answer

@@ -21,7 +21,7 @@ from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
-from potluck.foreign import adapter_for
+from potluck.open_swarms import adapter_for
 from potluck.wire.questions import decode_info
 from potluck_engine.compute.threads import Threads
 from potluck_engine.fitting import cache_tokens

@@ -17,7 +17,7 @@ from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessCalls
 from potluck.directory import record_checks
 from potluck.errors import NetworkError
-from potluck.foreign import adapter_for
+from potluck.open_swarms import adapter_for
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
 from potluck.protocol.adapters import find_adapter

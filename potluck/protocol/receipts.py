@@ -181,7 +181,7 @@ def read_countersigned(data: bytes) -> Countersigned:
 
 
 def delegate(owner: bytes, client: bytes, expires_at: int, sign: Sign) -> bytes:
-    """As the owner: DELEGATION_BYTES that let `client` spend."""
+    """Sign, as the owner, DELEGATION_BYTES that let `client` spend."""
     body = _DELEGATION.pack(_VERSION, owner, client, expires_at)
     return body + sign(_FOR_DELEGATION + body)
 

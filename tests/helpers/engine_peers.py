@@ -18,7 +18,7 @@ from potluck_engine.span_state import SpanState
 
 from potluck.blocks import BlockSpan, load_span
 from potluck.checkpoint import open_checkpoint
-from potluck.foreign import adapter_for
+from potluck.open_swarms import adapter_for
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.membership import call_proof

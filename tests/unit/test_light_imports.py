@@ -61,7 +61,7 @@ def test_heavy_modules_would_be_noticed() -> None:
 
 
 _PRIVATE = """
-from potluck.foreign import adapter_for
+from potluck.open_swarms import adapter_for
 from potluck.protocol.invite import new_swarm
 import potluck.client.swarm_client, potluck_engine.handlers, potluck_engine.server
 assert adapter_for(new_swarm("private", "m", 4)) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from potluck.foreign import default_prefix
+from potluck.open_swarms import default_prefix
 
 
 @pytest.mark.parametrize(
