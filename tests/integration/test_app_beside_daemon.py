@@ -24,7 +24,7 @@ from potluck_control.client import ControlClient
 from potluck_control.methods import settings
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
-from potluck_daemon.environment import interpreter, making
+from potluck_daemon.environment import interpreter, setup_process
 from PySide6.QtWidgets import QWidget
 
 __all__ = ["english", "qapp_args", "wait"]
@@ -44,7 +44,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     aside.mkdir()
     requirements = lock(tmp_path / "cpu.txt", *(make_wheel(aside, name) for name in ("one", "two")))
     script = SET_UP.format(requirements=str(requirements), wheels=str(tmp_path / "wheels"))
-    monkeypatch.setattr(making, "PROGRAM", (sys.executable, "-c", script))
+    monkeypatch.setattr(setup_process, "PROGRAM", (sys.executable, "-c", script))
     monkeypatch.setattr(interpreter, "find_spec", lambda _: None)  # there is nothing to compute with yet
     return tmp_path / "wheels"
 
