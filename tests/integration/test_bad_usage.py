@@ -133,7 +133,7 @@ def test_a_model_that_is_not_there_or_only_pickled_is_named(
             ("generate", "--swarm", swarm.invite, "--model", str(pickled), "hello"),
         ]
     )
-    assert_one_line(missing, FAILED, "nowhere")
+    assert_one_line(missing, USAGE, "nowhere")
     assert_one_line(binary, FAILED, "potluck convert")
     assert_one_line(asked, FAILED, "potluck convert")
 
