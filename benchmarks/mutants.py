@@ -37,7 +37,7 @@ _UNIT = "tests/unit"
 MODULES = {
     "potluck/blocks/pages.py": ("blocks/test_blocks_kv.py", "engine/test_engine_paging.py"),
     "potluck/blocks/residency.py": ("blocks/test_blocks_residency.py",),
-    "potluck/client/recovery.py": ("client/test_client_recovery.py",),
+    "potluck/client/recovery.py": ("client/test_client_verdicts.py",),
     "potluck/directory/suspicion.py": ("directory",),
     "potluck/directory/table.py": ("directory",),
     "potluck/p2p/frames.py": ("p2p",),
@@ -45,7 +45,7 @@ MODULES = {
     "potluck/routing/pace.py": ("routing", "client/test_client_routing.py"),
     "potluck/routing/search.py": ("routing",),
     "app/potluck_app/widgets/chart.py": ("app/test_app_parts.py", "app/test_app_widgets.py"),
-    "app/potluck_app/widgets/week_grid.py": ("app/test_app_parts.py", "app/test_app_widgets.py"),
+    "app/potluck_app/widgets/week_grid.py": ("app/test_app_parts.py", "app/test_app_settings.py"),
     "daemon/potluck_daemon/environment/variants.py": ("daemon/environment",),
     "daemon/potluck_daemon/ledger/bookkeeping.py": ("daemon/ledger",),
     "daemon/potluck_daemon/ledger/trust.py": ("daemon/ledger",),
@@ -59,7 +59,7 @@ MODULES = {
         "engine/test_engine_page_admission.py",
         "engine/test_engine_paging.py",
     ),
-    "daemon/potluck_engine/memory/paging.py": ("engine/test_engine_paging.py",),
+    "daemon/potluck_engine/memory/paging.py": ("engine/test_engine_paging.py", "engine/test_engine_sessions.py"),
     "daemon/potluck_engine/placement/choose.py": ("engine/placement",),
     "daemon/potluck_engine/placement/price.py": ("engine/placement",),
 }
