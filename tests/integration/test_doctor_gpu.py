@@ -20,5 +20,5 @@ def test_gpus_and_driver_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             monkeypatch.setenv(name, value)
         outcome = CommandLine(tmp_path).run("doctor", "--json")
     found = {item["check"]: item for item in json.loads(outcome.out)["findings"] if item["severity"] == "ok"}
-    assert found["GPU"]["text"] == "NVIDIA Test 9000 with 24 GiB"
+    assert found["GPU"]["text"] == "NVIDIA Test 9000 with 25.8 GB"
     assert found["GPU driver"]["text"] == "driver 580.65.06"

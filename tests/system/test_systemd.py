@@ -155,7 +155,7 @@ def test_a_stranger_is_not_let_in(machine: Container, service: str | None) -> No
     machine.run("useradd", "stranger")
     socket = "/run/potluck/potluckd.sock" if service is None else f"/run/user/{machine.output('id', '-u', 'donor')}"
     code = (
-        "import sys; from pathlib import Path; from potluck_daemon.control import client, schema\n"
+        "import sys; from pathlib import Path; from potluck_control import client, schema\n"
         "print(client.ControlClient(Path(sys.argv[1])).call(schema.STATUS))"
     )
     done = machine.run("runuser", "-u", "stranger", "--", INSTALLED / "bin" / "python", "-c", code, socket)
