@@ -169,7 +169,8 @@ def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
         python = engine_python(places, "")
     if python != sys.executable and _GOES_ON not in os.environ:
         drop_root(places)  # the environment belongs to the service
-        os.execve(python, [python, "-m", "potluck_cli.main", *arguments], {**os.environ, _GOES_ON: "1"})
+        kept = {"TORCHINDUCTOR_CACHE_DIR": str(places.cache / "torchinductor")}  # else torch leaves it in /tmp
+        os.execve(python, [python, "-m", "potluck_cli.main", *arguments], {**kept, **os.environ, _GOES_ON: "1"})
 
 
 def _run(name: str, arguments: list[str]) -> int:

@@ -54,7 +54,10 @@ from potluck.wire.fields import Field
 from potluck.wire.message import Role
 from potluck.wire.tensors import to_wire
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.flaky(reruns=1, reason="at load 5 and more a swarm of real nodes sometimes finds no route in time"),
+]
 
 GREEDY = {"max_new_tokens": 8, "do_sample": False}
 CLIENT = ClientConfig(request_timeout_s=60.0, no_route_timeout_s=60.0)

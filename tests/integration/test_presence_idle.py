@@ -85,7 +85,7 @@ async def test_the_newer_protocol_is_spoken_too(tmp_path: Path) -> None:
 
 async def test_a_compositor_without_either_protocol_says_so(tmp_path: Path) -> None:
     async with Compositor("wl_compositor", "wl_seat").running(tmp_path) as environment:
-        with pytest.raises(ProbeUnavailableError, match="does not tell"):
+        with pytest.raises(ProbeUnavailableError, match="does not report"):
             await WaylandIdleProbe(Surroundings(environment=environment), idle_after_s=1).watch(
                 lambda _: None, Situation()
             )

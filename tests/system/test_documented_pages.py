@@ -18,6 +18,7 @@ from helpers.torchless import install_without_torch
 from potluck_control.schema import Status
 from potluck_control.states import State
 
+pytestmark = pytest.mark.flaky(reruns=1, reason="at load 4 and more `potluck top` once showed no serving in 200 s")
 ROOT = Path(__file__).parents[2]
 CODES = {"potluck doctor": (0, 1)}  # it may find something on the machine that runs the tests
 LASTING = {"potluck top": "serving", "potluck bootstrap --port 31330": "/ip4/127.0.0.1/"}
