@@ -19,6 +19,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState
+from potluck.wire import protocols
 
 SPAN = Span(1, 3)
 CONFIG = LaunchSpec(swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), blocks="1:3", public_name="me")
@@ -67,9 +68,7 @@ async def test_engine_answers_as_soon_as_it_says_online(swarm):
     answers: list[tuple[int, ...]] = []
     async with swarm.engine() as engine:
         host = swarm.network.start()
-        stream = await host.open_stream(
-            swarm.host.peer_id, "TransformerConnectionHandler.rpc_inference", timeout_s=120, max_frame_bytes=1 << 20
-        )
+        stream = await host.open_stream(swarm.host.peer_id, protocols.SESSION, timeout_s=120, max_frame_bytes=1 << 20)
         client = Client(stream)
         answers.append(tuple((await client.step(StepRequest(hidden_states(1, 2), opening(SPAN)))).hidden.shape))
         await engine.stop()
