@@ -27,6 +27,7 @@ from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
 from potluck.p2p.varint import decode_varint, encode_varint
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.tasks import cancel_and_wait
 from potluck.wire.refusals import decode_refusal, encode_refusal
 
 log = logging.getLogger(__name__)
@@ -72,10 +73,7 @@ class P2pdClient:
             self._listener.close()
         if self._unary is not None:
             self._unary.close()
-        tasks = [*self._tasks, *(self._unary.tasks if self._unary else ())]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(*self._tasks, *(self._unary.tasks if self._unary else ()))
 
     async def request(self, message: pb.Request, *, timeout_s: float) -> pb.Response:
         """Ask p2pd itself one question. Raises NetworkError with its refusal, or if it does not answer."""

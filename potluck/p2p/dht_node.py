@@ -33,6 +33,7 @@ from potluck.p2p.network import DhtKey, DhtSubkey
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -123,10 +124,7 @@ class DhtNode:
 
     async def close(self) -> None:
         await self._node.shutdown()
-        refresh = self._node.cache_refresh_task
-        if refresh is not None:
-            refresh.cancel()
-            await asyncio.gather(refresh, return_exceptions=True)
+        await cancel_and_wait(self._node.cache_refresh_task)
 
 
 async def ping(control: P2pdClient, peer: PeerId, *, timeout_s: float) -> float:

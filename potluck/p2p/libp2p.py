@@ -29,6 +29,7 @@ from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.tasks import cancel_and_wait
 from potluck.wire.refusals import encode_refusal
 
 log = logging.getLogger(__name__)
@@ -190,9 +191,7 @@ class Libp2pHost:
         if self._closing:
             return
         self._closing = True
-        if self._rejoining is not None:
-            self._rejoining.cancel()
-            await asyncio.gather(self._rejoining, return_exceptions=True)
+        await cancel_and_wait(self._rejoining)
         if self._dht is not None:
             await self._dht.close()
             self._dht = None
@@ -220,9 +219,7 @@ class Libp2pHost:
             if probe is not None and await probe:
                 raise _identity_in_use()
         finally:
-            if probe is not None:
-                probe.cancel()
-                await asyncio.gather(probe, return_exceptions=True)
+            await cancel_and_wait(probe)
         await _dial_any(self._running(), self._bootstrap)
 
     async def _go_behind(self, relays: tuple[str, ...]) -> None:

@@ -203,7 +203,7 @@ class StepScheduler:
 
     @property
     def earliest_deadline(self) -> float | None:
-        return min((job.deadline for job in tuple(self._jobs)), default=None)  # the event loop adds jobs meanwhile
+        return min((job.deadline for job in self._jobs), default=None)
 
     def _piece_alone(self) -> Part:
         """Return the next part of the step that has waited longest, and move the step to the end of the line."""

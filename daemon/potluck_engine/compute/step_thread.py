@@ -260,7 +260,9 @@ class ComputeThread:
         self._settle(stage, over, now)
 
     def _until_something_changes(self, stage: Stage, now: float) -> float | None:
-        times = [at for at in (self._scheduler.earliest_deadline, stage.paging.wake_at(now)) if at is not None]
+        with self._lock:
+            deadline = self._scheduler.earliest_deadline
+        times = [at for at in (deadline, stage.paging.wake_at(now)) if at is not None]
         return max(min(times) - now, 0.001) if times else None
 
     def _act(self, stage: Stage, action: Batch | Alone) -> None:
