@@ -19,7 +19,7 @@ from potluck.directory.fields import heartbeat_to_fields, links_to_fields, recor
 from potluck.directory.gossip import Gossip
 from potluck.directory.seal import MAX_STRETCH, Announcement, Kind, seal, unseal
 from potluck.directory.table import Table
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.invite import new_swarm
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState

@@ -17,7 +17,7 @@ from potluck_control.outbox import Booking, Outbox, left_behind
 from potluck_daemon.ledger.ledger import Ledger
 
 from benchmarks.figures import Measured
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from tests.helpers.receipts import Session
 
 _SEED = 7

@@ -19,7 +19,7 @@ from potluck_daemon.ledger.ledger import Ledger
 from potluck_engine.receipts import ServerTab, Tabs
 
 from benchmarks.figures import Measured
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import Caller
 from potluck.protocol.receipts import RECEIPT_BYTES, Receipt, Work, sign_receipt, swarm_id

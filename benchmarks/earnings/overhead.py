@@ -27,7 +27,7 @@ from benchmarks.figures import Measured
 from benchmarks.loops import generate, rounded, swarm_model
 from benchmarks.models import checkpoint
 from potluck.client.receipts import Unsigned
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import Caller, Timing
 from potluck.protocol.swarm import Swarm

@@ -19,7 +19,7 @@ from potluck_engine.compute.steps import Batch, StepCost, StepJob
 from potluck_engine.compute.turns import shares_by_worth
 
 from benchmarks.figures import Measured
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.receipts import countersign
 from tests.helpers.receipts import Session

@@ -17,8 +17,8 @@ from potluck_control.network_report import NetworkCaps, NetworkReport
 
 from potluck.checkpoint.fetching import FETCHING
 from potluck.directory import Directory, record_checks
+from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig
-from potluck.p2p.identity import Identity
 from potluck.p2p.network import Host
 from potluck.p2p.pacing import Pacer
 from potluck.protocol.blocks import PeerId, Span

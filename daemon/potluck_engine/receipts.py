@@ -21,7 +21,7 @@ from pathlib import Path
 
 from potluck_control.outbox import Booking, Outbox
 
-from potluck.p2p.identity import Identity, peer_id_of, public_key_of
+from potluck.membership.identity import Identity, peer_id_of, public_key_of
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, Timing

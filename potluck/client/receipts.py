@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from potluck.errors import PotluckError
-from potluck.p2p.identity import Identity, public_key_of
+from potluck.membership.identity import Identity, public_key_of
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import Caller, Timing
 from potluck.protocol.receipts import Papers, Receipt, ReceiptError, Work, read_countersigned, sign_receipt, swarm_id

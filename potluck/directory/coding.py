@@ -12,7 +12,7 @@ from potluck.directory.exchange import MAX_PUSHED, SHORT_BYTES, Compare, Compare
 from potluck.directory.fields import TAG_BYTES
 from potluck.directory.listing import DIGEST_BYTES, ENTRY_BYTES, MAX_BUCKETS
 from potluck.directory.seal import MAX_ANNOUNCEMENT_BYTES, Kind, Sealed
-from potluck.p2p.identity import SIGNATURE_BYTES, peer_id_of, public_key_of
+from potluck.membership.identity import SIGNATURE_BYTES, peer_id_of, public_key_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import RECORD_PROOF_BYTES

@@ -33,8 +33,8 @@ from potluck.directory.seal import (
 from potluck.directory.suspicion import watchers_of
 from potluck.directory.table import Table
 from potluck.errors import NetworkError
+from potluck.membership.identity import Identity
 from potluck.open_swarms import adapter_for
-from potluck.p2p.identity import Identity
 from potluck.p2p.network import DhtSubkey, DhtValue, Host
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError

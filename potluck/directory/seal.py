@@ -26,8 +26,8 @@ from potluck.directory.fields import (
     links_from_fields,
     record_from_fields,
 )
+from potluck.membership.identity import Identity, is_signed_by
 from potluck.p2p.config import RecordCheck
-from potluck.p2p.identity import Identity, is_signed_by
 from potluck.p2p.network import DhtKey
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.membership import is_record_of_member, record_proof

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hivemind.utils.multiaddr import Multiaddr
 
 from potluck.errors import NetworkError
-from potluck.p2p.identity import base58_decode
+from potluck.membership.identity import base58_decode
 from potluck.protocol.blocks import PeerId
 
 _EXAMPLE = "/ip4/192.0.2.7/tcp/31330/p2p/12D3Koo..."

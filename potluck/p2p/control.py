@@ -19,8 +19,8 @@ from hivemind.proto import p2pd_pb2 as pb
 from hivemind.utils.multiaddr import Multiaddr
 
 from potluck.errors import NetworkError
+from potluck.membership.identity import base58_decode, base58_encode
 from potluck.p2p.frames import FrameStream
-from potluck.p2p.identity import base58_decode, base58_encode
 from potluck.p2p.network import Refusal, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.rules import MAX_UNARY_BODY_BYTES

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from potluck.errors import NetworkError, PotluckError
 from potluck.files import write_atomically
+from potluck.membership.identity import Identity
 from potluck.p2p import addresses, dht_node
 from potluck.p2p.config import HostConfig
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.dht_node import DhtNode, StoredValue
-from potluck.p2p.identity import Identity
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import RemoteError

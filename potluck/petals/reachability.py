@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from potluck.p2p.identity import base58_encode
+from potluck.membership.identity import base58_encode
 from potluck.petals.protobuf import BYTES, read_fields, varint_field
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer

@@ -12,7 +12,7 @@ from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.server_records import beat_of, record_of
 
 from potluck.directory import Directory
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.invite import new_swarm
 

@@ -19,8 +19,8 @@ from typing import TypeVar
 import msgpack
 
 from potluck.errors import NetworkError
+from potluck.membership.identity import Identity
 from potluck.p2p.config import RecordCheck
-from potluck.p2p.identity import Identity
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.rules import MAX_RECORD_BYTES, MAX_UNARY_BODY_BYTES, is_plausible

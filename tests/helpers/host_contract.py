@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 import pytest
 
 from potluck.errors import NetworkError
+from potluck.membership.identity import Identity
 from potluck.p2p.config import RecordCheck
-from potluck.p2p.identity import Identity
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from potluck_control.outbox import Booking
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.receipts import (
     MICROCREDIT,

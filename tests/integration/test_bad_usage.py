@@ -21,7 +21,7 @@ from potluck_cli.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
 from potluck.errors import SwarmError
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import encode_invite
 

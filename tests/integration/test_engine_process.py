@@ -21,8 +21,8 @@ from helpers.engine_peers import CHECKPOINT, hidden_states, load
 
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.directory import Directory, record_checks
+from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig
-from potluck.p2p.identity import Identity
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span

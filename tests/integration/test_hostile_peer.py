@@ -42,8 +42,8 @@ from potluck.client import ClientConfig
 from potluck.directory import record_checks
 from potluck.directory.seal import Kind
 from potluck.errors import PotluckError
+from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig
-from potluck.p2p.identity import Identity
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError

@@ -22,8 +22,8 @@ from hivemind.utils.serializer import MSGPackSerializer
 from potluck.directory import Announcer, Directory, record_checks
 from potluck.directory.fields import record_to_fields
 from potluck.directory.seal import Kind, seal
+from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig
-from potluck.p2p.identity import Identity
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.invite import new_swarm

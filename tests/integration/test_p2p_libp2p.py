@@ -23,9 +23,9 @@ from helpers import p2p_node
 from helpers.host_contract import WAIT_S, HostContract, echo, opened, outcome, soon
 
 from potluck.errors import NetworkError
+from potluck.membership.identity import Identity
 from potluck.p2p import control
 from potluck.p2p.config import HostConfig, RecordCheck
-from potluck.p2p.identity import Identity
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError

@@ -24,7 +24,7 @@ def loaded_by(code: str) -> set[str]:
     [
         "potluck",
         "potluck.p2p.config",
-        "potluck.p2p.identity",
+        "potluck.membership.identity",
         "potluck.p2p.runtime_dir",
         "potluck.protocol.invite",
         "potluck.protocol.messages",

@@ -18,7 +18,7 @@ from potluck_control.places import Places
 
 from potluck.errors import UsageError
 from potluck.files import write_atomically
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.ledger.tables import connect
 from potluck_daemon.ledger.upkeep import check

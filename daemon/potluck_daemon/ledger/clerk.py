@@ -23,7 +23,7 @@ from potluck_control import engine_messages as messages
 from potluck_control.outbox import Booking, left_behind
 
 from potluck.errors import PotluckError
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.receipts import ReceiptError, swarm_id
 from potluck.protocol.swarm import Swarm

@@ -19,7 +19,7 @@ from potluck_control.methods.earnings import (
 )
 from potluck_control.methods.periods import Period
 
-from potluck.p2p.identity import peer_id_of
+from potluck.membership.identity import peer_id_of
 
 _DAY_S = 86400
 _SUMS = """

@@ -8,7 +8,7 @@ from pathlib import Path
 from potluck_control.methods.earnings import LedgerCheck
 from potluck_control.outbox import Booking
 
-from potluck.p2p.identity import Identity, peer_id_of, public_key_of
+from potluck.membership.identity import Identity, peer_id_of, public_key_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.receipts import delegate
 from potluck_daemon.ledger import upkeep, vouchers

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.receipts import ReceiptError, countersign, read_receipt, read_voucher
 from potluck_daemon.ledger.tables import transaction
 

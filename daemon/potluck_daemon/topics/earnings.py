@@ -13,7 +13,7 @@ from potluck_control.methods.periods import SeriesParams
 from potluck_control.outbox import Booking
 
 from potluck.errors import UsageError
-from potluck.p2p.identity import public_key_of
+from potluck.membership.identity import public_key_of
 from potluck.protocol.receipts import COUNTERSIGNED_BYTES
 from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.topics.topic import Topic, answers

@@ -18,7 +18,7 @@ from potluck_control.states import Reason, State
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.swarms.joined import JoinedSwarms
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.invite import encode_invite, new_swarm
 
 USER, HOST = "anastasia", "attic-machine"

@@ -17,7 +17,7 @@ from potluck_daemon.settings.owner import files_as_owner, owner_of
 from potluck_daemon.updates.notes import NotesFile
 
 from potluck.errors import PotluckError, UsageError
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 
 NOBODY = 65534
 DROP = """

@@ -10,7 +10,7 @@ import pytest
 from potluck.client import receipts as module
 from potluck.client.receipts import RECEIPT_TOKENS, Signer
 from potluck.errors import PotluckError
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, Timing

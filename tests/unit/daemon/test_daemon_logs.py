@@ -14,7 +14,7 @@ import pytest
 from potluck_control.redaction import Person, redact, redact_person
 from potluck_daemon.reporting import journal, logs
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.invite import encode_invite, new_swarm
 
 PEER = str(Identity.generate().peer_id)

@@ -25,7 +25,7 @@ from potluck.directory.fields import (
 )
 from potluck.directory.seal import BadAnnouncementError, Kind, Sealed, seal, unseal_stored
 from potluck.errors import NetworkError
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.petals.records import stock_server_value
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import new_swarm

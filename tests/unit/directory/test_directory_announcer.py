@@ -12,7 +12,7 @@ from helpers.server_records import beat_of, record_of
 
 from potluck.directory import Announcer, Directory
 from potluck.errors import NetworkError
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import new_swarm
 from potluck.protocol.records import Heartbeat, ServerRecord, ServerState

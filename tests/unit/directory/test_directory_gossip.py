@@ -26,7 +26,7 @@ from potluck.directory.coding import (
 from potluck.directory.exchange import Compare, Fetch, Push, Report
 from potluck.directory.fields import record_to_fields
 from potluck.directory.seal import Kind, Sealed, seal
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import call_proof

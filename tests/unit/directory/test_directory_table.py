@@ -11,7 +11,7 @@ from helpers.server_records import beat_of, record_of
 from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields
 from potluck.directory.seal import Announcement, Kind, seal, unseal
 from potluck.directory.table import Table
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import ServerState
 

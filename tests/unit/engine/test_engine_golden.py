@@ -16,7 +16,7 @@ from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import GOLDEN
 from potluck_control.launch_spec import ServingLimits
 
-from potluck.p2p.identity import base58_decode
+from potluck.membership.identity import base58_decode
 from potluck.petals.envelopes import read_bytes_message, read_envelope
 from potluck.petals.packing import unpack_map
 from potluck.petals.protobuf import bytes_field

@@ -14,7 +14,7 @@ from potluck_control.outbox import Booking, Outbox, left_behind
 from potluck_engine import receipts as module
 from potluck_engine.receipts import ServerTab, Tabs
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, StepRequest, Timing

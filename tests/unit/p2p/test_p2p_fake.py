@@ -9,8 +9,8 @@ import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.host_contract import HostContract, echo, opened, soon
 
+from potluck.membership.identity import Identity
 from potluck.p2p.config import RecordCheck
-from potluck.p2p.identity import Identity
 from potluck.protocol.codes import Code, RemoteError
 
 

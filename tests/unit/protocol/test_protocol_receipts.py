@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from helpers.receipts import NOW, Session
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.receipts import (
     MAX_WORK,
     MICROCREDIT,

@@ -14,7 +14,7 @@ from potluck_daemon.ledger.backup import back_up, restore
 from potluck_daemon.ledger.ledger import Ledger
 
 from potluck.errors import UsageError
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 
 
 def places(folder: Path) -> Places:

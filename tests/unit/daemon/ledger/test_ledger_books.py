@@ -14,7 +14,7 @@ from potluck_daemon.ledger.bookkeeping import KEEP_S, Outcome
 from potluck_daemon.ledger.ledger import Ledger
 from potluck_daemon.ledger.tables import LedgerError, connect
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 
 DAY_S = 86400
 ME = Identity.generate()

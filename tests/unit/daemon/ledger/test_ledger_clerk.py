@@ -15,7 +15,7 @@ from potluck_control.engine_messages import Booked, SignedReceipt, Vouched, Wort
 from potluck_control.outbox import Outbox, left_behind
 from potluck_daemon.ledger.clerk import Clerk
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId
 
 NOW = time.time()

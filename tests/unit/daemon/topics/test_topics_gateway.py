@@ -17,7 +17,7 @@ from potluck_daemon.daemon import Daemon
 from potluck_daemon.supervisor.gateway import Gateway
 from potluck_daemon.swarms.joined import JoinedSwarms
 
-from potluck.p2p.identity import Identity
+from potluck.membership.identity import Identity
 from potluck.protocol.invite import new_swarm
 
 ADDRESS = f"/ip4/127.0.0.1/tcp/9/p2p/{Identity.generate().peer_id}"

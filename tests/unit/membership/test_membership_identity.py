@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from potluck.errors import UsageError
-from potluck.p2p.identity import Identity, base58_decode, base58_encode, is_signed_by, public_key_of
+from potluck.membership.identity import Identity, base58_decode, base58_encode, is_signed_by, public_key_of
 
 SEED = bytes(range(32))
 
