@@ -16,18 +16,22 @@ from collections.abc import Sequence
 from potluck.errors import UsageError
 
 _PR_SET_PDEATHSIG = 1
+_PARENT_CHECK = '[ "$PPID" = "$0" ] && exec "$@"'
 _SHELL_GUARD = '"$@" </dev/null & child=$!; read -r _; kill -9 $child 2>/dev/null'
 
 
 def tied_to_parent(command: Sequence[str], *, has_pipe: bool = False) -> list[str]:
     """Return `command` such that it is killed when this process dies.
 
+    Only this process may start it. A parent that dies before `setpriv` asks for the signal never sends it, so a shell
+    checks the parent afterwards and becomes the command.
+
     Without `setpriv` (part of util-linux) the command is returned as it is, or with `has_pipe` below a shell that kills
     it at the end of its standard input: that has to be a pipe whose other end this process alone holds.
     """
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     if setpriv is not None:
-        return [setpriv, "--pdeathsig", "KILL", "--", *command]
+        return [setpriv, "--pdeathsig", "KILL", "--", "/bin/sh", "-c", _PARENT_CHECK, str(os.getpid()), *command]
     return ["/bin/sh", "-c", _SHELL_GUARD, "sh", *command] if has_pipe else [*command]
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 from potluck_control.methods.setup import SetupProgress, Step
 from potluck_daemon.environment import plan as planning
@@ -167,23 +165,6 @@ def test_going_back_is_tried_first_and_changes_nothing_if_it_fails(
     monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
     roll_back(plan.store, "a test", ignore)
     assert (plan.store.current(), plan.store.previous()) == (older, newer)
-
-
-PARENT = """
-import subprocess, sys
-from potluck.processes import tied_to_parent
-child = subprocess.Popen(tied_to_parent(["sleep", "600"]))
-print(child.pid, flush=True)
-child.wait()
-"""
-
-
-def test_what_a_set_up_started_ends_with_it_also_when_it_is_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        child = psutil.Process(int(parent.stdout.readline()))
-        parent.kill()
-    assert psutil.wait_procs([child], timeout=60)[1] == []
 
 
 @pytest.mark.parametrize(

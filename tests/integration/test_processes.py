@@ -1,0 +1,24 @@
+"""Commands that end with the process that started them; the tests of p2pd kill such a process."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from potluck.processes import tied_to_parent
+
+pytestmark = pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+
+
+def test_a_tied_command_is_itself_the_child() -> None:
+    with subprocess.Popen(tied_to_parent(["sh", "-c", 'echo $$ "$0"', "a b"]), stdout=subprocess.PIPE) as child:
+        assert child.communicate()[0].decode() == f"{child.pid} a b\n"
+
+
+def test_a_tied_command_does_not_run_below_another_parent() -> None:
+    """As after the death of its own parent, which a kernel's signal would come too late for."""
+    command = tied_to_parent(["echo", "started"])
+    below = subprocess.run(["/bin/sh", "-c", '"$@"; true', "sh", *command], capture_output=True, check=True)
+    assert (below.stdout, below.stderr) == (b"", b"")
