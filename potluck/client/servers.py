@@ -74,7 +74,10 @@ class RouteRequest:
 class Servers:
     """The servers of one swarm, as one client knows them. Lives in the client's event loop."""
 
-    def __init__(self, host: Host, swarm: Swarm, config: ClientConfig, quoting: Quoting) -> None:
+    def __init__(
+        self, host: Host, swarm: Swarm, config: ClientConfig, quoting: Quoting, rng: np.random.Generator
+    ) -> None:
+        """`rng` draws the noisy routes."""
         self._host = host
         self._swarm = swarm
         self._config = config
@@ -86,7 +89,7 @@ class Servers:
         self._bans = Bans(config)
         self._slowness = Slowness()
         self._affinity = Affinity()
-        self._rng = np.random.default_rng()
+        self._rng = rng
         self.adapter = config.adapter  # with its hash once a server has it
         self._watching: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None

@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
@@ -48,12 +50,19 @@ class SwarmClient:
         start_host: HostFactory | None = None,
         *,
         block_parameters: tuple[int, ...] = (),
+        rng: np.random.Generator | None = None,
     ) -> None:
-        """`block_parameters`: the number of parameters of each block, for receipts; empty: nothing is signed."""
+        """Store what `start` needs.
+
+        Args:
+            block_parameters: the number of parameters of each block, for receipts; empty: nothing is signed.
+            rng: draws the noisy routes; None: a new one.
+        """
         self.swarm = swarm
         self.config = config
         self._start_host = start_host or _start_libp2p
         self._block_parameters = block_parameters
+        self._rng = rng or np.random.default_rng()
         self._loop = LoopThread()
         self._host: Host | None = None
         self._background = BackgroundTasks()
@@ -100,7 +109,7 @@ class SwarmClient:
     async def _start(self) -> None:
         self._host = await self._start_host(self.swarm, self.config)
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
-        self.servers = Servers(self._host, self.swarm, self.config, quoting)
+        self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng)
         self.calls = Calls(self._host, self.config, self._introduce, adapter_for(self.swarm))
         if self._block_parameters:
             self.calls.signer = Signer(

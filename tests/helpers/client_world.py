@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from helpers.block_server import BlockServer, make_swarm
 from helpers.fake_network import FakeNetwork
@@ -40,7 +41,7 @@ class World:
         self.folder = folder
         self.swarm = swarm
         self.servers: list[BlockServer] = []
-        self.client = SwarmClient(swarm, config, self._start)
+        self.client = SwarmClient(swarm, config, self._start, rng=np.random.default_rng(0))
         self._spans = spans
         self._options = options
         self.client.start()
