@@ -53,12 +53,12 @@ COMMANDS = {
     "gateway": "let other programs here use the swarm through OpenAI's API",
     "swarm": "create, join and look at swarms",
     "bootstrap": "run a meeting point where members find a swarm",
-    "convert": "convert an old .bin checkpoint to safetensors",
     "demo": "run a private swarm on this machine, start to end",
     "control": "connect input and output to the daemon, for an app in another system",
     "completions": "let your shell complete commands and options",
 }
 
+_REMOVED = {"convert": "save the checkpoint as safetensors with save_pretrained() of Transformers"}
 _GOES_ON = "POTLUCK_GOES_ON"  # set when a command was started again with another interpreter
 
 EXIT_FAILED = 1
@@ -112,6 +112,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `potluck ARGV` and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        if (hint := _REMOVED.get("".join(arguments[:1]))) is not None:
+            raise UsageError(f"there is no command {arguments[0]} any more", hint=hint)
         name = top_parser().parse_args(arguments[:1] or ["--help"]).command
         return _run(name, arguments[1:])
     except KeyboardInterrupt:

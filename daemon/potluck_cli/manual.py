@@ -25,7 +25,7 @@ from potluck_cli.parser import HelpText, Parser, actions_of
 _DATE = "2026-11-21"  # of the last release; today's date would change the files every day
 _WIDTH = 80  # of the help texts, in columns
 _SUMMARY = "share this machine's computing with a swarm, and use the swarm's"
-_FILES = ("DIR", "FILE", "OUT", "SOURCE", "MODEL")  # values that are completed as paths
+_FILES = ("DIR", "FILE", "MODEL")  # values that are completed as paths
 _EXIT_CODES = " ".join(main.EXIT_CODES_HELP.split()).removeprefix("exit codes: ")
 _DAEMON_EXIT_CODES = "0 ended as asked; 1 it failed; 3 another daemon of this user is already running."
 _SETTINGS = "Change settings with `potluck config` or in the file. POTLUCK_SECTION_NAME overrides a setting."

@@ -1,7 +1,6 @@
 """Hugging Face checkpoints: finds the file of each tensor, downloads files, and builds models from parts of them.
 
-Names are resolved on first use, so that importing this package costs nothing and the converter's child process never
-loads transformers.
+Names are resolved on first use, so that importing this package costs nothing.
 """
 
 from __future__ import annotations
@@ -10,13 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from potluck.checkpoint.convert import convert_checkpoint
     from potluck.checkpoint.ends import load_ends
     from potluck.checkpoint.source import Checkpoint, open_checkpoint
 
-_HOMES = {"Checkpoint": "source", "convert_checkpoint": "convert", "load_ends": "ends", "open_checkpoint": "source"}
+_HOMES = {"Checkpoint": "source", "load_ends": "ends", "open_checkpoint": "source"}
 
-__all__ = ["Checkpoint", "convert_checkpoint", "load_ends", "open_checkpoint"]
+__all__ = ["Checkpoint", "load_ends", "open_checkpoint"]
 
 
 def __getattr__(name: str) -> Any:

@@ -139,7 +139,7 @@ def _check_layout(name: str, files: set[str]) -> None:
     if any(file.endswith(".bin") for file in files):
         raise CheckpointError(
             f"{name} has only .bin files, which are pickles; servers and clients never open them",
-            hint=f"convert it first: potluck convert {name} OUT_DIR",
+            hint="save it as safetensors first, with save_pretrained() of Transformers",
         )
     raise CheckpointError(
         f"{name} has no safetensors weights", hint=f"expected {SINGLE_FILE} or {INDEX_FILE} beside config.json"

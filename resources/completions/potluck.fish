@@ -50,7 +50,7 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause offload resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' machine history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap convert demo control completions
+set -g _shtab_potluck_commands start stop drain status top pause offload resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' machine history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
 set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --folder --host --identity --index --max-memory --max-new-tokens --max-tokens --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
@@ -307,12 +307,6 @@ complete -c potluck -n '_shtab_potluck_using bootstrap' -l parent-pid -x -d 'end
 complete -c potluck -n '_shtab_potluck_using bootstrap' -l verbose -d 'log to standard error'
 complete -c potluck -n '_shtab_potluck_using bootstrap' -l identity -xka "(__fish_complete_path (commandline -ct))" -d 'key file (default: one in your state folder)'
 complete -c potluck -n '_shtab_potluck_using bootstrap' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a convert -d 'Convert a checkpoint of .bin files to safetensors. Servers and clients never open .bin files, because such a file can run code. This command reads them in a separate process that accepts nothing but tensors.'
-complete -c potluck -n '_shtab_potluck_using convert' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using convert' -l revision -x -d 'branch, tag or commit on the hub'
-complete -c potluck -n '_shtab_potluck_using convert' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using convert; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder, or a name on the hub'
-complete -c potluck -n '_shtab_potluck_using convert; and test $_shtab_potluck_npos -eq 1' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder that does not exist yet'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a demo -d 'Start a private swarm on this machine: a bootstrap node and four engines for three spans of a small model, the middle span twice. Complete a prompt through it, compare the result with Transformers alone, and kill an engine during a second completion. Needs no network and no GPU, and leaves nothing behind.'
 complete -c potluck -n '_shtab_potluck_using demo' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using demo' -l prompt -x -d 'default: the environment variable PROMPT, or a sentence that the model knows'

@@ -17,7 +17,6 @@ _shtab_potluck_commands() {
     config:'Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file.'
     contribution:'Report time served, tokens, people helped, traffic and energy, today and in total, or by hour, day, week or month. Energy is measured if this machine can do that, else estimated. Its cost uses your own price (limits.price_kwh). For credits, see `potluck earnings`.'
     control:'Connect standard input and output to the daemon'"'"'s control socket, until the input ends. This is how the app on Windows reaches the daemon in WSL2. Whoever can run this command as the daemon'"'"'s user can control the daemon.'
-    convert:'Convert a checkpoint of .bin files to safetensors. Servers and clients never open .bin files, because such a file can run code. This command reads them in a separate process that accepts nothing but tensors.'
     demo:'Start a private swarm on this machine: a bootstrap node and four engines for three spans of a small model, the middle span twice. Complete a prompt through it, compare the result with Transformers alone, and kill an engine during a second completion. Needs no network and no GPU, and leaves nothing behind.'
     diag:'Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys, invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The history names programs that Potluck stepped aside for. Check the file before you send it.'
     doctor:'Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.'
@@ -237,17 +236,6 @@ _shtab_potluck_control_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_control_defaults_added=0
-
-_shtab_potluck_convert_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--revision[branch, tag or commit on the hub]:revision:"
-  "--json[print JSON, for scripts]"
-  ":a folder, or a name on the hub:_files"
-  ":a folder that does not exist yet:_files"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_convert_defaults_added=0
 
 _shtab_potluck_demo_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -745,7 +733,6 @@ _shtab_potluck() {
         config) _shtab_potluck_config ;;
         contribution) _arguments -C -s $_shtab_potluck_contribution_options ;;
         control) _arguments -C -s $_shtab_potluck_control_options ;;
-        convert) _arguments -C -s $_shtab_potluck_convert_options ;;
         demo) _arguments -C -s $_shtab_potluck_demo_options ;;
         diag) _arguments -C -s $_shtab_potluck_diag_options ;;
         doctor) _arguments -C -s $_shtab_potluck_doctor_options ;;

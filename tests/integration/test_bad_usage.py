@@ -134,8 +134,8 @@ def test_a_model_that_is_not_there_or_only_pickled_is_named(
         ]
     )
     assert_one_line(missing, USAGE, "nowhere")
-    assert_one_line(binary, FAILED, "potluck convert")
-    assert_one_line(asked, FAILED, "potluck convert")
+    assert_one_line(binary, FAILED, "save_pretrained()")
+    assert_one_line(asked, FAILED, "save_pretrained()")
 
 
 def test_a_name_that_no_hub_knows_is_an_error_with_advice(potluck: CommandLine, swarm: LocalSwarm) -> None:

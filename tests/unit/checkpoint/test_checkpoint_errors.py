@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +15,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from potluck.blocks import load_span
-from potluck.checkpoint import building, convert, convert_checkpoint, load_ends, open_checkpoint
+from potluck.checkpoint import building, load_ends, open_checkpoint
 from potluck.checkpoint.families import NOT_SPLITTABLE
-from potluck.errors import CheckpointError, UsageError
+from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
 SHARD = "model.layers.1.mlp.up_proj.weight"
@@ -133,13 +132,13 @@ def test_folders_that_are_no_checkpoints_are_refused(tmp_path: Path) -> None:
         open_checkpoint(str(tmp_path))
 
 
-def test_pickled_weights_are_refused_with_the_command_that_converts_them(folder: Path) -> None:
+def test_pickled_weights_are_refused_with_what_to_do_instead(folder: Path) -> None:
     for path in folder.glob("*.safetensors*"):
         path.unlink()
     (folder / "pytorch_model.bin").write_bytes(b"")
     with pytest.raises(CheckpointError, match="pickles") as refusal:
         open_checkpoint(str(folder))
-    assert refusal.value.hint == f"convert it first: potluck convert {folder} OUT_DIR"
+    assert "save_pretrained()" in str(refusal.value.hint)
 
 
 @pytest.mark.parametrize(
@@ -192,98 +191,3 @@ def test_every_refused_family_exists() -> None:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     assert [family for family in NOT_SPLITTABLE if family not in CONFIG_MAPPING] == []
-
-
-# convert
-
-
-def to_bin(folder: Path) -> dict[str, torch.Tensor]:
-    """Replace the safetensors shards of a checkpoint by .bin shards."""
-    index = json.loads((folder / "model.safetensors.index.json").read_text())
-    everything: dict[str, torch.Tensor] = {}
-    for file in sorted(set(index["weight_map"].values())):
-        tensors = load_file(folder / file)
-        everything.update(tensors)
-        torch.save(tensors, folder / file.replace(".safetensors", ".bin"))
-        (folder / file).unlink()
-    weight_map = {name: file.replace(".safetensors", ".bin") for name, file in index["weight_map"].items()}
-    (folder / "model.safetensors.index.json").unlink()
-    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": weight_map}))
-    return everything
-
-
-class Marker:
-    """Runs code when it is unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (open, (str(self.path), "w"))
-
-
-def test_converted_blocks_are_the_same_blocks(folder: Path, tmp_path: Path) -> None:
-    wanted = load_span(open_checkpoint(str(folder)), Span(0, 6)).digests
-    to_bin(folder)
-    out = convert_checkpoint(str(folder), tmp_path / "out")
-    assert load_span(open_checkpoint(str(out)), Span(0, 6)).digests == wanted
-    assert (out / "generation_config.json").is_file()
-    assert not list(out.glob("*.bin*"))
-
-
-def verdict(folder: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str | None]:
-    """What the child process says, asked in this process: starting one that imports torch takes seconds."""
-    out.mkdir(exist_ok=True)
-    convert.main([str(folder), str(out)])
-    said: dict[str, str | None] = json.loads(capsys.readouterr().out)
-    return said
-
-
-def test_one_bin_file_becomes_one_safetensors_file_and_tied_tensors_are_separated(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    everything = to_bin(folder)
-    for path in folder.glob("*.bin*"):
-        path.unlink()
-    everything["lm_head.weight"] = everything["model.embed_tokens.weight"]
-    torch.save(everything, folder / "pytorch_model.bin")
-    assert verdict(folder, tmp_path / "out", capsys) == {"error": None, "hint": None}
-    assert {path.name for path in (tmp_path / "out").glob("model*")} == {"model.safetensors"}
-    converted = load_file(tmp_path / "out" / "model.safetensors")
-    assert torch.equal(converted["lm_head.weight"], everything["model.embed_tokens.weight"])
-
-
-def test_a_malicious_pickle_is_refused_and_leaves_nothing(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    to_bin(folder)
-    index = folder / "pytorch_model.bin.index.json"
-    (folder / "a.bin").write_bytes(pickle.dumps({"weight": Marker(tmp_path / "ran")}, protocol=2))
-    index.write_text(json.dumps({"weight_map": {"weight": "a.bin"}}))
-    assert "more than tensors" in (verdict(folder, tmp_path / "scratch", capsys)["error"] or "")
-    torch.save({"weight": Marker(tmp_path / "ran")}, folder / "b.bin")
-    index.write_text(json.dumps({"weight_map": {"weight": "b.bin"}}))
-    with pytest.raises(CheckpointError, match="more than tensors") as refusal:
-        convert_checkpoint(str(folder), tmp_path / "out")
-    assert "do not use" in (refusal.value.hint or "")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, "scratch"]
-
-
-def test_bin_files_that_cannot_be_converted_are_told_apart(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def error() -> str | None:
-        return verdict(folder, tmp_path / "out", capsys)["error"]
-
-    assert error() == "there is nothing to convert: no pytorch_model.bin"
-    to_bin(folder)
-    shard = sorted(folder.glob("*.bin"))[0]
-    os.truncate(shard, 1000)
-    assert error() == f"{shard.name} is damaged"
-    shard.unlink()
-    assert error() == f"{shard.name} is missing"
-    (folder / "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "../x.bin"}}')
-    assert error() == "pytorch_model.bin.index.json names files outside of the checkpoint"
-    (tmp_path / "out" / "precious").touch()
-    with pytest.raises(UsageError, match="exists already"):
-        convert_checkpoint(str(folder), tmp_path / "out")

@@ -18,7 +18,6 @@ TYPED = {  # what stands on the line: what is offered for its last word, and wha
     "serve --dtype b": ({"bfloat16"}, {"float32"}),
     "serve --dtype bfloat16 --thr": ({"--threads"}, set()),
     "config get serve.": ({"serve.listen", "serve.blocks"}, {"yield.always"}),
-    "convert here-": ({"here-is-a-file"}, set()),
     "serve --identity here-": ({"here-is-a-file"}, set()),
 }
 

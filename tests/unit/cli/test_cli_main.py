@@ -99,12 +99,17 @@ def test_an_output_that_takes_nothing_is_no_internal_error(where: str, code: int
     assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
 
 
+def test_a_removed_command_names_what_to_do_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("convert", "a", "b") == 2
+    assert "save_pretrained()" in capsys.readouterr().err
+
+
 def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("potluck_cli.convert.run", interrupted)
-    assert run("convert", "a", "b") == 130
+    monkeypatch.setattr("potluck_cli.start.run", interrupted)
+    assert run("start") == 130
 
 
 @pytest.mark.parametrize(
