@@ -1,49 +1,19 @@
-"""What a hostile node may store in the DHT, and what it may answer to those who search it."""
+"""What a hostile node may answer to those who search the DHT."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import msgpack
-from hivemind.dht.protocol import DHTProtocol
 from hivemind.dht.routing import DHTID
 from hivemind.proto import dht_pb2
-from hivemind.utils.serializer import MSGPackSerializer
 
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId
 
 _DICTIONARY = 0x50  # hivemind's msgpack extension of a value with subkeys
-
-
-def bad_records(key: str, victim: PeerId) -> Iterator[bytes]:
-    """Store requests under `key` that would hide, replace or spoil the record of `victim`."""
-    soon, late = time.time() + 60.0, time.time() + 3000.0
-    garbage = MSGPackSerializer.dumps(b"not a record")
-    for subkey in (7, -1, 1.5, True, ["list"], {"a": "map"}, b"bytes", "x" * 100_000, msgpack.ExtType(5, b"")):
-        yield _store(key, msgpack.packb(subkey), garbage, soon)
-    name = MSGPackSerializer.dumps(victim)
-    for end in (math.inf, -math.inf, math.nan, 1e300, late):
-        yield _store(key, name, garbage, end)
-    for value in (b"", b"\xc1", b"\x91" * 50_000, bytes(200_000), msgpack.packb({"body": 7})):
-        yield _store(key, name, value, late)
-    for end in (late, math.inf):  # a value without subkeys is one instead of all servers'
-        yield _store(key, DHTProtocol.IS_REGULAR_VALUE, garbage, end)
-    for dictionary in (_dictionary(1, late, [[victim, garbage, late]]), _dictionary("x", math.inf, []), b"\xc1"):
-        yield _store(key, DHTProtocol.IS_DICTIONARY, dictionary, late)
-
-
-def _store(key: str, subkey: bytes, value: bytes, expiration: float) -> bytes:
-    request = dht_pb2.StoreRequest(
-        keys=[DHTID.generate(source=key).to_bytes()],
-        subkeys=[subkey],
-        values=[value],
-        expiration_time=[expiration],
-        in_cache=[False],
-    )
-    return bytes(request.SerializeToString())
 
 
 def _dictionary(max_size: object, expiration: float, items: list[object]) -> bytes:

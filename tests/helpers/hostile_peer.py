@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator, Mapping
 
@@ -52,11 +51,11 @@ class HostilePeer:
         self._streams.append(stream)
         return stream
 
-    async def session(self, *, session_id: str | None = None, max_length: int = 2048, tokens: int = 1) -> FrameStream:
+    async def session(self, *, tokens: int) -> FrameStream:
         """An inference session whose first step was answered."""
         stream = await self.open()
         caller = Caller(membership=self.proof)
-        opening = SessionOpening(self.swarm.prefix, self.whole, max_length, session_id, 0.0, caller)
+        opening = SessionOpening(self.swarm.prefix, Span(0, self.swarm.num_blocks), 2048, None, 0.0, caller)
         await stream.send(*sessions.encode_step(StepRequest(hidden_states(1, tokens), opening)))
         await stream.receive(timeout_s=WAIT_S)
         return stream
@@ -66,10 +65,6 @@ class HostilePeer:
         for stream in self._streams:
             await stream.close()
         self._streams.clear()
-
-    @property
-    def whole(self) -> Span:
-        return Span(0, self.swarm.num_blocks)
 
     async def ask(self, protocol: str, body: bytes) -> Code | None:
         """The code of the refusal of a call on a stream; None if the victim answered."""
@@ -83,26 +78,20 @@ class HostilePeer:
             await stream.close()
         return None
 
-    def message(
-        self,
-        *tensors: WireTensor,
-        fields: Mapping[int, object] | None = None,
-        number: int = -1,
-        proof: bytes | None = b"",
-    ) -> bytes:
-        """A request with a good proof of membership, unless another one or None is given."""
-        shown = self.proof if proof == b"" else proof
-        ours = {Field.PREFIX: self.swarm.prefix, Field.START: 0, Field.END: self.swarm.num_blocks}
-        if shown is not None:
-            ours[Field.MEMBERSHIP] = shown
-        return b"".join(write_message(tensors, {**ours, **(fields or {})}, number=number))
+    def message(self, tensor: WireTensor) -> bytes:
+        """A request with a good proof of membership, for a call or to open a session."""
+        fields = {
+            Field.PREFIX: self.swarm.prefix,
+            Field.START: 0,
+            Field.END: self.swarm.num_blocks,
+            Field.MEMBERSHIP: self.proof,
+            Field.MAX_LENGTH: 16,
+        }
+        return b"".join(write_message([tensor], fields))
 
-    def opening(
-        self, *tensors: WireTensor, fields: Mapping[int, object] | None = None, proof: bytes | None = b""
-    ) -> bytes:
+    def opening(self) -> bytes:
         """The first message of a session."""
-        tensors = tensors or (to_wire(Role.HIDDEN, hidden_states(1, 1)),)
-        return self.message(*tensors, fields={Field.MAX_LENGTH: 16, **(fields or {})}, proof=proof)
+        return self.message(to_wire(Role.HIDDEN, hidden_states(1, 1)))
 
 
 async def refusal(stream: Stream) -> Code | None:
@@ -123,48 +112,6 @@ async def free_cache(host: Libp2pHost, victim: PeerId) -> int:
 def hidden_states(batch: int, tokens: int) -> torch.Tensor:
     """[batch, tokens, HIDDEN] float32."""
     return torch.randn((batch, tokens, HIDDEN), generator=torch.Generator().manual_seed(0))
-
-
-def raw(
-    *shape: int, role: Role = Role.HIDDEN, dtype: int = 0, codec: int = 0, num_bytes: int | None = None
-) -> WireTensor:
-    """A tensor of zeros that may claim anything."""
-    length = 4 * math.prod(shape) if num_bytes is None else num_bytes
-    return WireTensor(role, dtype, shape, bytes(length), codec)
-
-
-def spoiled(value: float) -> WireTensor:
-    hidden = hidden_states(1, 2)
-    hidden[0, 1, 5] = value
-    return to_wire(Role.HIDDEN, hidden)
-
-
-BAD_TENSORS: Mapping[str, WireTensor] = {
-    "other hidden size": raw(1, 2, HIDDEN + 1),
-    "two dimensions": raw(2, HIDDEN),
-    "no rows": raw(0, 2, HIDDEN),
-    "too few bytes": raw(1, 2, HIDDEN, num_bytes=4),
-    "too many bytes": raw(1, 2, HIDDEN, num_bytes=4 * 2 * HIDDEN + 1),
-    "claims of gigabytes": raw(1, 2**31 - 1, HIDDEN, num_bytes=16),
-    "integers": raw(1, 2, HIDDEN, dtype=16, num_bytes=8 * 2 * HIDDEN),
-    "unknown dtype": raw(1, 2, HIDDEN, dtype=9),
-    "unknown codec": raw(1, 2, HIDDEN, codec=77),
-    "NaN": spoiled(math.nan),
-    "infinity": spoiled(-math.inf),
-}
-
-BAD_TARGETS: Mapping[str, Mapping[int, object]] = {
-    "reversed": {Field.START: 3, Field.END: 1},
-    "empty": {Field.START: 2, Field.END: 2},
-    "beyond the model": {Field.START: 3, Field.END: 5},
-    "of another model": {Field.PREFIX: "other"},
-    "negative": {Field.START: -1},
-    "absurd": {Field.END: 1 << 63},
-    "no number": {Field.START: "0"},
-    "a flag": {Field.START: False},
-    "no name": {Field.PREFIX: ""},
-    "an endless name": {Field.PREFIX: "x" * 20_000},
-}
 
 
 def garbage() -> Iterator[bytes]:

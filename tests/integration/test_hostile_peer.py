@@ -19,17 +19,14 @@ import pytest_asyncio
 import torch
 from helpers.client_world import local_model, prompt
 from helpers.golden import CHECKPOINT
-from helpers.hostile_directory import DHT_LIES, answer_finds, bad_records
+from helpers.hostile_directory import DHT_LIES, answer_finds
 from helpers.hostile_peer import (
     BAD_FRAMES,
-    BAD_TARGETS,
-    BAD_TENSORS,
     WAIT_S,
     HostilePeer,
     free_cache,
     garbage,
     hidden_states,
-    raw,
     refusal,
 )
 from helpers.hostile_server import MISDEEDS, HostileServer, refuse
@@ -40,17 +37,13 @@ from transformers.utils import logging
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
 from potluck.directory import record_checks
-from potluck.directory.seal import Kind
 from potluck.errors import PotluckError
-from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import StepRequest
 from potluck.wire import protocols, sessions
-from potluck.wire.fields import Field
 from potluck.wire.message import Role
 from potluck.wire.tensors import to_wire
 
@@ -190,70 +183,6 @@ async def test_garbage_on_a_stream_is_refused(hostile: HostilePeer, protocol: st
         assert await refusal(stream) in REFUSALS, body[:100]
 
 
-async def test_wrong_hidden_states_are_refused_in_every_kind_of_call(hostile: HostilePeer) -> None:
-    good = to_wire(Role.HIDDEN, hidden_states(1, 2))
-    for name, tensor in BAD_TENSORS.items():
-        stream = await hostile.open()
-        await stream.send(hostile.opening(tensor))
-        assert await refusal(stream) in REFUSALS, name
-        assert await hostile.ask(protocols.FORWARD, hostile.message(tensor)) in REFUSALS, name
-        grad, prompts = tensor._replace(role=Role.GRAD), tensor._replace(role=Role.PROMPTS)
-        assert await hostile.ask(protocols.BACKWARD, hostile.message(good, grad)) in REFUSALS, name
-        assert await hostile.ask(protocols.FORWARD, hostile.message(good, prompts)) in REFUSALS, name
-
-
-async def test_reversed_and_foreign_blocks_are_refused(hostile: HostilePeer) -> None:
-    hidden = to_wire(Role.HIDDEN, hidden_states(1, 1))
-    for name, fields in BAD_TARGETS.items():
-        assert await hostile.ask(protocols.FORWARD, hostile.message(hidden, fields=fields)) in REFUSALS, name
-        stream = await hostile.open()
-        await stream.send(hostile.opening(fields=fields))
-        assert await refusal(stream) in REFUSALS, name
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {Field.MAX_LENGTH: 1 << 62},
-        {Field.MAX_LENGTH: -1},
-        {Field.MAX_LENGTH: "long"},
-        {Field.MAX_LENGTH: float("inf")},
-        {Field.MAX_LENGTH: None},
-        {Field.SESSION_ID: "x" * 10_000},
-        {Field.SESSION_ID: 7},
-        {Field.ALLOC_TIMEOUT_S: float("nan")},
-        {Field.ALLOC_TIMEOUT_S: -1.0},
-        {Field.EXACT: 1},
-        {Field.ADAPTER: ["a"]},
-        {Field.VOUCHERS: [b"x"]},
-        {Field.MEMBERSHIP: "text"},
-    ],
-    ids=lambda fields: str(fields)[:40],
-)
-async def test_an_absurd_opening_is_refused(hostile: HostilePeer, fields: dict[int, object]) -> None:
-    stream = await hostile.open()
-    await stream.send(hostile.opening(fields=fields))
-    assert await refusal(stream) in REFUSALS
-
-
-async def test_a_step_that_does_not_fit_its_session_ends_it(hostile: HostilePeer) -> None:
-    token = to_wire(Role.HIDDEN, hidden_states(1, 1))
-    prompts = to_wire(Role.PROMPTS, hidden_states(2, 1)[:, None])
-    steps = {
-        "another batch size": hostile.message(to_wire(Role.HIDDEN, hidden_states(2, 1))),
-        "a gap": hostile.message(token, number=9),
-        "beyond its length": hostile.message(to_wire(Role.HIDDEN, hidden_states(1, 40))),
-        "rows that are not there": hostile.message(token, to_wire(Role.ORDER, torch.tensor([7]))),
-        "negative rows": hostile.message(token, to_wire(Role.ORDER, torch.tensor([-1]))),
-        "prompts for other blocks": hostile.message(token, prompts),
-        "prompts without end": hostile.message(token, raw(4, 1, 2**30, 64, role=Role.PROMPTS, num_bytes=8)),
-    }
-    for name, body in steps.items():
-        stream = await hostile.session(max_length=32)
-        await stream.send(body)
-        assert await refusal(stream) in REFUSALS, name
-
-
 @pytest.mark.parametrize("name", BAD_FRAMES)
 @pytest.mark.parametrize("protocol", [protocols.SESSION, protocols.FORWARD])
 async def test_frames_that_are_none_end_at_most_their_own_stream(
@@ -317,40 +246,7 @@ async def test_open_streams_of_several_peers_do_not_use_up_the_files_of_an_engin
     await helper.close()
 
 
-async def test_a_call_without_a_good_proof_of_membership_is_refused(hostile: HostilePeer) -> None:
-    victim, stranger = hostile.victim, Identity.generate().peer_id
-    proofs = {
-        "none": None,
-        "zeros": bytes(32),
-        "short": hostile.proof[:31] if hostile.proof else None,
-        "of somebody else": call_proof(hostile.swarm, caller=stranger, callee=victim),
-        "for somebody else": call_proof(hostile.swarm, caller=hostile.host.peer_id, callee=stranger),
-        "in the other direction": call_proof(hostile.swarm, caller=victim, callee=hostile.host.peer_id),
-    }
-    hidden = to_wire(Role.HIDDEN, hidden_states(1, 1))
-    for name, proof in proofs.items():
-        body = hostile.message(hidden, proof=proof)
-        assert await hostile.ask(protocols.FORWARD, body) is Code.NOT_A_MEMBER, name
-        stream = await hostile.open()
-        await stream.send(hostile.opening(proof=proof))
-        assert await refusal(stream) is Code.NOT_A_MEMBER, name
-
-
 # -- the directory -----------------------------------------------------------------------------------------------------
-
-
-async def test_records_that_break_the_rules_neither_hide_nor_replace_a_server(
-    swarm: LocalSwarm, hostile: HostilePeer, witness: Witness
-) -> None:
-    """Stored at the engine, which checks records of its swarm, and at the bootstrap node, which knows no swarm."""
-    (bootstrap,) = {PeerId(addr.rpartition("/")[2]) for addr in swarm.swarm.bootstrap_peers}
-    for kind in Kind:
-        key = kind.key(swarm.swarm)
-        for node in (hostile.victim, bootstrap):
-            for body in bad_records(key, witness.engine.peer_id):
-                with contextlib.suppress(RemoteError):
-                    await hostile.host.call(node, "DHTProtocol.rpc_store", body, timeout_s=WAIT_S)
-    assert [server.peer_id for server in await live_servers(swarm.swarm)] == [witness.engine.peer_id]
 
 
 @pytest.mark.parametrize("lie", DHT_LIES)
