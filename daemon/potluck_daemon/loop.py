@@ -185,8 +185,7 @@ class ServingLoop:
                 app=decision.app,
                 app_title=decision.app_title,
             )
-            fields = {"POTLUCK_STATE": decision.state, "POTLUCK_REASON": decision.reason}
-            log.info("%s (%s): %s", decision.state, decision.reason, decision.text, extra={"journal": fields})
+            log.info("%s (%s): %s", decision.state, decision.reason, decision.text)
             self._on_transition(self.shown)
         self._on_step()
 

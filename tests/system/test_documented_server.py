@@ -24,7 +24,7 @@ threads = 1
 """
 PATH = "/usr/local/bin:/opt/potluck/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 INVITE = encode_invite(new_swarm("tiny", "tiny-petals", 4, revision="local"))
-CODES = {"sudo potluck doctor": (0, 1), "journalctl -u potluckd POTLUCK_STATE=error": (0, 1)}  # found, or nothing
+CODES = {"sudo potluck doctor": (0, 1)}  # 1: it found something
 LASTING = ("sudo potluck top", "journalctl -u potluckd -f")
 USERS_OWN = "potluck service install"
 EDITOR = "#!/bin/sh\nprintf '[Service]\\nNice=5\\n' > $1\n"

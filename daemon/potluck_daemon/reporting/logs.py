@@ -1,4 +1,4 @@
-"""The daemon's log: a file of bounded size and age, and the journal or a terminal if there is one.
+"""The daemon's log: a file of bounded size and age, and standard error if that is the journal or a terminal.
 
 Invites, keys, addresses and peer ids are removed from every line, also from those of the engine and of libraries, so
 that anybody may read the log.
@@ -6,22 +6,24 @@ that anybody may read the log.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import logging.handlers
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from potluck_control.redaction import RedactingFormatter
-
-from potluck_daemon.reporting import journal
 
 MAX_BYTES = 1 << 20
 NUM_OLD = 2
 MAX_AGE_S = 14 * 86400.0
 _TAIL_BYTES = 512 * 1024
 _DAY = "%Y-%m-%d"
+# sd-daemon(3): systemd reads the priority from the start of a line, and notes time and program itself.
+_PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 
 
 def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
@@ -35,14 +37,30 @@ def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
     file = logging.handlers.RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=NUM_OLD, delay=True)
     file.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(file)
-    if journal.is_at(2):
-        entries = journal.JournalHandler("potluckd")
-        entries.setFormatter(RedactingFormatter("%(message)s"))
-        root.addHandler(entries)
-    elif to_stderr or sys.stderr.isatty():
+    is_journal = leads_to_journal(2)
+    if is_journal or to_stderr or sys.stderr.isatty():
         stream = logging.StreamHandler()
-        stream.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(message)s"))
+        stream.setFormatter(
+            JournalFormatter() if is_journal else RedactingFormatter("%(asctime)s %(levelname)s %(message)s")
+        )
         root.addHandler(stream)
+
+
+def leads_to_journal(handle: int, environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether `handle` leads to the journal; the variable alone proves nothing, because children inherit it."""
+    device, _, inode = environment.get("JOURNAL_STREAM", "").partition(":")
+    with contextlib.suppress(OSError, ValueError):
+        found = os.fstat(handle)
+        return (found.st_dev, found.st_ino) == (int(device), int(inode))
+    return False
+
+
+class JournalFormatter(RedactingFormatter):
+    """Marks each line with its priority for the journal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        mark = f"<{_PRIORITIES.get(record.levelname, 6)}>"
+        return "\n".join(mark + line for line in super().format(record).splitlines())
 
 
 def drop_old(path: Path, now: float) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from potluck_control.redaction import Person, redact, redact_person
-from potluck_daemon.reporting import journal, logs
+from potluck_daemon.reporting import logs
 
 from potluck.membership.identity import Identity
 from potluck.protocol.invite import encode_invite, new_swarm
@@ -122,43 +121,16 @@ def test_a_young_log_is_left_alone(tmp_path: Path, root_logger: logging.Logger) 
     assert [item.name for item in tmp_path.iterdir()] == ["d.log"]
 
 
-@pytest.fixture
-def listener(tmp_path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
-        receiver.bind(str(tmp_path / "journal"))
-        receiver.settimeout(60)
-        yield receiver
-
-
-def test_the_journal_gets_fields(listener: socket.socket, tmp_path: Path) -> None:
-    handler = journal.JournalHandler("potluckd", tmp_path / "journal")
-    record = logging.LogRecord("potluck_daemon.daemon", logging.WARNING, __file__, 7, "two\nlines", (), None, "f")
-    record.journal = {"POTLUCK_STATE": "serving"}
-    handler.emit(record)
-    handler.close()
-    lines = listener.recv(65536)
-    assert b"PRIORITY=4\n" in lines
-    assert b"SYSLOG_IDENTIFIER=potluckd\n" in lines
-    assert b"POTLUCK_STATE=serving\n" in lines
-    assert b"MESSAGE\n\x09\x00\x00\x00\x00\x00\x00\x00two\nlines\n" in lines
-
-
-def test_what_is_too_large_for_a_datagram_comes_as_a_file(listener: socket.socket, tmp_path: Path) -> None:
-    handler = journal.JournalHandler("potluckd", tmp_path / "journal")
-    handler.emit(logging.LogRecord("x", logging.INFO, __file__, 7, "x" * 3_000_000, (), None, "f"))
-    handler.close()
-    data, handles, _, _ = socket.recv_fds(listener, 10, 1)
-    assert data == b""
-    with os.fdopen(handles[0], "rb") as file:
-        file.seek(0)
-        assert file.read().startswith(b"MESSAGE=xxx")
+def test_each_line_in_the_journal_has_its_priority() -> None:
+    record = logging.LogRecord("x", logging.WARNING, __file__, 7, "two\nlines from 203.0.113.7", (), None, "f")
+    assert logs.JournalFormatter().format(record) == "<4>two\n<4>lines from [address]"
 
 
 def test_only_what_goes_to_the_journal_is_sent_there(tmp_path: Path) -> None:
     with (tmp_path / "f").open("w") as file:
         found = os.fstat(file.fileno())
         stream = f"{found.st_dev}:{found.st_ino}"
-        assert journal.is_at(file.fileno(), {"JOURNAL_STREAM": stream})
-        assert not journal.is_at(file.fileno(), {"JOURNAL_STREAM": "1:1"})
-        assert not journal.is_at(file.fileno(), {"JOURNAL_STREAM": "nonsense"})
-        assert not journal.is_at(file.fileno(), {})
+        assert logs.leads_to_journal(file.fileno(), {"JOURNAL_STREAM": stream})
+        assert not logs.leads_to_journal(file.fileno(), {"JOURNAL_STREAM": "1:1"})
+        assert not logs.leads_to_journal(file.fileno(), {"JOURNAL_STREAM": "nonsense"})
+        assert not logs.leads_to_journal(file.fileno(), {})
