@@ -195,7 +195,6 @@ class App(QObject):
         tray.quit_wanted.connect(self.quit)
         tray.pause_wanted.connect(lambda params: self._send(schema.PAUSE, params))
         tray.resume_wanted.connect(lambda: self._send(schema.RESUME, None))
-        tray.free_wanted.connect(lambda: self._send(schema.OFFLOAD, schema.OffloadParams()))
         tray.donating_wanted.connect(self._donate)
         tray.never_asked.connect(lambda: self.window().ask_never())
         tray.messages_wanted.connect(self._preferences.set_notifications)

@@ -28,7 +28,6 @@ COMMANDS = {
     "status": "show what this machine does for the swarm, and why",
     "top": "show what this machine does, live",
     "pause": "stop serving for an hour, or as long as you say",
-    "offload": "free the device's memory now, serve again later",
     "resume": "end a pause",
     "join": "join a swarm by its invite and serve it",
     "leave": "leave a swarm for good",
@@ -58,7 +57,10 @@ COMMANDS = {
     "completions": "let your shell complete commands and options",
 }
 
-_REMOVED = {"convert": "save the checkpoint as safetensors with save_pretrained() of Transformers"}
+_REMOVED = {
+    "convert": "save the checkpoint as safetensors with save_pretrained() of Transformers",
+    "offload": "potluck pause does the same",
+}
 _GOES_ON = "POTLUCK_GOES_ON"  # set when a command was started again with another interpreter
 
 EXIT_FAILED = 1

@@ -13,7 +13,8 @@ from potluck_cli.durations import clock, parse_duration, seconds_until
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
-Free the machine now; Potluck serves again by itself later. Other people's conversations continue on other servers."""
+Free the machine now, its memory first; Potluck serves again by itself later. Other people's conversations continue
+on other servers."""
 EXAMPLES = """\
   potluck pause                         for an hour
   potluck pause for 2h30m

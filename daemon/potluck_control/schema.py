@@ -188,17 +188,6 @@ class PauseParams:
 
 
 @dataclass(frozen=True, slots=True)
-class OffloadParams:
-    """Free the device's memory now. Serving goes on after `seconds` or when resumed."""
-
-    seconds: float = 900.0
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.seconds <= 366 * 86400:
-            raise ValueError("memory stays free between a second and a year")
-
-
-@dataclass(frozen=True, slots=True)
 class DrainParams:
     """`seconds`: how long open sessions may take. The rest go on elsewhere."""
 
@@ -327,9 +316,6 @@ HELLO = Method("hello", HelloParams, DaemonHello)
 STATUS = Method("status", Empty, Status)
 PAUSE = Method("pause", PauseParams, Status)
 RESUME = Method("resume", Empty, Status)
-OFFLOAD = Method(
-    "offload", OffloadParams, Status
-)  # "free my memory now": a pause that begins in a fraction of a second
 JOIN = Method("join", JoinParams, Joined)
 CREATE = Method("create", CreateParams, Joined)
 INVITE = Method("invite", Empty, Invite)

@@ -89,15 +89,15 @@ class ServingLoop:
         self._finish_by = time.monotonic() + seconds
         self._step_now()
 
-    def pause(self, until: float | None, *, until_game_ends: bool = False, at_once: bool = False) -> None:
-        """Pause until a Unix time, or until resumed. `at_once` frees the memory before anything else.
+    def pause(self, until: float | None, *, until_game_ends: bool = False) -> None:
+        """Pause until a Unix time, or until resumed.
 
         Raises:
             UsageError: there is no game whose end to wait for.
         """
         if until_game_ends and not self._lookout.has_game:
             raise UsageError("no game is running as far as Potluck can see", hint="name a time: potluck pause 2h")
-        self._set_pause(Pause(time.time(), until, until_game_ends, at_once))
+        self._set_pause(Pause(time.time(), until, until_game_ends))
         self._memory.save()
         self._step_now()
 
@@ -156,7 +156,6 @@ class ServingLoop:
             is_paused=pause is not None,
             pause_left_s=max(pause.until - time.time(), 0.0) if pause and pause.until is not None else None,
             is_pause_of_game=pause is not None and pause.until_game_ends,
-            is_pause_at_once=pause is not None and pause.at_once,
             is_enabled=settings.serve.enabled,
             has_swarm=swarm is not None,
             has_engine=self._supervisor.pid is not None or has_torch(python),

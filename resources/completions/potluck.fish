@@ -50,7 +50,7 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause offload resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' machine history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
+set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' machine history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
 set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --folder --host --identity --index --max-memory --max-new-tokens --max-tokens --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
@@ -75,12 +75,9 @@ complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 
 complete -c potluck -n '_shtab_potluck_using top' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using top' -s n -x -d 'end after N samples'
 complete -c potluck -n '_shtab_potluck_using top' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a pause -d 'Free the machine now; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a pause -d 'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
 complete -c potluck -n '_shtab_potluck_using pause' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using pause' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a offload -d 'Free the device'"'"'s memory within a fraction of a second, for something that needs it now, and serve again later. Like `potluck pause`, but the memory comes first.'
-complete -c potluck -n '_shtab_potluck_using offload' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using offload' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a resume -d 'End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running.'
 complete -c potluck -n '_shtab_potluck_using resume' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using resume' -l json -d 'print JSON, for scripts'

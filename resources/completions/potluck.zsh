@@ -31,8 +31,7 @@ _shtab_potluck_commands() {
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
     machine:'List the devices that can serve, with the two speeds that matter: reading weights limits decoding, multiplying matrices limits prefill. Measuring takes some seconds and loads the machine meanwhile.'
     models:'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
-    offload:'Free the device'"'"'s memory within a fraction of a second, for something that needs it now, and serve again later. Like `potluck pause`, but the memory comes first.'
-    pause:'Free the machine now; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
+    pause:'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
     programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. `potluck history` tells what it stepped aside for.'
     resume:'End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running.'
     serve:'Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the files of these blocks are fetched. Without --blocks, Potluck serves the blocks that the swarm lacks most, and moves when others are needed more.'
@@ -463,15 +462,6 @@ _shtab_potluck_models_move_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_models_move_defaults_added=0
 
-_shtab_potluck_offload_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print JSON, for scripts]"
-  ":how long (default\: 15m):"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_offload_defaults_added=0
-
 _shtab_potluck_pause_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
@@ -747,7 +737,6 @@ _shtab_potluck() {
         logs) _arguments -C -s $_shtab_potluck_logs_options ;;
         machine) _arguments -C -s $_shtab_potluck_machine_options ;;
         models) _shtab_potluck_models ;;
-        offload) _arguments -C -s $_shtab_potluck_offload_options ;;
         pause) _arguments -C -s $_shtab_potluck_pause_options ;;
         programs) _shtab_potluck_programs ;;
         resume) _arguments -C -s $_shtab_potluck_resume_options ;;

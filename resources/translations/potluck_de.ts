@@ -196,10 +196,6 @@
         <translation>Von dir pausiert</translation>
     </message>
     <message>
-        <source>Memory freed by you</source>
-        <translation>Speicher von dir freigegeben</translation>
-    </message>
-    <message>
         <source>No swarm joined yet</source>
         <translation>Noch in keinem Schwarm</translation>
     </message>
@@ -3282,10 +3278,6 @@
     <message>
         <source>Resume</source>
         <translation>Fortsetzen</translation>
-    </message>
-    <message>
-        <source>Free my memory now</source>
-        <translation>Meinen Speicher jetzt freigeben</translation>
     </message>
     <message>
         <source>Open Potluck</source>

@@ -196,10 +196,6 @@
         <translation>Pausado por ti</translation>
     </message>
     <message>
-        <source>Memory freed by you</source>
-        <translation>Memoria liberada por ti</translation>
-    </message>
-    <message>
         <source>No swarm joined yet</source>
         <translation>Aún en ningún enjambre</translation>
     </message>
@@ -3282,10 +3278,6 @@
     <message>
         <source>Resume</source>
         <translation>Reanudar</translation>
-    </message>
-    <message>
-        <source>Free my memory now</source>
-        <translation>Liberar mi memoria ahora</translation>
     </message>
     <message>
         <source>Open Potluck</source>

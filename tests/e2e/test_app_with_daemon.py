@@ -91,11 +91,9 @@ async def test_the_menu_pauses_for_an_hour_and_resumes(tray: TrayItem, daemon: D
     await tray.wait_tooltip("serving")
 
 
-async def test_the_menu_frees_the_memory_and_stops_donating_until_told_otherwise(
-    tray: TrayItem, daemon: DaemonProcess
-) -> None:
+async def test_the_menu_pauses_and_stops_donating_until_told_otherwise(tray: TrayItem, daemon: DaemonProcess) -> None:
     await tray.wait_tooltip("serving")
-    await tray.click("Free my memory now")
+    await tray.click("Pause for an hour")
     freed = await asyncio.to_thread(daemon.wait_for, lambda status: status.state is State.PAUSED)
     assert freed.until is not None
     await tray.wait_tooltip("paused")

@@ -46,7 +46,6 @@ def shape(name: str, action: str | None = None) -> type:
         f"swarm join {INVITE}",
         "swarm list",
         f"join {INVITE} && swarm leave friends",
-        "offload 5m",
         "programs list",
         "programs never mpv",
         "models list",

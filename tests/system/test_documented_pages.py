@@ -63,7 +63,7 @@ class Story:
         if command == "potluck programs always blender":
             self.events.enter_context(scripted_game(reader.home, "blender"))
             reader.wait_for(lambda status: status.state is State.YIELDED)
-        if command == "potluck offload":
+        if command == "potluck resume":
             self.events.close()
         if command == "potluck ledger backup potluck-backup.tar":
             for other in self.others.values():

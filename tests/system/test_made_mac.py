@@ -60,7 +60,7 @@ def test_a_made_mac_serves_answers_steps_aside_and_comes_back(environment: dict[
     try:
         wait_for("serving")
         assert " 7, 8, 9, 10" in potluck("generate", "Count from 7 to 12:")
-        potluck("offload", "1h")
+        potluck("pause", "1h")
         wait_for("paused")
         potluck("resume")
         wait_for("serving")

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 from potluck_app.shell.notifier import Notification
 from potluck_app.widgets import icons, theme
 from potluck_app.words import sentences, states
-from potluck_app.words.pauses import PauseChoice, can_free, can_stop, is_stopped, offered
+from potluck_app.words.pauses import PauseChoice, can_stop, is_stopped, offered
 
 _LOOK_MS = 1000
 """How often to look for a tray host in the first minute after the start or after it has gone. Qt chooses between its
@@ -24,13 +24,12 @@ _EAGER_LOOKS = 60
 
 
 class Tray(QObject):
-    """Signals: `pause_wanted(PauseParams)`, `resume_wanted`, `free_wanted`, `donating_wanted(bool)`, `never_asked`,
+    """Signals: `pause_wanted(PauseParams)`, `resume_wanted`, `donating_wanted(bool)`, `never_asked`,
     `messages_wanted(bool)`, `open_wanted`, `update_wanted`, `quit_wanted`, `host_changed(bool)`.
     """
 
     pause_wanted = Signal(object)
     resume_wanted = Signal()
-    free_wanted = Signal()
     donating_wanted = Signal(bool)
     never_asked = Signal()
     messages_wanted = Signal(bool)
@@ -51,7 +50,6 @@ class Tray(QObject):
         self.menu.addSeparator()
         self._pauses = {pause: self._add_pause(pause) for pause in PauseChoice}
         self._resume = self._add(self.tr("Resume"), self.resume_wanted.emit)
-        self._free = self._add(self.tr("Free my memory now"), self.free_wanted.emit)
         self._never = self._add("", self.never_asked.emit)
         self.menu.addSeparator()
         self._open = self._add(self.tr("Open Potluck"), self.open_wanted.emit)
@@ -124,8 +122,8 @@ class Tray(QObject):
         never = sentences.menu_text(states.never(status)) if status is not None and status.app else ""
         resume = status is not None and bool(states.resume(status))
         stop = self.tr("Start donating again") if is_stopped(status) else self.tr("Stop donating")
-        can = (can_free(status), can_stop(status) or is_stopped(status))
-        shown = (states.title(status), states.tooltip(status), pauses, never, resume, stop, can)
+        can_switch = can_stop(status) or is_stopped(status)
+        shown = (states.title(status), states.tooltip(status), pauses, never, resume, stop, can_switch)
         if shown == self._shown:
             return
         self._shown = shown
@@ -134,8 +132,7 @@ class Tray(QObject):
             action.setEnabled(pause in pauses)
         self._pauses[PauseChoice.GAME].setVisible(PauseChoice.GAME in pauses)
         self._resume.setEnabled(resume)
-        for action, is_possible in zip((self._free, self._stop), can, strict=True):
-            action.setEnabled(is_possible)
+        self._stop.setEnabled(can_switch)
         self._stop.setText(stop)
         self._never.setVisible(bool(never))
         self._never.setText(never)

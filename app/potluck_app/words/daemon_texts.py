@@ -18,7 +18,6 @@ _STATES = (
     QT_TRANSLATE_NOOP("", "Finishing the open sessions, then shutting down"),
     QT_TRANSLATE_NOOP("", "Paused by you until the game ends"),
     QT_TRANSLATE_NOOP("", "Paused by you"),
-    QT_TRANSLATE_NOOP("", "Memory freed by you"),
     QT_TRANSLATE_NOOP("", "No swarm joined yet"),
     QT_TRANSLATE_NOOP("", "Serving is switched off in the settings"),
     QT_TRANSLATE_NOOP("", "The engine is not set up yet"),

@@ -58,11 +58,6 @@ def _seconds_to_morning(now: datetime.datetime) -> float:
     return morning.timestamp() - now.timestamp()
 
 
-def can_free(status: Status | None) -> bool:
-    """Tell whether an engine holds memory that could be freed."""
-    return status is not None and status.engine.pid is not None and status.reason is not Reason.SHUTDOWN
-
-
 def can_stop(status: Status | None) -> bool:
     """Tell whether donating is switched on."""
     return status is not None and status.swarm is not None and not is_stopped(status)

@@ -5,8 +5,7 @@ The first row that applies wins. The rung says how far down the ladder the engin
     known                                    state      reason                       rung
     the daemon is ending                     draining   shutdown                     ended
     asked to finish open sessions and end   draining   shutdown                     finishing
-    paused by the user                       paused     user, timer                  ended
-    paused to free the memory                paused     timer                        offloaded, then ended
+    paused by the user                       paused     user, timer                  offloaded, then ended
     no swarm joined / serving switched off   idle       no_swarm, switched_off       ended
     no environment for the engine            idle       no_engine                    ended
     the computer is about to sleep           yielded    sleep                        ended
@@ -139,7 +138,6 @@ class Inputs:
     is_paused: bool = False
     pause_left_s: float | None = None  # None: until resumed, or until the game ends
     is_pause_of_game: bool = False  # the pause lasts as long as the game
-    is_pause_at_once: bool = False  # free the memory first and end the engine after that
     is_enabled: bool = True
     has_swarm: bool = True
     has_engine: bool = True  # there is an environment to start it in
@@ -244,17 +242,8 @@ def _switched_off(inputs: Inputs) -> Decision | None:
         text = "Finishing the open sessions, then shutting down"
         ends = "when Potluck is started again"
         return Decision(State.DRAINING, Reason.SHUTDOWN, text, Rung.FINISHING, ends, left_s=inputs.finish_left_s)
-    if inputs.is_paused and inputs.is_pause_of_game:
-        text = "Paused by you until the game ends"
-        return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, "when the game ends, or when you resume")
-    if inputs.is_paused and inputs.pause_left_s is None:
-        return Decision(State.PAUSED, Reason.USER, "Paused by you", Rung.ENDED, "when you resume")
     if inputs.is_paused:
-        ends = "when the time is over, or when you resume"
-        has_weights = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING, Phase.OFFLOADING)
-        rung = Rung.OFFLOADED if inputs.is_pause_at_once and has_weights else Rung.ENDED
-        text = "Memory freed by you" if inputs.is_pause_at_once else "Paused by you"
-        return Decision(State.PAUSED, Reason.TIMER, text, rung, ends, left_s=inputs.pause_left_s)
+        return _paused(inputs)
     if not inputs.has_swarm:
         return Decision(
             State.IDLE, Reason.NO_SWARM, "No swarm joined yet", Rung.ENDED, "when you join or create a swarm"
@@ -263,6 +252,19 @@ def _switched_off(inputs: Inputs) -> Decision | None:
         text = "Serving is switched off in the settings"
         return Decision(State.IDLE, Reason.SWITCHED_OFF, text, Rung.ENDED, "when you switch serve.enabled on")
     return None
+
+
+def _paused(inputs: Inputs) -> Decision:
+    """Free the memory first, which takes a fraction of a second, and end the engine after that."""
+    has_weights = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING, Phase.OFFLOADING)
+    rung = Rung.OFFLOADED if has_weights else Rung.ENDED
+    if inputs.is_pause_of_game:
+        text = "Paused by you until the game ends"
+        return Decision(State.PAUSED, Reason.USER, text, rung, "when the game ends, or when you resume")
+    if inputs.pause_left_s is None:
+        return Decision(State.PAUSED, Reason.USER, "Paused by you", rung, "when you resume")
+    ends = "when the time is over, or when you resume"
+    return Decision(State.PAUSED, Reason.TIMER, "Paused by you", rung, ends, left_s=inputs.pause_left_s)
 
 
 def _without_engine(inputs: Inputs) -> Decision | None:

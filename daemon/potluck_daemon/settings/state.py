@@ -29,7 +29,6 @@ class Pause:
     since: float
     until: float | None = None
     until_game_ends: bool = False
-    at_once: bool = False  # free the memory before anything else
 
 
 @dataclass(frozen=True, slots=True)

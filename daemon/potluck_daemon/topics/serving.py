@@ -42,11 +42,6 @@ class ServingTopic(Topic):
         self._loop.pause(until, until_game_ends=params.until_game_ends)
         return self._view.status()
 
-    @answers(schema.OFFLOAD)
-    async def _offload(self, params: schema.OffloadParams) -> Status:
-        self._loop.pause(time.time() + params.seconds, at_once=True)
-        return self._view.status()
-
     @answers(schema.RESUME)
     async def _resume(self, _: schema.Empty) -> Status:
         self._loop.resume()

@@ -58,7 +58,7 @@ GAME = replace(
 )
 FINISHING = replace(SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text="Finishing", until=4e9, sessions=2)
 STOPPED = replace(PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Switched off", until=None)
-FREE, STOP = "Free my memory now", "Stop donating"
+STOP = "Stop donating"
 NEVER = "Never step aside for Hades II…"
 PAUSES = {"Pause for an hour", "Pause until tomorrow, 08:00", "Pause until I resume"}
 PROBES = (
@@ -424,10 +424,10 @@ def test_closing_the_window_quits_only_without_a_tray_icon(qtbot: QtBot) -> None
     ("status", "enabled"),
     [
         (None, set()),
-        (NO_SWARM, {FREE}),
-        (SERVING, PAUSES | {FREE, STOP}),
-        (YIELDED, PAUSES | {FREE, STOP}),
-        (GAME, PAUSES | {"Pause until the game ends", NEVER, FREE, STOP}),
+        (NO_SWARM, set()),
+        (SERVING, PAUSES | {STOP}),
+        (YIELDED, PAUSES | {STOP}),
+        (GAME, PAUSES | {"Pause until the game ends", NEVER, STOP}),
         (FINISHING, {"Resume", STOP}),
         (PAUSED, {"Resume", STOP}),
         (STOPPED, {"Resume", "Start donating again"}),

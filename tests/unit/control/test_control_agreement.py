@@ -30,8 +30,8 @@ def test_the_older_of_the_two_is_named(api: int, version: str, difference: Diffe
 def test_a_page_whose_methods_an_older_daemon_lacks_is_known() -> None:
     older = agree(DaemonHello(API_VERSION, "1.1.0", 1, 0.0, ("hello", "status")), "1.2.0")
     assert older.has(schema.STATUS)
-    assert not older.has(schema.STATUS, schema.OFFLOAD)
+    assert not older.has(schema.STATUS, schema.DRAIN)
 
 
 def test_a_daemon_that_does_not_list_its_methods_is_tried() -> None:
-    assert agree(DaemonHello(API_VERSION, "0.1.0", 1, 0.0), "1.2.0").has(schema.OFFLOAD)
+    assert agree(DaemonHello(API_VERSION, "0.1.0", 1, 0.0), "1.2.0").has(schema.DRAIN)

@@ -44,7 +44,7 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
         (inputs(Phase.OFFLOADED), State.JOINING, Reason.NONE, EngineOrder.RESTORE),
         (inputs(Phase.RESTORING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.STOPPING), State.STARTING, Reason.NONE, EngineOrder.NOTHING),
-        (inputs(is_paused=True), State.DRAINING, Reason.USER, EngineOrder.STOP),
+        (inputs(is_paused=True), State.DRAINING, Reason.USER, EngineOrder.OFFLOAD),
         (inputs(Phase.ENDED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, is_paused=True, pause_left_s=60.0), State.PAUSED, Reason.TIMER, EngineOrder.NOTHING),
         (inputs(Phase.OFFLOADED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.STOP),
@@ -218,9 +218,9 @@ def test_a_pause_of_the_game_says_so() -> None:
         (Phase.ENDED, EngineOrder.NOTHING),
     ],
 )
-def test_a_pause_for_the_memory_frees_it_before_the_engine_ends(phase: Phase, order: EngineOrder) -> None:
-    decision = decide(inputs(phase, is_paused=True, pause_left_s=60.0, is_pause_at_once=True), NOW)
-    assert (decision.order, decision.reason, decision.text) == (order, Reason.TIMER, "Memory freed by you")
+def test_a_pause_frees_the_memory_before_the_engine_ends(phase: Phase, order: EngineOrder) -> None:
+    decision = decide(inputs(phase, is_paused=True, pause_left_s=60.0), NOW)
+    assert (decision.order, decision.reason, decision.text) == (order, Reason.TIMER, "Paused by you")
     assert decision.left_s == 60.0
 
 

@@ -68,9 +68,9 @@ async def test_a_swarm_that_cannot_be_is_refused_with_a_reason(ask: Ask, params:
     assert (await ask(swarms.LIST)).swarms == ()
 
 
-async def test_freeing_the_memory_is_a_pause_that_ends_by_itself(ask: Ask) -> None:
-    status = await ask(schema.OFFLOAD, schema.OffloadParams(60))
-    assert (status.state, status.reason, status.text) == (State.PAUSED, Reason.TIMER, "Memory freed by you")
+async def test_a_pause_for_a_while_ends_by_itself(ask: Ask) -> None:
+    status = await ask(schema.PAUSE, schema.PauseParams(60))
+    assert (status.state, status.reason, status.text) == (State.PAUSED, Reason.TIMER, "Paused by you")
     assert status.until is not None
     assert (await ask(schema.RESUME)).state is not State.PAUSED
 
