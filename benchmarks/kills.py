@@ -206,7 +206,7 @@ def _within(seconds: float, is_so: Callable[[], bool]) -> bool:
 
 def _unreadable(folder: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*")):
-        if ".broken-" in path.name:
+        if ".broken-" in path.name or ".repaired-" in path.name:
             yield f"{path.name} was kept aside"
         reader = _READERS.get(path.suffix)
         if reader is not None and "cache" not in path.relative_to(folder).parts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import tempfile
@@ -15,17 +16,15 @@ _TEMPORARY = re.compile(r"\.[^.].*\.[a-z0-9_]{8}")  # as mkstemp makes them belo
 _LITTER_AGE_S = 60.0  # nobody takes so long to write a small file
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, keep_existing: bool = False) -> None:
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Write `data` to `path` as `replacing` does."""
-    with replacing(path, mode=mode, keep_existing=keep_existing) as file:
+    with replacing(path, mode=mode) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, mode: int = 0o600, keep_existing: bool = False) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Replace `path` by what the body writes: a reader sees the old bytes or the new ones, also after a power cut.
-
-    With `keep_existing` a file that is there stays, also one that another process was faster to make.
 
     Raises:
         OSError: the folder is not writable or full; the old file is untouched.
@@ -38,10 +37,7 @@ def replacing(path: Path, *, mode: int = 0o600, keep_existing: bool = False) -> 
             file.flush()
             os.fchmod(file.fileno(), mode)  # not by its name, which others may exchange in a folder of theirs
             os.fsync(file.fileno())
-        if keep_existing:
-            _link_once(name, path)
-        else:
-            os.replace(name, path)
+        os.replace(name, path)
     finally:
         Path(name).unlink(missing_ok=True)
     _sync_folder(path.parent)
@@ -71,12 +67,24 @@ def remove_empty(*folders: Path) -> None:
             folder.rmdir()
 
 
-def keep_aside(path: Path) -> Path:
-    """Rename a file that cannot be read, so that it is not overwritten; the new name says when."""
+def keep_aside(path: Path, why: str) -> Path:
+    """Rename a file, so that it is not overwritten; the new name says `why` and when."""
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-    aside = path.with_name(f"{path.name}.broken-{stamp}")
+    aside = path.with_name(f"{path.name}.{why}-{stamp}")
     os.replace(path, aside)
     return aside
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Make changes in `folder` one process at a time, because two that read the same file would lose one."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -86,13 +94,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _link_once(source: str, path: Path) -> None:
-    try:
-        os.link(source, path)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without hard links
-        if not path.exists():
-            os.replace(source, path)

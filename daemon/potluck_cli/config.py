@@ -16,9 +16,9 @@ from typing import Any
 
 from potluck_control import schema
 from potluck_control.places import find_places
-from potluck_daemon.settings.accepted import accepted_data
+from potluck_daemon.settings.accepted import accept, accepted_data, change_settings
 from potluck_daemon.settings.schema import SETTINGS_VERSION, entries
-from potluck_daemon.settings.store import change, load, parse, write
+from potluck_daemon.settings.store import load, parse, write
 from potluck_daemon.settings.values import entry_of, shown, value_of
 
 from potluck.errors import PotluckError, UsageError
@@ -83,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "edit":
         _edit(path)
     elif args.action in ("set", "unset"):
-        _change(path, args.key, args.value if args.action == "set" else None)
+        with _writing(path):
+            change_settings(find_places(), {args.key: args.value if args.action == "set" else None})
     chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]
     loaded = load(path)
     found = tuple(
@@ -106,11 +107,6 @@ def _lines(item: ConfigSetting) -> list[str]:
     changed = "" if item.value == item.default else f"  (default: {shown(item.default)})"
     unit = f" [{item.unit}]" if item.unit else ""
     return [f"{item.key} = {shown(item.value)}{terminal.faint(changed)}", terminal.faint(f"    {item.help}{unit}")]
-
-
-def _change(path: Path, key: str, value: str | None) -> None:
-    with _writing(path):
-        change(path, {key: value}, earlier=accepted_data(find_places()))
 
 
 @contextmanager
@@ -146,6 +142,7 @@ def _edit(path: Path) -> None:
         if loaded.data != there:
             with _writing(path):
                 write(path, loaded.data)
+                accept(find_places())
 
 
 def template() -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +16,16 @@ from typing import Any
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 
+from potluck.checked_files import damage_notices
 from potluck.errors import UsageError
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
-from potluck_daemon.settings.accepted import AcceptedSettings, accepted_data
+from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
 from potluck_daemon.settings.desired_state import DesiredState, read_desired_state, stamps
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import StateFile
-from potluck_daemon.settings.store import Loaded, change
+from potluck_daemon.settings.store import Loaded
 from potluck_daemon.swarms.contact import free_port, peers_to_ask
 from potluck_daemon.swarms.joined import JoinedSwarms
 
@@ -46,6 +48,7 @@ class Configuration:
         self._memory = memory
         self._on_change = on_change
         self._desired = DesiredState()
+        self._damaged: tuple[str, ...] = ()
         self._stamps = stamps(places)
 
     def start(self) -> None:
@@ -53,7 +56,7 @@ class Configuration:
         self._accepted.take_back()
         if not self._memory.state.port:
             self._memory.state = replace(self._memory.state, port=free_port())
-            self._memory.save()
+            self._memory.try_to_save()
         self.reload()
 
     def reload(self) -> None:
@@ -61,7 +64,8 @@ class Configuration:
         self._stamps = stamps(self.places)
         self.loaded = self._accepted.read()
         self._desired = read_desired_state(self.loaded, self.places, port=self._memory.state.port)
-        for notice in self._desired.notices:
+        self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
+        for notice in self.notices:
             log.warning("%s", notice)
         self._on_change()
 
@@ -78,8 +82,7 @@ class Configuration:
         """
         path = self.places.settings_file
         try:
-            earlier = accepted_data(self.places)
-            before = await asyncio.to_thread(change, path, values, earlier=earlier)  # waits for another writer's lock
+            before = await asyncio.to_thread(change_settings, self.places, values)  # waits for another writer's lock
         except PermissionError as error:
             hint = "the system service's settings belong to root: sudo potluck config set ..."
             raise UsageError(f"cannot write {path}: {error.strerror}", hint=hint) from error
@@ -104,7 +107,8 @@ class Configuration:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        return self._desired.notices
+        """What is wrong with the files, and which of them were damaged lately."""
+        return (*self._desired.notices, *self._damaged)
 
     @property
     def engine_python(self) -> str:

@@ -156,7 +156,7 @@ class Daemon:
             await topic.close()
         await self._server.close()
         self._remember()
-        self._memory.save()
+        self._memory.try_to_save()
         self.account.book.close()
         self._lock.release()
         log.info("daemon ended")
@@ -185,7 +185,7 @@ class Daemon:
         self._manager.status(transition.text)
         self._broadcast.publish_transition(transition)
         self._remember()
-        self._memory.save()
+        self._memory.try_to_save()
 
     def _publish_status(self) -> None:
         if self._broadcast.has_readers:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from potluck_control.schema import Transition
 from potluck_control.states import Reason, State
 
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
@@ -94,20 +94,32 @@ class ServingLoop:
 
         Raises:
             UsageError: there is no game whose end to wait for.
+            PotluckError: it pauses, but the pause is not on the disk.
         """
         if until_game_ends and not self._lookout.has_game:
             raise UsageError("no game is running as far as Potluck can see", hint="name a time: potluck pause 2h")
         self._set_pause(Pause(time.time(), until, until_game_ends))
-        self._memory.save()
         self._step_now()
+        self._confirm("Potluck is paused, but forgets it when it restarts")
 
     def resume(self) -> None:
-        """End a pause, a drain, the wait after a failure and the quiet time after a game that has ended."""
+        """End a pause, a drain, the wait after a failure and the quiet time after a game that has ended.
+
+        Raises:
+            PotluckError: it serves again, but that is not on the disk.
+        """
         self._finish_by = None
         self._set_pause(None)
-        self._memory.save()
         self._supervisor.forgive()
         self.look_again()
+        self._confirm("Potluck serves again, but forgets it when it restarts")
+
+    def _confirm(self, otherwise: str) -> None:
+        """Write what the user asked for to the disk. Raises PotluckError that begins with `otherwise`."""
+        try:
+            self._memory.save()
+        except PotluckError as error:
+            raise PotluckError(f"{otherwise}: {error.message}", hint=error.hint) from error
 
     def look_again(self) -> None:
         """Decide by what the probes see now, because the user changed what counts."""

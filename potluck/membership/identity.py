@@ -13,8 +13,8 @@ from pathlib import Path
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from potluck.checked_files import CheckedFile, DamagedError, copy_of
 from potluck.errors import UsageError
-from potluck.files import write_atomically
 from potluck.protocol.blocks import PeerId
 
 SIGNATURE_BYTES = 64
@@ -60,16 +60,17 @@ class Identity:
             UsageError: the file cannot be read or written, or holds something else.
         """
         try:
-            if not path.exists():
-                write_atomically(path, cls.generate().to_bytes(), keep_existing=True)
-            return cls.from_bytes(path.read_bytes())
+            return cls.file(path).read_or_create(lambda: cls.generate().to_bytes())
         except OSError as error:
             raise UsageError(f"cannot use the identity file {path}: {error.strerror}") from error
-        except ValueError as error:
-            raise UsageError(
-                f"{path} is not an identity of this program: {error}",
-                hint="move the file away to get a new identity, or point to another one",
-            ) from error
+        except DamagedError as error:
+            hint = f"restore it from a backup, or move it and {copy_of(path).name} away to get a new identity"
+            raise UsageError(error.message, hint=hint) from error
+
+    @classmethod
+    def file(cls, path: Path) -> CheckedFile[Identity]:
+        """Return the file of the key at `path`, with its checked copy."""
+        return CheckedFile(path, cls.from_bytes)
 
     def to_bytes(self) -> bytes:
         return _PRIVATE_HEADER + self.private_key.private_bytes_raw() + self.private_key.public_key().public_bytes_raw()

@@ -1618,6 +1618,34 @@
         <translation>wo die Datei nicht zu verstehen ist, gilt der Standard</translation>
     </message>
     <message>
+        <source>{name} was damaged and has been repaired; the damaged file is {path}</source>
+        <translation>{name} war beschädigt und ist repariert; die beschädigte Datei ist {path}</translation>
+    </message>
+    <message>
+        <source>{name} was damaged and could not be repaired; the damaged file is {path}</source>
+        <translation>{name} war beschädigt und ließ sich nicht reparieren; die beschädigte Datei ist {path}</translation>
+    </message>
+    <message>
+        <source>{file} was damaged and cannot be repaired</source>
+        <translation>{file} ist beschädigt und lässt sich nicht reparieren</translation>
+    </message>
+    <message>
+        <source>{file} breaks off in the middle of a line</source>
+        <translation>{file} bricht mitten in einer Zeile ab</translation>
+    </message>
+    <message>
+        <source>{file} has lost its last lines; back to the default: {keys}</source>
+        <translation>{file} hat die letzten Zeilen verloren; wieder auf dem Standard: {keys}</translation>
+    </message>
+    <message>
+        <source>Potluck is paused, but forgets it when it restarts: {why}</source>
+        <translation>Potluck pausiert, vergisst das aber beim nächsten Start: {why}</translation>
+    </message>
+    <message>
+        <source>Potluck serves again, but forgets it when it restarts: {why}</source>
+        <translation>Potluck läuft weiter, vergisst das aber beim nächsten Start: {why}</translation>
+    </message>
+    <message>
         <source>{place}: there is no setting {key}; did you mean {other}?</source>
         <translation>{place}: eine Einstellung {key} gibt es nicht; ist {other} gemeint?</translation>
     </message>

@@ -1618,6 +1618,34 @@
         <translation>donde no se entiende el archivo vale lo predeterminado</translation>
     </message>
     <message>
+        <source>{name} was damaged and has been repaired; the damaged file is {path}</source>
+        <translation>{name} estaba dañado y se ha reparado; el archivo dañado es {path}</translation>
+    </message>
+    <message>
+        <source>{name} was damaged and could not be repaired; the damaged file is {path}</source>
+        <translation>{name} estaba dañado y no se ha podido reparar; el archivo dañado es {path}</translation>
+    </message>
+    <message>
+        <source>{file} was damaged and cannot be repaired</source>
+        <translation>{file} está dañado y no se puede reparar</translation>
+    </message>
+    <message>
+        <source>{file} breaks off in the middle of a line</source>
+        <translation>{file} se interrumpe a mitad de una línea</translation>
+    </message>
+    <message>
+        <source>{file} has lost its last lines; back to the default: {keys}</source>
+        <translation>{file} ha perdido sus últimas líneas; vuelve al valor predeterminado: {keys}</translation>
+    </message>
+    <message>
+        <source>Potluck is paused, but forgets it when it restarts: {why}</source>
+        <translation>Potluck está en pausa, pero lo olvidará al reiniciarse: {why}</translation>
+    </message>
+    <message>
+        <source>Potluck serves again, but forgets it when it restarts: {why}</source>
+        <translation>Potluck vuelve a servir, pero lo olvidará al reiniciarse: {why}</translation>
+    </message>
+    <message>
         <source>{place}: there is no setting {key}; did you mean {other}?</source>
         <translation>{place}: no existe el ajuste {key}; ¿quieres decir {other}?</translation>
     </message>

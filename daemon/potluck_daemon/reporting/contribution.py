@@ -19,6 +19,7 @@ from pathlib import Path
 from potluck_control.methods.contribution import Contribution, ContributionSeries
 from potluck_control.methods.periods import Period
 
+from potluck.checked_files import BROKEN
 from potluck.files import keep_aside
 from potluck_daemon.ledger.history import period_starts
 from potluck_daemon.metering.usage import DayUse
@@ -106,7 +107,7 @@ class ContributionBook:
 
     def _put_aside(self) -> str:
         """Rename the file and delete its log, which SQLite would write into the new file."""
-        name = keep_aside(self._path).name
+        name = keep_aside(self._path, BROKEN).name
         for end in ("-wal", "-shm"):
             self._path.with_name(self._path.name + end).unlink(missing_ok=True)
         return name

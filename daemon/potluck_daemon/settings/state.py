@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import time
@@ -9,17 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.codec import dumps, from_json, loads
 from potluck_control.methods.machine import Device
 from potluck_control.schema import SwarmStatus
 
-from potluck.files import keep_aside, write_atomically
+from potluck.checked_files import CheckedFile, DamagedError
+from potluck.errors import PotluckError
 from potluck_daemon.metering.usage import DayUse
 
 log = logging.getLogger(__name__)
 
 STATE_VERSION = 1
 SAVE_INTERVAL_S = 60.0
+FULL_HINT = "is the disk full?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,45 +48,50 @@ class RememberedState:
 
 
 class StateFile:
-    """The remembered state and its file. Call `load` first."""
+    """The remembered state and its checked file. Call `load` first."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._path = path
+        self._file = CheckedFile(path, lambda data: from_json(RememberedState, loads(data), path.name))
         self._clock = clock
         self._saved_at = -math.inf
         self._saved = RememberedState()
         self.state = RememberedState()
 
     def load(self) -> str | None:
-        """Read the file. Keep a broken one aside and return a notice that says so. Never raises."""
+        """Read the file, or start afresh beside one that cannot be repaired. Return a notice if it is out of reach."""
         try:
-            self.state = self._saved = from_json(RememberedState, loads(self._path.read_bytes()), self._path.name)
-        except FileNotFoundError:
-            return None
+            self.state = self._saved = self._file.read() or RememberedState()
+        except DamagedError as error:
+            log.warning("%s; starting afresh", error.message)
+            with contextlib.suppress(OSError):
+                self._file.set_aside()
         except OSError as error:
-            return f"{self._path} cannot be read: {error.strerror}"
-        except CodecError as error:
-            return f"{self._path.name} is damaged ({error}); {_put_aside(self._path)}, starting afresh"
+            return f"{self._file.path} cannot be read: {error.strerror}"
         return None
 
     def save(self) -> None:
-        """Write the file if something changed. A full disk is logged and does not stop the daemon."""
+        """Write the file if something changed.
+
+        Raises:
+            PotluckError: it cannot be written; the next call tries again.
+        """
         if self.state == self._saved:
             return
-        self._saved, self._saved_at = self.state, self._clock()
+        self._saved_at = self._clock()
         try:
-            write_atomically(self._path, dumps(self.state))
+            self._file.write(dumps(self.state))
         except OSError as error:
-            log.warning("cannot remember the state in %s: %s", self._path, error.strerror)
+            raise PotluckError(f"cannot write {self._file.path}: {error.strerror}", hint=FULL_HINT) from error
+        self._saved = self.state
+
+    def try_to_save(self) -> None:
+        """Save what nobody has asked to keep. A full disk is logged and does not stop the daemon."""
+        try:
+            self.save()
+        except PotluckError as error:
+            log.warning("%s", error.message)
 
     def save_if_due(self) -> None:
         """Save counters now and then, because they are not worth a disk write each second."""
         if self._clock() - self._saved_at >= SAVE_INTERVAL_S:
-            self.save()
-
-
-def _put_aside(path: Path) -> str:
-    try:
-        return f"kept as {keep_aside(path).name}"
-    except OSError as error:
-        return f"it cannot be kept aside ({error.strerror})"
+            self.try_to_save()

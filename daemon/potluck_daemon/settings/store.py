@@ -8,18 +8,16 @@ Changes keep comments and order. The first change that brings a file to a newer 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from potluck.errors import UsageError
-from potluck.files import write_atomically
+from potluck.files import alone, write_atomically
 from potluck_daemon.settings.migrations import OLDEST, migrate
 from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, Settings, entries
 from potluck_daemon.settings.values import convert, entry_of, suggestion
@@ -81,6 +79,11 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
     return Loaded(settings, tuple(problems), tuple(notices), data)
 
 
+def keys_in(data: bytes) -> set[str]:
+    """Return the settings that the bytes of a file set; none if it is not TOML."""
+    return set(_flatten(_readable(data)))
+
+
 def change(path: Path, values: Mapping[str, object], *, earlier: bytes = b"") -> dict[str, Any]:
     """Change settings in the file, all or none, to values or to text as a person types it.
 
@@ -93,7 +96,7 @@ def change(path: Path, values: Mapping[str, object], *, earlier: bytes = b"") ->
         OSError: the file cannot be written, and is unchanged.
     """
     wanted = [(entry := entry_of(key), _converted(entry, value)) for key, value in values.items()]
-    with _alone(path.parent):
+    with alone(path.parent):
         document = _document(path, earlier)
         before = {entry.key: _value_in(document, entry) for entry, _ in wanted}
         for entry, value in wanted:
@@ -112,7 +115,7 @@ def take_back(path: Path) -> str:
     """
     if not path.exists():
         return ""
-    with _alone(path.parent):
+    with alone(path.parent):
         data = path.read_bytes()
         table = _readable(data)
         version, earlier = _version(table), _newest_known_copy(path)
@@ -263,15 +266,3 @@ def _line_of(data: bytes, key: str) -> str:
 def _with(settings: Settings, entry: SettingEntry, value: object) -> Settings:
     section = getattr(settings, entry.attribute)
     return replace(settings, **{entry.attribute: replace(section, **{entry.name: value})})
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Make changes one at a time, because two that read the same file would lose one."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

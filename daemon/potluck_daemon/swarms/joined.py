@@ -1,7 +1,6 @@
 """Keeps the invites of the swarms that this user has joined.
 
-An invite holds the membership key of its swarm, so only the owner may read the file. It is replaced atomically. A
-damaged file is kept aside and named instead of overwritten.
+An invite holds the membership key of its swarm, so only the owner may read the file and its checked copy.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.codec import dumps, from_json, loads
 from potluck_control.places import user_places
 
+from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError, UsageError
-from potluck.files import keep_aside, write_atomically
 from potluck.protocol.invite import decode_invite, encode_invite
 from potluck.protocol.swarm import Swarm
 
@@ -34,6 +33,7 @@ class JoinedSwarms:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or user_places().config / "swarms.json"
+        self._file = CheckedFile(self.path, _swarms)
 
     def load(self) -> dict[str, Swarm]:
         """Return swarms by name, in the order they were joined.
@@ -42,19 +42,12 @@ class JoinedSwarms:
             UsageError: the file cannot be read. A damaged one has been moved aside.
         """
         try:
-            invites = from_json(_File, loads(self.path.read_bytes()), self.path.name).invites
-            swarms = [decode_invite(invite) for invite in invites]
-        except FileNotFoundError:
-            return {}
+            return {swarm.name: swarm for swarm in self._file.read() or ()}
         except OSError as error:
             raise UsageError(f"cannot read {self.path}: {error.strerror}") from error
-        except (CodecError, UsageError) as error:
-            aside = keep_aside(self.path)
-            raise UsageError(
-                f"{self.path} was damaged ({error}) and is now called {aside.name}",
-                hint="join again with: potluck swarm join INVITE",
-            ) from error
-        return {swarm.name: swarm for swarm in swarms}
+        except DamagedError as error:
+            text = f"{error.message}; it is now called {self._file.set_aside().name}"
+            raise UsageError(text, hint="join again with: potluck swarm join INVITE") from error
 
     def add(self, swarm: Swarm) -> None:
         """Add a swarm as the last one joined. One of the same name is replaced."""
@@ -90,7 +83,7 @@ class JoinedSwarms:
     def _save(self, swarms: list[Swarm]) -> None:
         content = _File(tuple(encode_invite(swarm) for swarm in swarms))
         try:
-            write_atomically(self.path, dumps(content) + b"\n")
+            self._file.write(dumps(content) + b"\n")
         except OSError as error:
             raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
 
@@ -112,6 +105,11 @@ def free_name(wanted: str, taken: Container[str]) -> str:
     """Return `wanted`, or `wanted-2` and so on if that name is taken."""
     names = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
     return next(name for name in names if name not in taken)
+
+
+def _swarms(data: bytes) -> list[Swarm]:
+    """Return the swarms in the bytes of a file. Raises ValueError or UsageError."""
+    return [decode_invite(invite) for invite in from_json(_File, loads(data), "swarms").invites]
 
 
 def _known(swarms: dict[str, Swarm]) -> str:

@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.codec import dumps, from_json, loads
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import UpdateProgress
 from potluck_control.places import Places
 
+from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError
-from potluck.files import keep_aside, write_atomically
 from potluck_daemon.updates.freshness import KnownPublisher
 
 _TRIES = 5
@@ -41,23 +41,27 @@ class NotesFile:
     """The notes of the daemon that has these places."""
 
     def __init__(self, places: Places) -> None:
-        self._path = places.state / "updates.json"
+        self._file = CheckedFile(places.state / "updates.json", lambda data: from_json(Notes, loads(data), "updates"))
         self._lock = places.state / "updates.lock"
-        self._known: tuple[object, Notes] = (None, Notes())  # the stamp of the file, and its content then
+        self._known: tuple[object, Notes] = ("", Notes())  # the stamp of the file, and its content then
 
     def read(self) -> Notes:
         """Return the notes, the same object while the file is the same; empty if it is missing or unreadable."""
         stamp = self._stamp()
         if stamp != self._known[0]:
-            self._known = stamp, self._understood() or Notes()
+            try:
+                notes = self._file.read() or Notes()
+            except (OSError, DamagedError):
+                notes = Notes()
+            self._known = self._stamp(), notes
         return self._known[1]
 
     def write(self, notes: Notes) -> None:
         """Replace the notes; the caller holds the lock. Raises PotluckError."""
         try:
-            write_atomically(self._path, dumps(notes))
+            self._file.write(dumps(notes))
         except OSError as error:
-            raise PotluckError(f"cannot write {self._path}: {error.strerror}", hint="is the disk full?") from error
+            raise PotluckError(f"cannot write {self._file.path}: {error.strerror}", hint="is the disk full?") from error
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[Notes]:
@@ -70,8 +74,11 @@ class NotesFile:
             raise PotluckError(f"cannot open {self._lock}: {error.strerror}", hint=hint) from error
         try:
             _take(handle)
-            if self._path.exists() and self._understood() is None:
-                keep_aside(self._path)  # it had the publisher's state, so somebody may want to look
+            try:
+                with contextlib.suppress(OSError):
+                    self._file.read()
+            except DamagedError:
+                self._file.set_aside()  # it had the publisher's state, so somebody may want to look
             yield self.read()
         finally:
             os.close(handle)
@@ -93,16 +100,10 @@ class NotesFile:
     def _stamp(self) -> object:
         """Return a stamp that changes with the content, because the file is always replaced."""
         try:
-            found = self._path.stat()
+            found = self._file.path.stat()
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size
-
-    def _understood(self) -> Notes | None:
-        try:
-            return from_json(Notes, loads(self._path.read_bytes()), "updates")
-        except (OSError, CodecError):
-            return None
 
 
 def _take(handle: int) -> None:

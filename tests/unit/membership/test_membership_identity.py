@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from potluck.checked_files import copy_of
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity, base58_decode, base58_encode, is_signed_by, public_key_of
 
@@ -51,7 +52,10 @@ def test_a_key_file_is_made_once_and_private(tmp_path: Path) -> None:
     first = Identity.load_or_create(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert Identity.load_or_create(path).peer_id == first.peer_id
-    assert [entry.name for entry in path.parent.iterdir()] == ["identity"]
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["identity", "identity.copy"]
+    assert stat.S_IMODE(copy_of(path).stat().st_mode) == 0o600
+    path.write_bytes(b"")
+    assert Identity.load_or_create(path).peer_id == first.peer_id
 
 
 @pytest.mark.parametrize("content", [b"", b"junk", bytes(68), bytes.fromhex("08011240") + bytes(64)])

@@ -1,12 +1,12 @@
 """Which settings are obeyed while the file has a mistake."""
 
+import os
 from pathlib import Path
 
 import pytest
 from potluck_control.places import Places
-from potluck_daemon.settings.accepted import AcceptedSettings, accepted_data
+from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
 from potluck_daemon.settings.schema import Settings, entries
-from potluck_daemon.settings.store import change
 from potluck_daemon.settings.values import convert
 
 
@@ -63,7 +63,7 @@ def test_a_change_of_an_empty_file_begins_with_the_settings_in_force(path: Path)
     path.write_text("")
     places = Places(config=path.parent, state=path.parent, runtime=path.parent, cache=path.parent)
     (path.parent / "state" / "copy.toml").rename(places.accepted_settings_file)
-    change(path, {"serve.threads": 3}, earlier=accepted_data(places))
+    change_settings(places, {"serve.threads": 3})
     settings = accepted(path).read().settings.serve
     assert (settings.enabled, settings.threads) == (False, 3)
 
@@ -89,6 +89,63 @@ def test_a_file_that_is_mended_or_emptied_on_purpose_is_obeyed(path: Path) -> No
     path.write_text("version = 2\n")
     assert file.read().settings == Settings()
     assert accepted(path).read().settings == Settings()
+
+
+def rot(path: Path, old: bytes, new: bytes) -> None:
+    """Change the content as a failing disk does, without the time."""
+    times = path.stat()
+    path.write_bytes(path.read_bytes().replace(old, new))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def test_content_that_nobody_wrote_is_repaired_and_an_edit_is_obeyed(path: Path) -> None:
+    path.write_text("[serve]\nthreads = 2\n")
+    os.utime(path, (0, 0))
+    accepted(path).read()
+    rot(path, b"2", b"3")
+    assert accepted(path).read().settings.serve.threads == 2
+    assert path.read_text() == "[serve]\nthreads = 2\n"
+    assert len(list(path.parent.glob("settings.toml.repaired-*"))) == 1
+    path.write_text("[serve]\nthreads = 3\n")
+    assert accepted(path).read().settings.serve.threads == 3
+
+
+def test_two_changes_within_one_tick_of_the_clock_are_no_damage(path: Path) -> None:
+    path.write_text("[serve]\nthreads = 2\n")
+    accepted(path).read()
+    rot(path, b"2", b"3")
+    assert accepted(path).read().settings.serve.threads == 3
+
+
+def test_a_file_that_breaks_off_within_a_line_is_not_obeyed(path: Path) -> None:
+    path.write_text("[serve]\nenabled = false\nthreads = 12\n")
+    accepted(path).read()
+    path.write_text("[serve]\nenabled = false\nthreads = 1")
+    loaded = accepted(path).read()
+    assert loaded.settings.serve.threads == 12
+    assert "breaks off" in loaded.problems[0]
+
+
+def test_a_file_that_lost_its_last_lines_is_obeyed_and_named(path: Path) -> None:
+    path.write_text("[serve]\nthreads = 2\nenabled = false\n")
+    accepted(path).read()
+    path.write_text("[serve]\nthreads = 2\n")
+    file = accepted(path)
+    for _ in range(2):
+        (notice,) = file.read().notices
+        assert "serve.enabled" in notice
+    assert accepted(path).read().notices == ()
+
+
+def test_a_setting_that_was_taken_back_on_purpose_is_no_loss(tmp_path: Path) -> None:
+    places = Places(config=tmp_path, state=tmp_path, runtime=tmp_path, cache=tmp_path)
+    file = AcceptedSettings(places.settings_file, places.accepted_settings_file, {})
+    change_settings(places, {"serve.threads": 2})
+    file.read()
+    change_settings(places, {"serve.enabled": False})
+    file.read()
+    change_settings(places, {"serve.enabled": None})
+    assert file.read().notices == ()
 
 
 def test_what_cannot_be_kept_or_taken_back_is_logged_and_stops_nothing(

@@ -8,11 +8,13 @@ from potluck_control.places import system_places, user_places
 from potluck_control.schema import SwarmStatus
 from potluck_daemon.settings.state import Pause, StateFile
 
+from potluck.errors import PotluckError
 from potluck.files import remove_litter, write_atomically
 
 WRITER = """
 import sys
 from pathlib import Path
+from potluck.errors import PotluckError
 from potluck.files import write_atomically
 print("ready", flush=True)
 for size in range(1, 10_000_000):
@@ -77,16 +79,27 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b'{"pause": 3}', b"\xff", b'{"tokens": "many"}'])
-def test_a_damaged_state_is_kept_aside_and_named(tmp_path: Path, data: bytes) -> None:
+def test_a_damaged_state_without_a_copy_is_kept_aside(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "state.json"
     path.write_bytes(data)
     file = StateFile(path)
-    notice = file.load()
+    assert file.load() is None
     (aside,) = tmp_path.glob("state.json.broken-*")
     assert aside.read_bytes() == data
-    assert notice is not None
-    assert aside.name in notice
     assert file.state == StateFile(path).state
+
+
+def test_a_state_that_could_not_be_written_is_written_by_the_next_call(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "folder" / "state.json")
+    (tmp_path / "folder").touch()
+    file.state = type(file.state)(pause=Pause(1.0))
+    with pytest.raises(PotluckError, match=r"cannot write .*state\.json: File exists"):
+        file.save()
+    (tmp_path / "folder").unlink()
+    file.try_to_save()
+    again = StateFile(tmp_path / "folder" / "state.json")
+    again.load()
+    assert again.state.pause == Pause(1.0)
 
 
 def test_counters_alone_are_written_once_a_minute(tmp_path: Path) -> None:

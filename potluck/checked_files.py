@@ -1,0 +1,194 @@
+"""Keeps a checked copy beside each state file, and repairs the file from it.
+
+    NAME                   the file, in its own format
+    NAME.copy              the same content below a line with its SHA-256
+    NAME.repaired-STAMP    a damaged file that the copy has replaced
+    NAME.broken-STAMP      a damaged file without a good copy
+
+A file that is missing, empty or differs from its good copy is damaged. What `write` returned from is on the disk twice.
+Files that people edit need another rule; `read_copy` and `write_copy` keep just the copy for them.
+"""
+
+from __future__ import annotations
+
+import calendar
+import hashlib
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Generic, TypeVar
+
+from potluck.errors import PotluckError
+from potluck.files import alone, keep_aside, replacing
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+REPAIRED, BROKEN = "repaired", "broken"
+_ASIDE = re.compile(rf"(.+)\.({REPAIRED}|{BROKEN})-(\d{{8}}T\d{{6}})")
+_TOLD_S = 7 * 86400.0  # how long a notice stays, unless somebody deletes the file that it names
+_MARK = b"potluck copy, sha256 "
+HEAD_BYTES = len(_MARK) + 64 + 1
+
+
+class DamagedError(PotluckError):
+    """A file is damaged and has no good copy; it stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile(Generic[T]):
+    """A state file with a checked copy. `parse` reads its content and raises ValueError or PotluckError if it can't."""
+
+    path: Path
+    parse: Callable[[bytes], T]
+    mode: int = 0o600
+
+    @property
+    def copy(self) -> Path:
+        return copy_of(self.path)
+
+    def read(self) -> T | None:
+        """Return the content, repaired if it was damaged; None if there is neither file nor copy.
+
+        Raises:
+            DamagedError: neither the file nor its copy can be read.
+            OSError: the file is there but out of reach.
+        """
+        data, copied = _bytes(self.path), read_copy(self.copy)
+        if data is None and not self.copy.exists():
+            return None
+        if data is None or data != copied:
+            with alone(self.path.parent):
+                data = self._repaired()
+        return self._parsed(data)
+
+    def write(self, data: bytes) -> None:
+        """Replace file and copy, both or neither.
+
+        Raises:
+            OSError: the folder is not writable or full; nothing has changed.
+        """
+        with alone(self.path.parent):
+            self._write(data)
+
+    def read_or_create(self, make: Callable[[], bytes]) -> T:
+        """Return the content; without a file, write what `make` returns first. Two processes at once make one file.
+
+        Raises:
+            DamagedError: neither the file nor its copy can be read.
+            OSError: the file is out of reach, or cannot be written.
+        """
+        found = self.read()
+        if found is not None:
+            return found
+        with alone(self.path.parent):
+            if not self.path.exists() and not self.copy.exists():
+                self._write(make())
+        return self._parsed(self.path.read_bytes())
+
+    def set_aside(self) -> Path:
+        """Rename a damaged file, so that the next one does not overwrite it, and delete its copy."""
+        aside = keep_aside(self.path, BROKEN) if self.path.exists() else self.path
+        self.copy.unlink(missing_ok=True)
+        return aside
+
+    def _write(self, data: bytes) -> None:
+        # Both are on the disk before the first is renamed, so that a full disk changes neither.
+        with replacing(self.path, mode=self.mode) as file, replacing(self.copy, mode=self.mode) as copy:
+            for target, content in ((file, data), (copy, _packed(data))):
+                target.write(content)
+                target.flush()
+                os.fsync(target.fileno())
+
+    def _repaired(self) -> bytes:
+        """Return the good content and make the other one like it. The caller holds the lock.
+
+        Without a good copy a file counts that can be read: one from before there were copies.
+        """
+        data, copied = _bytes(self.path), read_copy(self.copy)
+        if copied is None:
+            self._parsed(data)
+        good = data if copied is None else copied
+        assert good is not None
+        try:
+            if copied is None:
+                write_copy(self.copy, good, mode=self.mode)
+            elif data != copied:
+                repair(self.path, lambda file: file.write(copied), mode=self.mode)
+        except OSError as error:
+            log.warning("%s cannot be repaired: %s", self.path, error.strerror)
+        return good
+
+    def _parsed(self, data: bytes | None) -> T:
+        try:
+            if not data:
+                raise ValueError("it is empty" if data is not None else "it is gone")
+            return self.parse(data)
+        except (ValueError, PotluckError) as error:
+            why = error.message if isinstance(error, PotluckError) else error
+            raise DamagedError(f"{self.path} is damaged: {why}") from error
+
+
+def copy_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.copy")
+
+
+def read_copy(path: Path) -> bytes | None:
+    """Return the content of the copy at `path`; None if there is none, or it is damaged."""
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return None
+    data = raw[HEAD_BYTES:]
+    return data if raw[:HEAD_BYTES] == head(hashlib.sha256(data).hexdigest()) else None
+
+
+def write_copy(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Write a copy of `data` that `read_copy` can check. Raises OSError."""
+    with replacing(path, mode=mode) as file:
+        file.write(_packed(data))
+
+
+def head(sha256: str) -> bytes:
+    """Return the first line of a copy."""
+    return _MARK + sha256.encode() + b"\n"
+
+
+def repair(path: Path, write: Callable[[BinaryIO], object], *, mode: int = 0o600) -> None:
+    """Replace a damaged or missing file by what `write` writes, and keep the damaged one. Raises OSError."""
+    with replacing(path, mode=mode) as file:
+        write(file)
+        file.flush()
+        was = f"kept as {keep_aside(path, REPAIRED).name}" if path.exists() else "it was missing"
+    log.warning("%s was damaged and has been restored from its copy (%s)", path, was)
+
+
+def damage_notices(folders: tuple[Path, ...], now: float) -> Iterator[str]:
+    """Yield a sentence for each damaged file that was set aside lately. `now`: Unix seconds."""
+    for folder in dict.fromkeys(folders):
+        names: list[str] = []
+        with suppress(OSError):
+            names = sorted(os.listdir(folder))
+        for match in filter(None, map(_ASIDE.fullmatch, names)):
+            name, kind, stamp = match.groups()
+            with suppress(ValueError):
+                if calendar.timegm(time.strptime(stamp, "%Y%m%dT%H%M%S")) > now - _TOLD_S:
+                    ending = "has been repaired" if kind == REPAIRED else "could not be repaired"
+                    yield f"{name} was damaged and {ending}; the damaged file is {folder / match[0]}"
+
+
+def _packed(data: bytes) -> bytes:
+    return head(hashlib.sha256(data).hexdigest()) + data
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
