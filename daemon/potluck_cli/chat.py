@@ -14,7 +14,7 @@ from potluck_gateway.requests import ChatMessage
 
 from potluck.errors import PotluckError, UsageError
 from potluck_cli.connect import daemon, follow, wait_until_found
-from potluck_cli.options import positive, print_json
+from potluck_cli.options import positive, print_json, show_wait
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
@@ -93,7 +93,7 @@ def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], max_tokens: int 
 
 def _answer(ready: GatewayStatus, messages: tuple[ChatMessage, ...], max_tokens: int | None, *, shows: bool) -> str:
     parts = []
-    for part in ask(ready, messages, max_tokens=max_tokens):
+    for part in ask(ready, messages, max_tokens=max_tokens, on_wait=show_wait):
         parts.append(part)
         if shows:
             print(part, end="", flush=True)

@@ -11,7 +11,8 @@ from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.connect import hello_or_none, with_own_daemon
-from potluck_cli.options import add_swarm, model_of, positive, print_json
+from potluck_cli.durations import parse_duration
+from potluck_cli.options import add_swarm, model_of, positive, print_json, show_wait
 from potluck_cli.overview import short_id
 
 DESCRIPTION = """\
@@ -60,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--quantization", choices=QUANTIZATIONS, help="use only servers with such weights (default: what most have)"
     )
     parser.add_argument(
+        "--max-wait", metavar="TIME", default="2m", help="for layers that nobody serves now (default: %(default)s)"
+    )
+    parser.add_argument(
         "--stream",
         action=argparse.BooleanOptionalAction,
         default=sys.stdout.isatty(),
@@ -68,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    max_wait_s = parse_duration(args.max_wait)
     swarm = JoinedSwarms().find(args.swarm)
     name = model_of(args.model, swarm)
     swarm = with_own_daemon(swarm)
@@ -77,12 +82,14 @@ def run(args: argparse.Namespace) -> int:
 
     from potluck.checkpoint import open_checkpoint
     from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
+    from potluck.client.outages import wait_text
 
     quiet()
     text = Text(open_checkpoint(name, revision=swarm.revision, progress=True).folder)
     demands = {"adapter": args.adapter, "quantization": args.quantization}
-    config = ClientConfig(purse=DaemonPurse() if hello_or_none() is not None else None)
+    config = ClientConfig(max_wait_s=max_wait_s, purse=DaemonPurse() if hello_or_none() is not None else None)
     with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=swarm, config=config, **demands) as model:
+        model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)
         shown = ""
 
         def show(completion: Completion) -> None:

@@ -32,6 +32,11 @@ def print_json(value: object) -> None:
     print(json.dumps(to_json(value)), flush=True)
 
 
+def show_wait(sentence: str) -> None:
+    """Tell the user on standard error why no words come, in the middle of a line of the answer or not."""
+    print(f"\n{sentence}", file=sys.stderr, flush=True)
+
+
 def answer(args: argparse.Namespace, result: object, lines: Iterable[str]) -> int:
     """Print `result` as JSON with --json, else `lines` for people; returns the exit code 0."""
     if args.json:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from potluck_control.methods.gateway import GatewayStatus
 
 from potluck.errors import PotluckError
-from potluck_gateway.requests import ChatMessage
+from potluck_gateway.requests import COMMENT, ChatMessage
 
 _TIMEOUT_S = 300.0  # for one part; the first needs the whole prompt
 
 
-def ask(gateway: GatewayStatus, messages: Sequence[ChatMessage], *, max_tokens: int | None = None) -> Iterator[str]:
-    """Yield the parts of the answer as they arrive. Raises PotluckError."""
+def ask(
+    gateway: GatewayStatus,
+    messages: Sequence[ChatMessage],
+    *,
+    max_tokens: int | None = None,
+    on_wait: Callable[[str], None] = lambda _: None,
+) -> Iterator[str]:
+    """Yield the parts of the answer as they arrive; `on_wait` gets a sentence when it waits. Raises PotluckError."""
     place = urlsplit(gateway.url)
     body = {
         "messages": [{"role": message.role, "content": message.content} for message in messages],
@@ -30,15 +36,18 @@ def ask(gateway: GatewayStatus, messages: Sequence[ChatMessage], *, max_tokens: 
         answer = connection.getresponse()
         if answer.status != 200:
             raise PotluckError(_error(answer.read()))
-        yield from _parts(answer)
+        yield from _parts(answer, on_wait)
     except (OSError, http.client.HTTPException) as error:
         raise PotluckError(f"the gateway hung up: {error or type(error).__name__}", hint="try again") from error
     finally:
         connection.close()
 
 
-def _parts(answer: http.client.HTTPResponse) -> Iterator[str]:
+def _parts(answer: http.client.HTTPResponse, on_wait: Callable[[str], None]) -> Iterator[str]:
     for line in answer:
+        if line.startswith(COMMENT.encode()):
+            on_wait(line.decode().removeprefix(COMMENT).strip())
+            continue
         data = line.removeprefix(b"data: ").strip()
         if not data or data == b"[DONE]":
             continue

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from potluck.client.outages import wait_text
 from potluck_gateway.completion import Completion, Options, Text, complete
 from potluck_gateway.requests import ChatMessage, ChatRequest, visible
 
@@ -26,11 +27,14 @@ class SwarmChat:
         self._text = text
         self._turn = threading.Lock()
 
-    def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
+    def answer(
+        self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None] = lambda _: None
+    ) -> tuple[str, str, tuple[int, int]]:
         prompt = self._prompt(request.messages)
         options = Options(request.max_tokens, temperature=request.temperature, seed=request.seed)
         follower = _Follower(self._text, request.stop, on_text)
         with self._turn, contextlib.suppress(_EnoughError):
+            self._model.tell_waits(lambda missing: on_wait(wait_text(missing)) if missing else None)
             complete(self._model, prompt, options, follower.note)
         text = follower.finish()
         is_full = follower.num_tokens >= request.max_tokens and not follower.is_stopped

@@ -99,6 +99,11 @@ def error_body(text: str, status: int) -> bytes:
     return _dumps({"error": {"message": text, "type": kind, "param": None, "code": None}})
 
 
+def comment(text: str) -> bytes:
+    """Return a line for people; readers of events skip it."""
+    return f"{COMMENT}{text}\n\n".encode()
+
+
 def error_event(text: str) -> bytes:
     """Return an error for the middle of a stream, when the status has already been sent."""
     return _event(json.loads(error_body(text, 500)))
@@ -108,6 +113,7 @@ def model_list(model: str) -> bytes:
     return _dumps({"object": "list", "data": [{"id": model, "object": "model", "created": 0, "owned_by": "swarm"}]})
 
 
+COMMENT = ": "
 DONE = b"data: [DONE]\n\n"
 
 

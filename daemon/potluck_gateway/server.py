@@ -31,11 +31,13 @@ class ChatModel(Protocol):
 
     name: str
 
-    def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
+    def answer(
+        self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> tuple[str, str, tuple[int, int]]:
         """Return the text, the reason of its end (`stop` or `length`), and the tokens of prompt and answer.
 
-        `on_text` is called with each new part of the text; an exception from it ends the generation. Raises
-        PotluckError.
+        `on_text` is called with each new part of the text, `on_wait` with a sentence when the answer has to wait for
+        servers; an exception from them ends the generation. Raises PotluckError.
         """
 
 
@@ -128,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(request)
             return
         try:
-            text, reason, counts = self.server.model.answer(request, lambda _: None)
+            text, reason, counts = self.server.model.answer(request, lambda _: None, lambda _: None)
         except PotluckError as error:
             self._send(503, requests.error_body(_sentence(error), 503))
         else:
@@ -152,7 +154,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(requests.chunk(head, None))
         try:
-            _, reason, counts = self.server.model.answer(request, lambda part: self._write(requests.chunk(head, part)))
+            _, reason, counts = self.server.model.answer(
+                request,
+                lambda part: self._write(requests.chunk(head, part)),
+                lambda sentence: self._write(requests.comment(sentence)),
+            )
         except PotluckError as error:
             self._write(requests.error_event(_sentence(error)))
             return

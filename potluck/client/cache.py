@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 class RemoteCache(Cache):  # type: ignore[misc]
     """The sessions of one batch. They end with `close`, or when nothing refers to the cache any more."""
 
-    def __init__(self, client: SwarmClient, max_length: int, *, exact: bool | None = None) -> None:
+    def __init__(
+        self, client: SwarmClient, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None
+    ) -> None:
         super().__init__(layers=[])
         self._exact = exact
+        self._max_wait_s = max_wait_s
         self.max_length = max_length  # tokens a row, padding included
         self._client = client
         self._length = 0  # tokens a row so far, padding included
@@ -118,7 +121,8 @@ class RemoteCache(Cache):  # type: ignore[misc]
             self._client.run(_close_all(self._sessions))
         self._batch, self._groups, self._order = batch, groups, None
         self._sessions += [
-            self._client.new_session(self.max_length - group.start, exact=self._exact) for group in groups
+            self._client.new_session(self.max_length - group.start, exact=self._exact, max_wait_s=self._max_wait_s)
+            for group in groups
         ]
         self.routes[:] = [session.route for session in self._sessions]
 

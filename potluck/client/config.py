@@ -14,12 +14,12 @@ class ClientConfig:
     connect_timeout_s: float = 5.0  # to open a stream; the same as in Petals
     request_timeout_s: float = 180.0  # for an answer of a server that still answers pings; the limit of Petals servers
     start_timeout_s: float = 30.0  # to join the swarm
-    no_route_timeout_s: float = 30.0  # how long to wait for servers of blocks that nobody serves
+    max_wait_s: float = 120.0  # for servers of blocks that nobody serves
     refresh_period_s: float = 15.0  # between two readings of the directory
     silence_before_ping_s: float = 1.0  # a step that takes longer makes the client ping the server meanwhile
     ping_timeout_s: float = 1.0
     failed_pings_to_give_up: int = 2  # in a row, before a silent server counts as frozen
-    max_recoveries: int = 10  # servers replaced within one step before the client gives up
+    max_recoveries: int = 10  # servers that may fail with one step before the client stops giving it to others
     ban_s: float = 15.0  # after the first failure of a server; doubled by each further one in a row
     max_ban_s: float = 600.0
     alloc_timeout_s: float = 10.0  # how long a full server may keep a new session waiting

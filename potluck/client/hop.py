@@ -46,6 +46,7 @@ class Hop:
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
         self.pace = Pace(part.cost_s)
         self.is_leaving = False  # by its last answer
+        self.was_given = False  # the server got the step that failed
         self.parked: Parked | None = None  # kept by a server that left
         self._record = record
         self._calls = calls
@@ -101,6 +102,7 @@ class Hop:
         """
         if self._cached > start:  # those outputs are gone: compute them again
             self.abandon()
+        self.was_given = False
         try:
             await self.open()
             outputs = await self._feed(start)
@@ -167,6 +169,7 @@ class Hop:
         assert request.hidden is not None
         began_s = time.monotonic()
         idle_s = began_s - self._last_used_s
+        self.was_given = True
         reply = await self._stream.exchange(request)
         self._last_used_s = time.monotonic()
         if reply is None:

@@ -22,6 +22,7 @@ from potluck.checkpoint import load_ends, open_checkpoint
 from potluck.checkpoint.parameters import block_parameters
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
+from potluck.client.outages import OnWait
 from potluck.client.remote import RemoteBlocks
 from potluck.client.report import RouteReport
 from potluck.client.swarm_client import SwarmClient
@@ -52,6 +53,7 @@ class AutoDistributedModelForCausalLM:
         adapter: str | None = None,
         quantization: str | None = None,
         compute_dtype: torch.dtype | None = None,
+        max_wait_s: float | None = None,
         config: ClientConfig | None = None,
     ) -> Any:
         """Load a model for generation and training. Close it after use, or use it as a context manager.
@@ -65,6 +67,7 @@ class AutoDistributedModelForCausalLM:
             adapter: a LoRA adapter that the servers have, by its name, its hash, or both as name@hash.
             quantization: demanded of every server: "none", "int8", "int4"; None takes what most servers have.
             compute_dtype: demanded of every server; None takes what most servers have.
+            max_wait_s: how long a generation waits for blocks that nobody serves; None takes `ClientConfig.max_wait_s`.
 
         Raises:
             UsageError: a damaged invite, or a checkpoint that is not the swarm's model.
@@ -80,6 +83,7 @@ class AutoDistributedModelForCausalLM:
             adapter=adapter or config.adapter,
             quantization=quantization or config.quantization,
             compute_dtype=_name_of(compute_dtype) or config.compute_dtype,
+            max_wait_s=config.max_wait_s if max_wait_s is None else max_wait_s,
         )
         client = SwarmClient(swarm, demanding, block_parameters=block_parameters(checkpoint))
         client.start()
@@ -130,24 +134,31 @@ class SwarmModel:
         return super().generate(*args, **kwargs)  # type: ignore[misc]
 
     @contextmanager
-    def session(self, *, max_length: int, exact: bool | None = None) -> Iterator[Session]:
+    def session(
+        self, *, max_length: int, exact: bool | None = None, max_wait_s: float | None = None
+    ) -> Iterator[Session]:
         """Open a session over several calls, of at most `max_length` tokens per row.
 
         Args:
             exact: servers never run it together with other sessions. That is slower, and the results equal those of an
                 idle server to the last bit. None takes `ClientConfig.exact`.
+            max_wait_s: for blocks that nobody serves; None takes the model's.
         """
-        made = self.new_cache(max_length, exact=exact)
+        made = self.new_cache(max_length, exact=exact, max_wait_s=max_wait_s)
         try:
             yield Session(made)
         finally:
             made.close()
 
-    def new_cache(self, max_length: int, *, exact: bool | None = None) -> RemoteCache:
+    def new_cache(self, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None) -> RemoteCache:
         """Return a cache for `past_key_values=`; its sessions end when it is closed or forgotten."""
-        made = RemoteCache(self._client, max_length, exact=exact)
+        made = RemoteCache(self._client, max_length, exact=exact, max_wait_s=max_wait_s)
         self._routes = made.routes
         return made
+
+    def tell_waits(self, on_wait: OnWait) -> None:
+        """Call `on_wait` with the blocks that a generation waits for, and with none when it goes on."""
+        self._client.servers.outages.on_wait = on_wait
 
     def last_route(self) -> tuple[RouteReport, ...]:
         """Report the servers of the latest session, once for each group of rows with equal padding."""

@@ -57,6 +57,25 @@ def judge(error: RemoteError) -> Verdict:
 
 
 @dataclass(slots=True)
+class Attempts:
+    """The failures within one step of a session, or one pass.
+
+    Only faults of servers that were given the request are counted, because the request itself may be their cause. Being
+    refused or not reaching anybody costs nobody anything, so only the caller's patience limits it.
+    """
+
+    config: ClientConfig
+    faults: int = 0
+
+    def note(self, verdict: Verdict, *, was_given: bool) -> None:
+        self.faults += verdict.is_fault and was_given
+
+    def is_enough(self, left_s: float) -> bool:
+        """Tell whether to give up, `left_s` before the caller's patience ends."""
+        return self.faults > self.config.max_recoveries or left_s <= 0
+
+
+@dataclass(slots=True)
 class Bans:
     """The servers to avoid, each until some time. `now` is in seconds of a monotonic clock."""
 

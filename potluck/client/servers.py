@@ -12,11 +12,12 @@ import logging
 import random
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from potluck.client.config import ClientConfig
+from potluck.client.outages import Outages
 from potluck.client.quoting import Quotes, Quoting
 from potluck.client.recovery import Bans, Verdict, judge
 from potluck.directory import Directory
@@ -71,6 +72,25 @@ class RouteRequest:
     may_stay: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Wait:
+    """One wait for servers, which may span several searches.
+
+    Attributes:
+        since_s: when it began (monotonic).
+        why: the error that made it necessary.
+        is_told: the caller waits too and is told for which blocks.
+    """
+
+    max_s: float
+    since_s: float = field(default_factory=time.monotonic)
+    why: RemoteError | None = None
+    is_told: bool = True
+
+    def left_s(self, now: float) -> float:
+        return self.max_s - (now - self.since_s)
+
+
 class Servers:
     """The servers of one swarm, as one client knows them. Lives in the client's event loop."""
 
@@ -89,6 +109,7 @@ class Servers:
         self._bans = Bans(config)
         self._slowness = Slowness()
         self._affinity = Affinity()
+        self.outages = Outages()
         self._rng = rng
         self.adapter = config.adapter  # with its hash once a server has it
         self._watching: asyncio.Task[None] | None = None
@@ -113,41 +134,48 @@ class Servers:
         needs: Needs = _NO_NEEDS,
         *,
         unwanted: Collection[PeerId] = (),
-        why: RemoteError | None = None,
-        since_s: float | None = None,
+        wait: Wait | None = None,
     ) -> Route:
-        """Return a route through `span` by present knowledge; wait at most `no_route_timeout_s` for missing servers.
+        """Return a route through `span` by present knowledge, or wait for missing servers.
 
         Args:
             unwanted: peers to avoid, besides those that failed lately.
-            why: the error that made a new route necessary.
-            since_s: when the waiting began (monotonic), if it began before this call.
+            wait: None is a new one, as long as the configuration allows.
         Raises:
             NoRouteError: names the missing blocks.
         """
-        began_s = time.monotonic() if since_s is None else since_s
-        for attempt in itertools.count():
-            try:
-                return self._draw(span, needs, unwanted, draws=1)[0]
-            except NoRouteError as error:
-                left_s = self._config.no_route_timeout_s - (time.monotonic() - began_s)
-                if left_s <= 0:
-                    if not self._has_met_servers:
-                        error.hint = f"{error.hint}; if others can use this swarm, your invite is out of date"
-                    raise error from why
-                if attempt == 0:
-                    _log.warning("%s; looking for others", error.message)
-            await self._look_again(_RETRY_S[min(attempt, len(_RETRY_S) - 1)], left_s)
+        wait = wait or Wait(self._config.max_wait_s)
+        try:
+            for attempt in itertools.count():
+                try:
+                    return self._draw(span, needs, unwanted, draws=1)[0]
+                except NoRouteError as error:
+                    left_s = wait.left_s(time.monotonic())
+                    if left_s <= 0:
+                        if not self._has_met_servers:
+                            error.hint = f"{error.hint}; if others can use this swarm, your invite is out of date"
+                        raise error from wait.why
+                    if attempt and wait.is_told:  # the first look mostly finds what is new
+                        self.outages.note(wait, error.missing)
+                await self._look_again(_RETRY_S[min(attempt, len(_RETRY_S) - 1)], left_s)
+        finally:
+            self.outages.note(wait, ())
         raise AssertionError("not reached")
 
     async def compare_routes(
-        self, span: Span, needs: Needs, request: RouteRequest, *, unwanted: Collection[PeerId] = ()
+        self,
+        span: Span,
+        needs: Needs,
+        request: RouteRequest,
+        *,
+        unwanted: Collection[PeerId] = (),
+        wait: Wait | None = None,
     ) -> Route:
         """Find several routes, ask their servers for quotes and return the best route.
 
         A route that has computed the same beginning is preferred if it costs little more. Raises: as `find_route`.
         """
-        await self.find_route(span, needs, unwanted=unwanted)  # waits until there is one
+        await self.find_route(span, needs, unwanted=unwanted, wait=wait)  # waits until there is one
         routes = self._draw(span, needs, unwanted, draws=DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
         pinned = replace(needs, pins=pins)  # the variants of most servers, not of most servers that are asked
@@ -163,7 +191,7 @@ class Servers:
         for peer in quotes.rtts_s.keys() - self._rtts.keys():
             self._background.start(self._ping(peer))
         best = self._best_of(quotes, span, pinned, unwanted, known)
-        return best or await self.find_route(span, needs, unwanted=unwanted)
+        return best or await self.find_route(span, needs, unwanted=unwanted, wait=wait)
 
     def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
         """Note that the servers of `parts` computed this beginning."""

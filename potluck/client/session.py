@@ -22,9 +22,9 @@ from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
 from potluck.client.hop import Hop, Parked
-from potluck.client.recovery import Action, judge
+from potluck.client.recovery import Action, Attempts, Verdict, judge
 from potluck.client.report import RouteReport
-from potluck.client.servers import RouteRequest, Servers
+from potluck.client.servers import RouteRequest, Servers, Wait
 from potluck.client.succession import Successions
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import PeerId, Span
@@ -102,7 +102,8 @@ class InferenceSession:
         rows, tokens = hidden.shape[:2]
         beginning = fingerprints(hidden) if prompts is None and not self._config.exact else ()
         request = RouteRequest(rows, min(tokens + _SOON_TOKENS, self.max_length), beginning)
-        route = await self._servers.compare_routes(self._span, self._needs(rows), request)
+        wait = Wait(self._config.max_wait_s)
+        route = await self._servers.compare_routes(self._span, self._needs(rows), request, wait=wait)
         self._servers.remember(beginning, route.parts)
         self._put(slice(None), [self._new_hop(part, History()) for part in route.hops])
         # Streams are opened side by side; one that does not open is dealt with when its turn comes.
@@ -133,28 +134,30 @@ class InferenceSession:
     async def _advance(self, position: int) -> Tensor:
         """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
         index = 0
-        recoveries, failing_since_s = 0, 0.0
+        attempts, wait = Attempts(self._config), None
         while True:
             hop = self._hops[index]
             follower = self._hops[index + 1] if index + 1 < len(self._hops) else None
             try:
                 output = await hop.catch_up(follower.history.length if follower else position)
             except RemoteError as error:
-                recoveries, failing_since_s = recoveries + 1, failing_since_s or time.monotonic()
-                is_last_try = recoveries > self._config.max_recoveries
-                await self._recover(index, error, is_last_try=is_last_try, since_s=failing_since_s)
+                now, verdict = time.monotonic(), judge(error)
+                wait = Wait(self._config.max_wait_s, wait.since_s if wait else now, error)
+                attempts.note(verdict, was_given=hop.was_given)
+                await self._recover(index, error, verdict, wait, is_last_try=attempts.is_enough(wait.left_s(now)))
                 continue
             self._servers.note_success(hop.peer_id)
-            self._reopened, self._objected, failing_since_s = None, False, 0.0
+            self._reopened, self._objected, wait = None, False, None
             if follower is None:
                 return output
             follower.history.append(output)
             index += 1
 
-    async def _recover(self, index: int, error: RemoteError, *, is_last_try: bool, since_s: float) -> None:
+    async def _recover(
+        self, index: int, error: RemoteError, verdict: Verdict, wait: Wait, *, is_last_try: bool
+    ) -> None:
         """Replace hop `index` by one or several servers, or open it again."""
         hop = self._hops[index]
-        verdict = judge(error)
         _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
         if hop.parked is not None:
@@ -167,9 +170,7 @@ class InferenceSession:
                 raise error
             self._objected = True
         if is_last_try:
-            raise SwarmError(
-                f"blocks {hop.span} failed {self._config.max_recoveries} times in one step; last error: {error.message}"
-            )
+            raise SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
         if verdict.action is Action.REOPEN and self._reopened is not hop:
             self._reopened = hop
             return
@@ -178,13 +179,8 @@ class InferenceSession:
         successors = self._successions.take(hop)
         if successors is None:
             self._successions.call_off()
-            route = await self._servers.find_route(
-                hop.span,
-                self._needs(hop.history.batch, hop.pins),
-                unwanted=self._unwanted,
-                why=error,
-                since_s=since_s,
-            )
+            needs = self._needs(hop.history.batch, hop.pins)
+            route = await self._servers.find_route(hop.span, needs, unwanted=self._unwanted, wait=wait)
             successors = self._successor_hops(hop, route)
             self._resume(successors[0])
         self._replace(hop, successors, _reason(error))
@@ -232,7 +228,8 @@ class InferenceSession:
                 return None
         tokens = min(given.shape[1] + _SOON_TOKENS, self.max_length)
         request = RouteRequest(given.shape[0], tokens, may_stay=not must_go)
-        route = await self._servers.compare_routes(leaver.span, needs, request, unwanted=unwanted)
+        wait = Wait(self._config.max_wait_s, is_told=False)
+        route = await self._servers.compare_routes(leaver.span, needs, request, unwanted=unwanted, wait=wait)
         if not must_go and not leaver.pace.is_worth(route.cost_s):
             return None
         successors = self._successor_hops(leaver, route)

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
-from potluck.client.recovery import Action, judge
-from potluck.client.servers import Servers
+from potluck.client.recovery import Action, Attempts, judge
+from potluck.client.servers import Servers, Wait
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
@@ -76,13 +76,11 @@ class StatelessCalls:
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
-                again = await self._servers.find_route(
-                    rest, needs, unwanted=failures.unwanted, why=error, since_s=failures.since_s
-                )
+                again = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, wait=failures.wait)
                 route = list(again.hops)
                 continue
             self._servers.note_success(part.peer_id)
-            failures.since_s = 0.0
+            failures.wait = None
             legs.append(Leg(part, hidden))
             hidden = reply.tensors[0].to(hidden.dtype)
         return hidden, legs
@@ -127,18 +125,20 @@ class _Failures:
     def __init__(self, servers: Servers, config: ClientConfig) -> None:
         self.unwanted: frozenset[PeerId] = frozenset()
         self._servers = servers
-        self._left = config.max_recoveries
-        self.since_s = 0.0  # when the first of them happened, since something went well
+        self.wait: Wait | None = None  # since the first of them, after something went well
+        self._max_wait_s = config.max_wait_s
+        self._attempts = Attempts(config)
 
     def note(self, hop: RouteHop, error: RemoteError) -> None:
         verdict = judge(error)
         _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
-        self.since_s = self.since_s or time.monotonic()
+        now = time.monotonic()
+        self.wait = Wait(self._max_wait_s, self.wait.since_s if self.wait else now, error)
         if verdict.action is Action.GIVE_UP:
             raise error
-        self._left -= 1
-        if self._left < 0:
+        self._attempts.note(verdict, was_given=True)
+        if self._attempts.is_enough(self.wait.left_s(now)):
             raise SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
         if verdict.for_this_session:
             self.unwanted |= {hop.peer_id}

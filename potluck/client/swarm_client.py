@@ -81,14 +81,21 @@ class SwarmClient:
         """Run work in the client's loop without waiting; callable from finalisers, in any thread."""
         self._loop.post(lambda: self._background.start(make_work()))
 
-    def new_session(self, max_length: int, *, exact: bool | None = None) -> InferenceSession:
+    def new_session(
+        self, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None
+    ) -> InferenceSession:
         """Return a session through all blocks of at most `max_length` tokens; its first step opens it.
 
         Args:
             exact: whether servers must not batch it with other sessions; None takes the configuration.
+            max_wait_s: for servers of blocks that nobody serves; None takes the configuration.
         """
         whole = Span(0, self.swarm.num_blocks)
-        config = self.config if exact is None else replace(self.config, exact=exact)
+        config = replace(
+            self.config,
+            exact=self.config.exact if exact is None else exact,
+            max_wait_s=self.config.max_wait_s if max_wait_s is None else max_wait_s,
+        )
         return InferenceSession(self.servers, self.calls, config, self.swarm.prefix, whole, max_length)
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ function _shtab_potluck_using
 end
 
 set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' machine history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
-set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --folder --host --identity --index --max-memory --max-new-tokens --max-tokens --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
+set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --folder --host --identity --index --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
 complete -c potluck -f
@@ -249,6 +249,7 @@ complete -c potluck -n '_shtab_potluck_using generate' -l temperature -x -d '0: 
 complete -c potluck -n '_shtab_potluck_using generate' -l seed -x -d 'seed of the sampling, to get the same text again'
 complete -c potluck -n '_shtab_potluck_using generate' -l adapter -x -d 'use this LoRA adapter of the servers'
 complete -c potluck -n '_shtab_potluck_using generate' -l quantization -xka "none int8 int4" -d 'use only servers with such weights (default: what most have)'
+complete -c potluck -n '_shtab_potluck_using generate' -l max-wait -x -d 'for layers that nobody serves now (default: 2m)'
 complete -c potluck -n '_shtab_potluck_using generate' -l stream -l no-stream -d 'show words as they come (default: on a terminal)'
 complete -c potluck -n '_shtab_potluck_using generate' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a chat -d 'Talk to a swarm'"'"'s model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, and /new starts another one.'

@@ -26,12 +26,12 @@ from potluck.protocol.swarm import Swarm
 QUICK = ClientConfig(  # to see that a server is silent; what else it waits for only ends a hang
     connect_timeout_s=60.0,
     request_timeout_s=60.0,
-    no_route_timeout_s=60.0,
+    max_wait_s=60.0,
     refresh_period_s=60.0,
     silence_before_ping_s=0.05,
     ping_timeout_s=0.05,
 )
-HASTY = replace(QUICK, no_route_timeout_s=0.5)  # for blocks that nobody will serve
+HASTY = replace(QUICK, max_wait_s=0.5)  # for blocks that nobody will serve
 
 
 class World:

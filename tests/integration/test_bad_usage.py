@@ -204,7 +204,7 @@ def test_another_key_shows_an_empty_swarm_and_never_its_servers(potluck: Command
 @pytest.mark.parametrize(("key", "missing"), [("own", "2:4"), ("wrong", "0:4")])
 def test_blocks_that_nobody_serves_are_named(swarm: LocalSwarm, key: str, missing: str) -> None:
     joined = swarm.swarm if key == "own" else replace(swarm.swarm, membership_key=bytes(32))
-    config = ClientConfig(no_route_timeout_s=NO_ROUTE_S)
+    config = ClientConfig(max_wait_s=NO_ROUTE_S)
     checkpoint = str(swarm.checkpoint)
     with (
         AutoDistributedModelForCausalLM.from_pretrained(checkpoint, swarm=joined, config=config) as model,

@@ -142,7 +142,7 @@ def test_a_frozen_engine_is_replaced_in_mid_generation(swarm: LocalSwarm, model:
 
 
 def test_killed_engines_are_replaced_until_nobody_is_left(local: PreTrainedModel) -> None:
-    config = ClientConfig(no_route_timeout_s=3.0)
+    config = ClientConfig(max_wait_s=3.0)
     with (
         LocalSwarm(CHECKPOINT, SPANS) as swarm,
         AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=config) as model,

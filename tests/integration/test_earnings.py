@@ -121,7 +121,7 @@ def test_killing_the_daemon_in_the_middle_loses_nothing_that_was_countersigned(
         daemon.kill()
         daemon.start()
 
-    work = generate(swarm, 200, streamer=At(120, kill_and_start), config=ClientConfig(no_route_timeout_s=60.0))
+    work = generate(swarm, 200, streamer=At(120, kill_and_start), config=ClientConfig(max_wait_s=60.0))
     after = daemon.client.call(earnings.SUMMARY).total
     assert daemon.client.call(earnings.CHECK).problems == ()
     missing = work.tokens - (after.tokens - before.tokens)

@@ -21,7 +21,7 @@ from potluck.protocol.records import NumberFormat
 
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 PROMPT = torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(0))
-IMPATIENT = ClientConfig(no_route_timeout_s=3.0)
+IMPATIENT = ClientConfig(max_wait_s=3.0)
 WHOLE = Span(0, 4)
 PLAIN, PACKED = NumberFormat("float32"), NumberFormat("bfloat16", "int8")
 

@@ -53,8 +53,8 @@ pytestmark = [
 ]
 
 GREEDY = {"max_new_tokens": 8, "do_sample": False}
-CLIENT = ClientConfig(request_timeout_s=60.0, no_route_timeout_s=60.0)
-IMPATIENT = ClientConfig(request_timeout_s=2.0, no_route_timeout_s=60.0)
+CLIENT = ClientConfig(request_timeout_s=60.0, max_wait_s=60.0)
+IMPATIENT = ClientConfig(request_timeout_s=2.0, max_wait_s=60.0)
 MAX_NEW_FILES, MAX_NEW_THREADS, MAX_NEW_BYTES = (
     32,
     12,

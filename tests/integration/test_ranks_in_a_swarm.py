@@ -29,7 +29,7 @@ def swarm() -> Iterator[LocalSwarm]:
 
 @pytest.fixture(scope="module")
 def model(swarm: LocalSwarm) -> Iterator[Any]:
-    patient = ClientConfig(no_route_timeout_s=120.0)
+    patient = ClientConfig(max_wait_s=120.0)
     with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=patient) as made:
         yield made
 

@@ -15,7 +15,7 @@ from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.protocol.blocks import Span
 
 GREEDY = {"max_new_tokens": 16, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-PATIENT = ClientConfig(no_route_timeout_s=120.0)
+PATIENT = ClientConfig(max_wait_s=120.0)
 
 
 @pytest.fixture

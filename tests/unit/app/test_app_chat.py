@@ -43,7 +43,9 @@ class Words:
         self.is_cut = threading.Event()
         self.failure: PotluckError | None = None
 
-    def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
+    def answer(
+        self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> tuple[str, str, tuple[int, int]]:
         self.asked.append(request)
         on_text(self.words[0])
         while not self.may_end.wait(0.01):

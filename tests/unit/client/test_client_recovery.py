@@ -11,6 +11,7 @@ from helpers.client_world import HASTY, QUICK, World, prompt, world
 from transformers import PreTrainedModel
 
 from potluck.errors import SwarmError
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState
@@ -157,6 +158,15 @@ def test_blocks_that_nobody_serves_are_named_within_the_time_limit() -> None:
         there.model.generate(prompt(), **GREEDY)
 
 
+def test_a_session_may_be_less_patient_than_its_model() -> None:
+    with (
+        world("0:2") as there,
+        there.model.session(max_length=40, max_wait_s=0.1) as session,
+        pytest.raises(SwarmError, match="2:4"),
+    ):
+        there.model.generate(prompt(), session=session, **GREEDY)
+
+
 def test_only_who_never_met_a_server_is_told_that_the_invite_may_be_old() -> None:
     with world(config=HASTY) as there, pytest.raises(SwarmError) as caught:
         there.model.generate(prompt(), **GREEDY)
@@ -173,16 +183,21 @@ def test_only_who_never_met_a_server_is_told_that_the_invite_may_be_old() -> Non
 def test_a_server_that_comes_while_one_waits_is_used(local: PreTrainedModel) -> None:
     with world("0:2", "2:4") as there:
 
-        def vanish_and_be_replaced(server: BlockServer, request: StepRequest) -> None:
-            server.host.kill()
-            server.host._network.nodes[there.client._host.peer_id].spawn(later())  # type: ignore[union-attr]
-
         async def later() -> None:
             made = await BlockServer.start(there.network, there.swarm, there.folder, there.servers[1].blocks.span)
             there.servers.append(made)
 
-        disturb(there, "2:4", 3, vanish_and_be_replaced)
+        told: list[tuple[Span, ...]] = []
+
+        def tell(missing: tuple[Span, ...]) -> None:
+            told.append(missing)
+            if missing:
+                there.servers[0].host.spawn(later())
+
+        there.model.tell_waits(tell)
+        disturb(there, "2:4", 3, MISDEEDS["killed"])
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        assert told == [(Span(2, 4),), ()]
 
 
 def test_the_only_server_comes_back_and_goes_on_with_what_it_kept(local: PreTrainedModel) -> None:

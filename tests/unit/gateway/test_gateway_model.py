@@ -27,6 +27,13 @@ class Letters(Text):
         return "".join(map(chr, tokens))
 
 
+class Silent:
+    """A model that never waits for servers."""
+
+    def tell_waits(self, on_wait: object) -> None:
+        pass
+
+
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is asked, the model says `one END two`, letter by letter."""
@@ -43,14 +50,14 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_letters_are_shown_as_they_come(answered: None) -> None:
     parts: list[str] = []
-    text, reason, (_, tokens) = SwarmChat("m", None, Letters()).answer(ChatRequest(ASKED, 100), parts.append)
+    text, reason, (_, tokens) = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100), parts.append)
     assert (text, reason, tokens) == ("one END two", "stop", 11)
     assert parts == list("one END two")
 
 
 def test_a_stop_text_ends_the_answer_and_no_part_of_it_is_shown(answered: None) -> None:
     parts: list[str] = []
-    chat = SwarmChat("m", None, Letters())
+    chat = SwarmChat("m", Silent(), Letters())
     text, reason, (_, tokens) = chat.answer(ChatRequest(ASKED, 100, stop=("END",)), parts.append)
     assert (text, reason, tokens) == ("one ", "stop", 7)
     assert "".join(parts) == "one "
@@ -58,17 +65,17 @@ def test_a_stop_text_ends_the_answer_and_no_part_of_it_is_shown(answered: None) 
 
 def test_the_start_of_a_stop_text_is_shown_once_it_is_none(answered: None) -> None:
     parts: list[str] = []
-    text, _, _ = SwarmChat("m", None, Letters()).answer(ChatRequest(ASKED, 100, stop=("ENDE",)), parts.append)
+    text, _, _ = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100, stop=("ENDE",)), parts.append)
     assert text == "".join(parts) == "one END two"
     assert "END " in parts
 
 
 def test_an_answer_that_was_cut_says_so(answered: None) -> None:
-    assert SwarmChat("m", None, Letters()).answer(ChatRequest(ASKED, 11), lambda _: None)[1] == "length"
+    assert SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 11), lambda _: None)[1] == "length"
 
 
 def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_turn(answered: None) -> None:
-    chat = SwarmChat("m", None, Letters())
+    chat = SwarmChat("m", Silent(), Letters())
 
     def gone(_: str) -> None:
         raise BrokenPipeError

@@ -31,9 +31,12 @@ class Words:
         self.failure: PotluckError | None = None
         self.is_cut = threading.Event()
 
-    def answer(self, request: ChatRequest, on_text: Callable[[str], None]) -> tuple[str, str, tuple[int, int]]:
+    def answer(
+        self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> tuple[str, str, tuple[int, int]]:
         self.asked.append(request)
         try:
+            on_wait("Layer 5 is gone. Waiting for a server.")
             for word in self.words:
                 on_text(word)
                 if self.failure is not None:
@@ -102,7 +105,10 @@ def test_a_conversation_is_answered_with_counts(server: GatewayServer, model: Wo
 
 
 def test_an_answer_is_streamed_part_by_part(server: GatewayServer) -> None:
-    assert list(ask(ready(server), [ChatMessage("user", "Hello")]))[1:4] == ["Guten ", "Tag ", "ä"]
+    waits: list[str] = []
+    parts = ask(ready(server), [ChatMessage("user", "Hello")], on_wait=waits.append)
+    assert list(parts)[1:4] == ["Guten ", "Tag ", "ä"]
+    assert waits == ["Layer 5 is gone. Waiting for a server."]
 
 
 def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: GatewayServer) -> None:
