@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 
 from benchmarks.figures import Measured
 from potluck.directory import Directory
+from potluck.directory.attempts import Attempts
 from potluck.directory.exchange import COMPARE, FETCH
 from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields
 from potluck.directory.gossip import Gossip
 from potluck.directory.seal import MAX_STRETCH, Announcement, Kind, seal, unseal
 from potluck.directory.table import Table
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, Span, each_for_itself
 from potluck.protocol.invite import new_swarm
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from tests.helpers.fake_network import FakeNetwork
@@ -99,7 +100,8 @@ async def _read(num_servers: int, *, refreshes: int) -> _Measurement:
     made = _MadeSwarm(num_servers, clock)
     network = FakeNetwork(clock=clock)
     for identity in made.sources:
-        gossip = Gossip(network.start(identity), _SWARM, made.table, clock, look_up=_nothing, on_suspects=lambda: None)
+        attempts = Attempts(each_for_itself)
+        gossip = Gossip(network.start(identity), _SWARM, made.table, clock, attempts, look_up=_nothing)
         await network.nodes[identity.peer_id].serve_unary(COMPARE, gossip._answer_compare)
         await network.nodes[identity.peer_id].serve_unary(FETCH, gossip._answer_fetch)
     directory = Directory(network.start(), _SWARM, clock=clock)

@@ -6,8 +6,9 @@ import hashlib
 import math
 from collections.abc import Iterable
 
+from potluck.directory.fairness import in_turns
 from potluck.directory.fields import Links
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonOf
 from potluck.protocol.records import Heartbeat, ServerRecord
 
 MAX_CANDIDATES = 300  # routes among so many are as cheap as among ten thousand (reference: algorithms, 2)
@@ -16,17 +17,20 @@ _MIN_WEIGHT = 1e-3
 
 
 def choose_candidates(
-    records: Iterable[ServerRecord | Heartbeat | Links], taste: bytes, num_blocks: int
+    records: Iterable[ServerRecord | Heartbeat | Links], taste: bytes, num_blocks: int, person_of: PersonOf
 ) -> list[PeerId]:
     """Return up to `MAX_CANDIDATES` servers: the best `_PER_BLOCK` for each block, then the best of all.
 
     The client's `taste` draws a rank for each server, and fast servers are more likely in front (weighted rendezvous
-    hashing). One client always follows the same servers, and all clients together use every server.
+    hashing). One client always follows the same servers, and all clients together use every server. The best of each
+    person come before anybody's second best.
     """
     servers = [record for record in records if isinstance(record, ServerRecord)]
     if len(servers) <= MAX_CANDIDATES:
         return [server.peer_id for server in servers]
-    ranked = sorted(servers, key=lambda server: _rank(server, taste))
+    by_peer = {server.peer_id: server for server in servers}
+    best_first = sorted(by_peer, key=lambda peer: _rank(by_peer[peer], taste))
+    ranked = [by_peer[peer] for peer in in_turns(best_first, person_of)]
     lacking = dict.fromkeys(range(num_blocks), _PER_BLOCK)
     chosen: dict[PeerId, None] = {}
     for server in ranked:

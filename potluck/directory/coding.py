@@ -8,7 +8,18 @@ from typing import Final, TypeVar
 
 import msgpack
 
-from potluck.directory.exchange import MAX_PUSHED, SHORT_BYTES, Compare, Compared, Fetch, Fetched, Push, Report, Wanted
+from potluck.directory.exchange import (
+    MAX_PUSHED,
+    PAGE_BYTES,
+    SHORT_BYTES,
+    Compare,
+    Compared,
+    Fetch,
+    Fetched,
+    Push,
+    Report,
+    Wanted,
+)
 from potluck.directory.fields import TAG_BYTES
 from potluck.directory.listing import DIGEST_BYTES, ENTRY_BYTES, MAX_BUCKETS
 from potluck.directory.seal import MAX_ANNOUNCEMENT_BYTES, Kind, Sealed
@@ -72,18 +83,22 @@ def decode_compared(body: bytes, message: Compare, peers: Sequence[PeerId]) -> C
 
 
 def encode_fetch(message: Fetch) -> bytes:
-    return _pack([message.proof, message.num_buckets, _numbers(message.buckets), b"".join(message.entries)])
+    return _pack(
+        [message.proof, message.num_buckets, _numbers(message.buckets), b"".join(message.entries), message.after]
+    )
 
 
 def decode_fetch(body: bytes) -> Fetch:
     """Raises RemoteError BAD_REQUEST."""
 
     def read(values: list[object]) -> Fetch:
-        proof, num_buckets, buckets, entries = values[:4]
+        proof, num_buckets, buckets, entries, after = values[:5]
         num = _count(num_buckets)
         if not 0 < num <= MAX_BUCKETS or MAX_BUCKETS % num:
             raise ValueError("a power of two of buckets")
-        return Fetch(_proof(proof), num, _places(buckets, num), _parts(entries, ENTRY_BYTES, _MAX_ENTRIES))
+        return Fetch(
+            _proof(proof), num, _places(buckets, num), _parts(entries, ENTRY_BYTES, _MAX_ENTRIES), _page(after)
+        )
 
     return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
 
@@ -91,8 +106,8 @@ def decode_fetch(body: bytes) -> Fetch:
 def encode_fetched(answer: Fetched) -> bytes:
     """Keep the similar bodies apart from keys and signatures, which do not compress."""
     keys = b"".join(public_key_of(record.peer_id) or b"" for record in answer.records)
-    values = [
-        answer.num_done,
+    values: list[object] = [
+        answer.next,
         keys,
         b"".join(record.signature for record in answer.records),
         b"".join(record.membership for record in answer.records),
@@ -106,7 +121,7 @@ def decode_fetched(body: bytes, message: Fetch) -> Fetched:
     """Decode the answer to `message`. Raises RemoteError BAD_REPLY."""
 
     def read(values: list[object]) -> Fetched:
-        num_done, keys, signatures, proofs, bodies, absent = values[:6]
+        following, keys, signatures, proofs, bodies, absent = values[:6]
         if not isinstance(bodies, list):
             raise ValueError("no records")
         peers = [peer_id_of(key) for key in _parts(keys, _KEY_BYTES, _MAX_RECORDS)]
@@ -116,10 +131,10 @@ def decode_fetched(body: bytes, message: Fetch) -> Fetched:
             Sealed(Kind.RECORD, peer, _bytes(text), signature, proof)
             for peer, text, signature, proof in zip(peers, bodies, signed, proved, strict=True)
         )
-        done = _count(num_done)
-        if not 0 < done <= max(len(message.buckets), 1):
+        after = _page(following)
+        if after and after <= message.after:
             raise ValueError("no progress")
-        return Fetched(done, records, _places(absent, len(message.entries)))
+        return Fetched(records, _places(absent, len(message.entries)), after)
 
     return _decode(_inflate(body), MAX_ANSWER_BYTES, read, Code.BAD_REPLY)
 
@@ -186,6 +201,13 @@ def _bytes(value: object) -> bytes:
     if not isinstance(value, bytes) or len(value) > MAX_ANNOUNCEMENT_BYTES:
         raise ValueError("no bytes")
     return value
+
+
+def _page(value: object) -> bytes:
+    page = _bytes(value)
+    if len(page) not in (0, PAGE_BYTES):
+        raise ValueError("no page")
+    return page
 
 
 def _count(value: object) -> int:

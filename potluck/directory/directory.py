@@ -12,11 +12,11 @@ import asyncio
 import contextlib
 import logging
 import os
-import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from potluck.directory.attempts import Attempts
 from potluck.directory.coding import encode_report
 from potluck.directory.exchange import REPORT, Report
 from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields, tag_of
@@ -30,18 +30,17 @@ from potluck.directory.seal import (
     unseal,
     unseal_stored,
 )
+from potluck.directory.sources import Sources
 from potluck.directory.suspicion import watchers_of
 from potluck.directory.table import Table
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
 from potluck.open_swarms import adapter_for
 from potluck.p2p.network import DhtSubkey, DhtValue, Host
-from potluck.protocol.blocks import PeerId
-from potluck.protocol.codes import RemoteError
+from potluck.protocol.blocks import PeerId, PersonOf, each_for_itself
 from potluck.protocol.membership import call_proof
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
-from potluck.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +53,7 @@ _HURRY_S = 1.0  # a client that misses blocks does not wait for silent servers
 _PATIENCE_S = 20.0  # for the first reading of a large swarm
 _LINKS_INTERVAL_S = 60.0  # between two announcements of measurements
 _IN_DHT = (Kind.RECORD, Kind.HEARTBEAT)
-_SOURCES = 2  # servers asked at a reading until one answers
-_DEAF_S = 300.0  # pause for a server that did not answer
+_MOST_HEARD = 8  # silent servers that a client asks themselves at one reading
 _REPORT_INTERVAL_S = 20.0  # between two complaints about the same server
 _GOODBYE_S = 1.0  # to tell other servers; the DHT knows already
 _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
@@ -79,7 +77,11 @@ class Directory:
     A server calls `start_gossip` once its host runs, and `stop` before the host closes.
 
     Args:
+        person_of: whose server a peer is; those of nobody do not count.
         everybody: follow all servers, not only as many as a client can use.
+
+    Attributes:
+        attempts: which servers answered this node, for those who choose among them.
     """
 
     def __init__(
@@ -89,10 +91,13 @@ class Directory:
         identity: Identity | None = None,
         clock: Callable[[], float] = time.time,
         *,
+        person_of: PersonOf = each_for_itself,
         everybody: bool = False,
     ) -> None:
-        self.table = Table()
-        self.reader = Reader(host, swarm, self.table, clock, taste=None if everybody else os.urandom(8))
+        self.table = Table(person_of)
+        self.attempts = Attempts(person_of)
+        self.reader = Reader(host, swarm, self.table, clock, self.attempts, None if everybody else os.urandom(8))
+        self._sources = Sources(host, self.table, self.attempts, clock)
         self._host = host
         self._swarm = swarm
         self._identity = identity
@@ -105,10 +110,8 @@ class Directory:
         self._foreign = adapter_for(swarm)
         self._strangers: dict[PeerId, LiveServer] = {}
         self._gossip: Gossip | None = None
-        self._beating_anew: asyncio.Task[None] | None = None
         self._dht_due = 0.0
         self._links_due = 0.0
-        self._deaf_until: dict[PeerId, float] = {}
         self._reported: dict[PeerId, float] = {}
 
     async def start_gossip(self) -> None:
@@ -118,14 +121,13 @@ class Directory:
             self._swarm,
             self.table,
             self._clock,
+            self.attempts,
             look_up=self._read_dht,
-            on_suspects=self._beat_anew,
         )
         self.reader = self._gossip.reader
         await self._gossip.start()
 
     async def stop(self) -> None:
-        await cancel_and_wait(self._beating_anew)
         if self._gossip is not None:
             await self._gossip.stop()
 
@@ -145,7 +147,6 @@ class Directory:
         is_new_state = self._heartbeat is None or self._heartbeat.state is not beat.state
         self._heartbeat = beat
         if self._gossip is not None:
-            beat = replace(beat, suspects=self._gossip.suspicion.suspects)
             await self._tell_links(beat)
         record = round(self._sequences.get(Kind.RECORD, 0.0) * 1000)
         await self._tell(Kind.HEARTBEAT, heartbeat_to_fields(beat) | {"record": record})
@@ -186,6 +187,10 @@ class Directory:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_PATIENCE_S):
                     await self._gossip.compare_once()
+        else:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_HURRY_S):
+                    await self.reader.hear_from_silent(_MOST_HEARD)
         self.table.expire(self._clock(), beatless=self._gossip is not None)
         return SwarmView(self._servers(), self._clock(), self.reader.num_dropped - dropped_before)
 
@@ -204,29 +209,15 @@ class Directory:
                 encode_report(Report(call_proof(self._swarm, caller=self._host.peer_id, callee=watcher), suspect)),
                 timeout_s=CALL_TIMEOUT_S,
             )
-            for watcher in watchers_of(suspect, online)
+            for watcher in watchers_of(suspect, online, self.table.person_of)
         ]
         await asyncio.gather(*calls, return_exceptions=True)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
     async def _ask(self) -> bool:
-        """Learn changes from a server drawn at random; return whether one answered."""
-        now = self._clock()
-        live = [
-            peer
-            for peer in self.table.live_peers(now)
-            if peer != self._host.peer_id and peer not in self._reported and self._deaf_until.get(peer, 0.0) <= now
-        ]
-        for source in random.sample(live, min(_SOURCES, len(live))):
-            try:
-                await self.reader.ask(source)
-            except RemoteError as error:
-                log.debug("a server did not answer a question about the swarm: %s", error)
-                self._deaf_until[source] = now + (error.retry_after_s or _DEAF_S)
-                continue
-            return True
-        return False
+        """Learn changes from a server; return whether one answered."""
+        return await self._sources.ask(self.reader, unwanted=self._reported)
 
     async def _read_dht(self) -> int:
         """Read the DHT and return how many announcements were refused. Raises NetworkError."""
@@ -295,19 +286,6 @@ class Directory:
         num_servers = len(self.table.all(Kind.RECORD))
         place = int.from_bytes(tag_of(self._host.peer_id), "big") / (1 << 64)  # from 0 to 1, the same for ever
         return place * num_servers < NUM_BEACONS
-
-    def _beat_anew(self) -> None:
-        """Announce the suspects of this server at once, and that it is alive itself."""
-        if self._heartbeat is None or (self._beating_anew is not None and not self._beating_anew.done()):
-            return
-        self._beating_anew = asyncio.create_task(self._beat_once(self._heartbeat))
-
-    async def _beat_once(self, beat: Heartbeat) -> None:
-        try:
-            await self.heartbeat(beat)
-        except NetworkError as error:
-            log.debug("the directory did not take a heartbeat: %s", error)
-        await asyncio.sleep(1.0)  # repeated suspicions do not make us send more heartbeats than this
 
     async def _announce_to_foreign_peers(self) -> None:
         if self._foreign is not None and self._record is not None and self._heartbeat is not None:

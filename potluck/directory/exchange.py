@@ -1,9 +1,10 @@
 """Defines the messages in which nodes exchange what they know of the swarm.
 
 `Compare` holds digests of the asker's records and the servers it wants news of; the answer names the buckets that
-differ and has newer heartbeats and links. `Fetch` lists the asker's entries in such buckets; the answer has the records
-it lacks and names those that the other lacks. `Push` passes on announcements. `Report` names a server that failed a
-client. Authors sign their announcements, so nodes that pass them on can hold them back but cannot change them.
+differ and has newer heartbeats and links. `Fetch` lists the asker's entries in such buckets; the answer has a page of
+the records it lacks, with the place where the next page begins, and the last page names those that the other lacks.
+`Push` passes on announcements. `Report` names a server that failed a client. Authors sign their announcements, so nodes
+that pass them on can hold them back but cannot change them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ FETCH: Final = "PotluckDirectory.rpc_fetch"
 PUSH: Final = "PotluckDirectory.rpc_push"
 REPORT: Final = "PotluckDirectory.rpc_report"
 MAX_PUSHED: Final = 256
+MAX_PUSHED_BYTES: Final = 1 << 19
 SHORT_BYTES: Final = 4
+PAGE_BYTES: Final = 8  # of the place where a page begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,14 @@ class Fetch:
     num_buckets: int
     buckets: tuple[int, ...]
     entries: tuple[bytes, ...] = ()  # of the asker's records in these buckets
+    after: bytes = b""  # `next` of the page before
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    num_done: int  # buckets that the answer covers; the others did not fit
     records: tuple[Sealed, ...] = ()
-    absent: tuple[int, ...] = ()  # places of entries that the other does not have
+    absent: tuple[int, ...] = ()  # places of entries that the other does not have; on the last page
+    next: bytes = b""  # grows from page to page; empty: this is the last one
 
 
 @dataclass(frozen=True, slots=True)

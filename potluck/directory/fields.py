@@ -22,7 +22,6 @@ _MAX_COUNT = 1 << 50
 _MAX_RATE = 1e15
 _MAX_ADAPTERS = 64
 MAX_LINKS = 32
-MAX_SUSPECTS = 16
 
 
 RECORD_FIELDS = (
@@ -30,7 +29,7 @@ RECORD_FIELDS = (
     "forward_tps", "network_tps", "throughput_tps", "version", "public_name", "adapters", "using_relay",
     "target_start", "target_end", "window", "stored", "download_bps", "moves",
 )  # fmt: skip
-HEARTBEAT_FIELDS = ("state", "cache_tokens_left", "queued_tokens", "step_ms", "batch", "queue_ms", "suspects", "record")
+HEARTBEAT_FIELDS = ("state", "cache_tokens_left", "queued_tokens", "step_ms", "batch", "queue_ms", "record")
 LINKS_FIELDS = ("links",)
 
 
@@ -133,17 +132,14 @@ def heartbeat_to_fields(beat: Heartbeat) -> dict[str, object]:
         "step_ms": float(beat.step_ms),
         "batch": beat.batch,
         "queue_ms": float(beat.queue_ms),
-        "suspects": [str(peer) for peer in beat.suspects[:MAX_SUSPECTS]],
     }
 
 
 def heartbeat_from_fields(peer_id: PeerId, fields: Mapping[object, object]) -> Heartbeat:
     """Return a heartbeat without pings and bandwidths, which are announced apart. Raises BadFieldError."""
-    state, suspects = _count(fields, "state"), fields.get("suspects", [])
+    state = _count(fields, "state")
     if state > max(ServerState):
         raise BadFieldError("state")
-    if not isinstance(suspects, list) or len(suspects) > MAX_SUSPECTS:
-        raise BadFieldError("suspects")
     return Heartbeat(
         peer_id=peer_id,
         state=ServerState(state),
@@ -152,7 +148,6 @@ def heartbeat_from_fields(peer_id: PeerId, fields: Mapping[object, object]) -> H
         step_ms=_rate(fields.get("step_ms")),
         batch=_count(fields, "batch", 0),
         queue_ms=_rate(fields.get("queue_ms", 0.0)),
-        suspects=tuple(PeerId(_text(peer, 64)) for peer in suspects),
     )
 
 

@@ -1,8 +1,9 @@
 """Plays a server's part in the directory: answers readers, passes on news and notices servers that are gone.
 
 A server sends news at once to a few others drawn at random, which do the same (rumour spreading). A comparison with
-one of them every few seconds finds what that misses (anti-entropy; both after Demers et al. 1987). A server that cannot
-be reached is pinged, and suspected if it does not answer (the idea of SWIM).
+one of them every few seconds finds what that misses (anti-entropy; both after Demers et al. 1987). People take turns as
+partners, not servers, and each person's news are limited. A server that cannot be reached is pinged, and leaves our own
+map if it does not answer (the idea of SWIM, without believing others).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import contextlib
 import logging
 import math
 import random
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from potluck.directory.answers import Answers
+from potluck.directory.attempts import Attempts
 from potluck.directory.coding import (
     decode_compare,
     decode_fetch,
@@ -25,15 +27,16 @@ from potluck.directory.coding import (
     encode_fetched,
     encode_push,
 )
-from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, PUSH, REPORT, Push
+from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, MAX_PUSHED_BYTES, PUSH, REPORT, Push
+from potluck.directory.fairness import in_turns
 from potluck.directory.rates import RateLimiter
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
 from potluck.directory.seal import Announcement, Kind, Sealed
-from potluck.directory.suspicion import Suspicion
+from potluck.directory.suspicion import Complaints
 from potluck.directory.table import Table, is_up
 from potluck.errors import NetworkError
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import call_proof, is_call_allowed
 from potluck.protocol.records import Heartbeat
@@ -54,9 +57,11 @@ _PINGS = 2  # a busy machine may pause for seconds; one that is gone refuses at 
 _MAX_PINGS = 4  # at a time
 _DEAF_S = 300.0  # pause for a server that does not know these calls
 _STRANGE_S = 30.0  # pause for a server that answers pings but not these calls
-_CALLS_A_MINUTE = 120  # by one peer; a reader needs eight, a neighbour in a small swarm about fifty
-_ANNOUNCEMENTS_A_MINUTE = 6000  # by one peer; each costs a signature check of 0.1 ms
-_REPORTS_A_MINUTE = 20  # by one client
+_CALLS_A_MINUTE = 240  # by one person; a reader needs eight, a neighbour in a small swarm about fifty
+_ANNOUNCEMENTS_A_MINUTE = 6000  # passed on by one person; each costs a signature check of 0.1 ms
+_OWN_ANNOUNCEMENTS_A_MINUTE = 1000  # signed by one person and passed on to others: more than 64 servers have to say
+_REPORTS_A_MINUTE = 20  # by one person
+_MOST_HEARD = 4  # silent servers that are asked themselves at one comparison
 
 
 class Gossip:
@@ -64,7 +69,6 @@ class Gossip:
 
     Args:
         look_up: fills the table from the DHT; may raise NetworkError.
-        on_suspects: called when our suspects change or others suspect us.
     """
 
     def __init__(
@@ -73,19 +77,19 @@ class Gossip:
         swarm: Swarm,
         table: Table,
         clock: Callable[[], float],
+        attempts: Attempts,
         *,
         look_up: Callable[[], Awaitable[object]],
-        on_suspects: Callable[[], None],
     ) -> None:
-        self.reader = Reader(host, swarm, table, clock)
-        self.suspicion = Suspicion()
+        self.reader = Reader(host, swarm, table, clock, attempts)
+        self._complaints = Complaints()
+        self._attempts = attempts
         self._host = host
         self._swarm = swarm
         self._table = table
         self._clock = clock
         self._look_up = look_up
         self._looked_up_s = -math.inf
-        self._on_suspects = on_suspects
         self._hot: dict[tuple[Kind, PeerId], Announcement] = {}
         self._has_news = asyncio.Event()
         self._is_urgent = asyncio.Event()
@@ -95,8 +99,9 @@ class Gossip:
         self._answers: tuple[int, float, Answers] | None = None
         self._deaf_until_s: dict[PeerId, float] = {}
         self._doubted: set[PeerId] = set()
-        self._calls, self._pushed, self._reports = (
-            RateLimiter(most) for most in (_CALLS_A_MINUTE, _ANNOUNCEMENTS_A_MINUTE, _REPORTS_A_MINUTE)
+        self._calls, self._pushed, self._reports, self._spread_of = (
+            RateLimiter(most)
+            for most in (_CALLS_A_MINUTE, _ANNOUNCEMENTS_A_MINUTE, _REPORTS_A_MINUTE, _OWN_ANNOUNCEMENTS_A_MINUTE)
         )
         self._tasks = BackgroundTasks()
 
@@ -118,9 +123,7 @@ class Gossip:
 
     async def compare_once(self) -> None:
         """Ask another server for what it knows, unless one has been asked already."""
-        partners = self.partners()
-        if partners and not self._has_compared:
-            source = random.choice(partners)
+        for source in self._draw(self.partners(), 0 if self._has_compared else 1):
             await self._tell(source, partial(self._compare, source))
 
     def partners(self) -> list[PeerId]:
@@ -135,34 +138,42 @@ class Gossip:
     # -- what others ask -----------------------------------------------------------------------------------------------
 
     async def _answer_compare(self, body: bytes, peer: PeerId) -> bytes:
-        self._calls.check(peer, 1, self._loop_s())
+        self._count(self._calls, peer)
         message = decode_compare(body)
-        self._check_member(peer, message.proof)
+        self._check_proof(peer, message.proof)
         return encode_compared(self._listed().compare(message))
 
     async def _answer_fetch(self, body: bytes, peer: PeerId) -> bytes:
-        self._calls.check(peer, 1, self._loop_s())
+        self._count(self._calls, peer)
         message = decode_fetch(body)
-        self._check_member(peer, message.proof)
+        self._check_proof(peer, message.proof)
         return encode_fetched(self._listed().fetch(message))
 
     async def _answer_push(self, body: bytes, peer: PeerId) -> bytes:
         message = decode_push(body)
-        self._check_member(peer, message.proof)
-        self._pushed.check(peer, max(len(message.announcements), 1), self._loop_s())
+        self._check_proof(peer, message.proof)
+        self._count(self._pushed, peer, max(len(message.announcements), 1))
         self._note(await self.reader.take(message.announcements))
         return b""
 
     async def _answer_report(self, body: bytes, peer: PeerId) -> bytes:
-        self._reports.check(peer, 1, self._loop_s())
+        person = self._count(self._reports, peer)
         message = decode_report(body)
-        self._check_member(peer, message.proof)
-        suspect = message.suspect
-        if self._is_live(suspect) and self.suspicion.complain(peer, suspect, self._loop_s()):
+        self._check_proof(peer, message.proof)
+        suspect, num_people = message.suspect, self._table.num_people
+        if self._is_live(suspect) and self._complaints.add(person, suspect, self._loop_s(), num_people=num_people):
             self._doubt(suspect)
         return b""
 
-    def _check_member(self, peer: PeerId, proof: bytes | None) -> None:
+    def _count(self, limiter: RateLimiter, peer: PeerId, amount: int = 1) -> PersonId:
+        """Count a call for the person it comes from, and return that person. Raises RemoteError."""
+        person = self._table.person_of(peer)
+        if person is None:
+            raise RemoteError(Code.NOT_A_MEMBER, "this peer belongs to no member of the swarm")
+        limiter.check(person, amount, self._loop_s())
+        return person
+
+    def _check_proof(self, peer: PeerId, proof: bytes | None) -> None:
         if not is_call_allowed(self._swarm, caller=peer, callee=self._host.peer_id, proof=proof):
             raise RemoteError(Code.NOT_A_MEMBER, "a private swarm: the proof of membership is missing or wrong")
 
@@ -176,32 +187,26 @@ class Gossip:
     # -- what is passed on ---------------------------------------------------------------------------------------------
 
     def _note(self, news: Iterable[Announcement]) -> None:
-        """Queue news to be passed on, and clear suspicions of servers that they show to be alive."""
+        """Queue news to be passed on, and drop complaints about servers that they show to be alive."""
         for announcement in news:
-            self._hot[announcement.sealed.kind, announcement.peer_id] = announcement
-            beat = announcement.value
-            if isinstance(beat, Heartbeat) and announcement.peer_id != self._host.peer_id:
-                me = self._host.peer_id in beat.suspects
-                if self.suspicion.clear(announcement.peer_id) or (me and self._is_later_than_mine(announcement)):
-                    self._on_suspects()
-            if self._table.version != self._spread_version or (isinstance(beat, Heartbeat) and beat.suspects):
-                self._spread_version = self._table.version
-                self._is_urgent.set()
+            peer = announcement.peer_id
+            person = self._table.person_of(peer)
+            if isinstance(announcement.value, Heartbeat):
+                self._complaints.clear(peer)
+            if person is not None and self._spread_of.allows(person, 1, self._loop_s()):
+                self._hot[announcement.sealed.kind, peer] = announcement
+        if self._table.version != self._spread_version:
+            self._spread_version = self._table.version
+            self._is_urgent.set()
         if self._hot:
             self._has_news.set()
-
-    def _is_later_than_mine(self, announcement: Announcement) -> bool:
-        mine = self._table.get(Kind.HEARTBEAT, self._host.peer_id)
-        return mine is not None and announcement.sequence > mine.sequence
 
     async def pass_on(self) -> None:
         """Send the news to some servers and wait until they have them."""
         async with self._passing_on:
-            partners = await self._find_partners()
-            hot, self._hot = list(self._hot.values()), {}
-            chosen = random.sample(partners, min(FAN_OUT, len(partners)))
-            for start in range(0, len(hot), MAX_PUSHED):
-                part = [announcement.sealed for announcement in hot[start : start + MAX_PUSHED]]
+            chosen = self._draw(await self._find_partners(), FAN_OUT)
+            hot, self._hot = self._hot, {}
+            for part in _parts(hot, in_turns((peer for _, peer in hot), self._table.person_of)):
                 await asyncio.gather(*(self._tell(peer, partial(self._push, peer, part)) for peer in chosen))
 
     async def _spread(self) -> None:
@@ -218,9 +223,9 @@ class Gossip:
     async def _keep_comparing(self) -> None:
         while True:
             partners = await self._find_partners()
-            if partners:
-                source = random.choice(partners)
+            for source in self._draw(partners, 1):
                 await self._tell(source, partial(self._compare, source))
+            self._note(await self.reader.hear_from_silent(_MOST_HEARD))
             self._table.expire(self._clock())
             pause_s = _COMPARE_INTERVAL_S * max(1.0, len(partners) / _COMPARE_SERVERS)
             await asyncio.sleep(pause_s * random.uniform(0.8, 1.2))
@@ -233,6 +238,10 @@ class Gossip:
             with contextlib.suppress(NetworkError):
                 await self._look_up()
         return self.partners()
+
+    def _draw(self, partners: list[PeerId], count: int) -> list[PeerId]:
+        """Draw partners of different people, if there are so many, and preferably such as answer."""
+        return self._attempts.order(random.sample(partners, len(partners)), self._loop_s())[:count]
 
     async def _compare(self, source: PeerId) -> None:
         self._note(await self.reader.ask(source))
@@ -251,7 +260,9 @@ class Gossip:
         """Do `work` with a peer; ping one that cannot be reached, and avoid one that does not know these calls."""
         try:
             await work()
+            self._attempts.note(peer, self._loop_s(), answered=True)
         except RemoteError as error:
+            self._attempts.note(peer, self._loop_s(), answered=error.code is not Code.UNREACHABLE)
             if error.code is Code.UNREACHABLE:
                 self._doubt(peer)
             elif error.code is not Code.BUSY:
@@ -266,13 +277,14 @@ class Gossip:
             self._tasks.start(self._look_into(peer))
 
     async def _look_into(self, peer: PeerId) -> None:
+        """Ping a server, and hide it if it neither answers nor sends a heartbeat meanwhile."""
+        beat = self._table.get(Kind.HEARTBEAT, peer)
         try:
             if await self._answers_ping(peer):
                 self._deaf_until_s[peer] = self._loop_s() + _STRANGE_S
-            elif self._is_live(peer):
+            elif beat is not None:
                 log.info("a server does not answer: ...%s", peer[-8:])
-                self.suspicion.suspect(peer)
-                self._on_suspects()
+                self._table.hide(peer, beat.sequence)
         finally:
             self._doubted.discard(peer)
 
@@ -290,3 +302,21 @@ class Gossip:
     @staticmethod
     def _loop_s() -> float:
         return asyncio.get_running_loop().time()
+
+
+def _parts(hot: Mapping[tuple[Kind, PeerId], Announcement], peers: Sequence[PeerId]) -> Iterator[list[Sealed]]:
+    """Split announcements into messages, those of `peers` in this order."""
+    part: list[Sealed] = []
+    num_bytes = 0
+    for peer in dict.fromkeys(peers):
+        for kind in Kind:
+            if (announcement := hot.get((kind, peer))) is None:
+                continue
+            sealed = announcement.sealed
+            if len(part) == MAX_PUSHED or num_bytes + len(sealed.body) > MAX_PUSHED_BYTES:
+                yield part
+                part, num_bytes = [], 0
+            part.append(sealed)
+            num_bytes += len(sealed.body)
+    if part:
+        yield part

@@ -35,13 +35,18 @@ def entry_of(peer: PeerId, sequence: float) -> bytes:
     return hashlib.sha256(b"%d:%b" % (round(sequence * 1000), peer.encode())).digest()[:ENTRY_BYTES]
 
 
+def bucket_of(peer: PeerId, of: int) -> int:
+    """Return the number of the bucket of `peer` among `of` buckets, a power of two."""
+    return int.from_bytes(tag_of(peer)[:2], "big") * of >> 16
+
+
 class Listing:
     """A listing of records, given as peer and sequence number."""
 
     def __init__(self, records: Iterable[tuple[PeerId, float]]) -> None:
         self._buckets: list[dict[bytes, PeerId]] = [{} for _ in range(MAX_BUCKETS)]
         for peer, sequence in records:
-            self._buckets[int.from_bytes(tag_of(peer)[:2], "big") * MAX_BUCKETS >> 16][entry_of(peer, sequence)] = peer
+            self._buckets[bucket_of(peer, MAX_BUCKETS)][entry_of(peer, sequence)] = peer
 
     def bucket(self, number: int, of: int) -> dict[bytes, PeerId]:
         """Return the peers by entry in bucket `number` of `of` buckets, a power of two."""

@@ -1,31 +1,39 @@
 """Learns from one node after another what changed in the swarm, without trusting any single one.
 
-Authors sign what nodes pass on. What one node holds back, another one tells: a server is forgotten only if its
-heartbeat has expired and two nodes in a row do not list it. `candidates` chooses whose heartbeats are wanted.
+Authors sign what nodes pass on. What one node holds back, another one tells, and a server whose heartbeat is about to
+expire is asked itself. It is forgotten only if its heartbeat has expired and the nodes of several people don't list it.
+`candidates` chooses whose heartbeats are wanted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from potluck.directory.attempts import Attempts
 from potluck.directory.candidates import choose_candidates
 from potluck.directory.coding import decode_compared, decode_fetched, encode_compare, encode_fetch
 from potluck.directory.exchange import COMPARE, FETCH, Compare, Fetch, Wanted, short
+from potluck.directory.fairness import in_turns
 from potluck.directory.fields import tag_of
-from potluck.directory.listing import Listing, num_buckets_for
+from potluck.directory.listing import DIGEST_BYTES, Listing, num_buckets_for
 from potluck.directory.seal import Announcement, BadAnnouncementError, Kind, Sealed, unseal
-from potluck.directory.table import Table, is_up
+from potluck.directory.suspicion import people_needed
+from potluck.directory.table import Table, is_up, state_of
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import call_proof
+from potluck.protocol.records import ServerState
 from potluck.protocol.swarm import Swarm
 
 CALL_TIMEOUT_S = 5.0
 _FETCH_TIMEOUT_S = 20.0  # a quarter of a megabyte from a slow link
-_MAX_FETCHES = 64  # answers of one reading: 20,000 servers take five
+_READING_TIMEOUT_S = 30.0  # what has come by then stays, and another node tells the rest
+_MAX_PAGES = 64  # of one reading: 20,000 servers take forty
+_SOON_S = 5.0  # before a heartbeat expires its server is asked for a newer one
 _MAX_LINKS = 16  # servers whose links are read at once: links are large and change rarely
 _MAX_BAD = 10  # invalid records of an answer, besides a tenth of them: the sender should have checked them
 _IN_THREAD = 50  # announcements: checking this many signatures takes 10 ms
@@ -47,7 +55,13 @@ class Reader:
     """
 
     def __init__(
-        self, host: Host, swarm: Swarm, table: Table, clock: Callable[[], float], taste: bytes | None = None
+        self,
+        host: Host,
+        swarm: Swarm,
+        table: Table,
+        clock: Callable[[], float],
+        attempts: Attempts,
+        taste: bytes | None = None,
     ) -> None:
         self.traffic = Traffic()
         self.num_dropped = 0
@@ -55,16 +69,53 @@ class Reader:
         self._swarm = swarm
         self._table = table
         self._clock = clock
+        self._attempts = attempts
         self._taste = taste
-        self._missing_at: dict[PeerId, PeerId] = {}  # the node that last failed to list a server
+        self._missing_at: dict[PeerId, set[PersonId]] = {}  # whose nodes did not list a server lately
 
     async def ask(self, source: PeerId) -> list[Announcement]:
         """Ask `source` for changes, keep them and return them. Raises RemoteError."""
+        try:
+            async with asyncio.timeout(_READING_TIMEOUT_S):
+                return await self._ask(source)
+        except TimeoutError as error:
+            raise RemoteError(Code.BUSY, "a node takes too long to tell what it knows") from error
+
+    async def hear_from_silent(self, most: int) -> list[Announcement]:
+        """Ask up to `most` servers whose heartbeats are about to expire for newer ones; return what is news."""
+        now, loop_s = self._clock(), asyncio.get_running_loop().time()
+        silent = [
+            peer
+            for peer in self.wanted()
+            if (beat := self._table.get(Kind.HEARTBEAT, peer)) is not None
+            and beat.expiration <= now + _SOON_S
+            and state_of(beat) is not ServerState.OFFLINE
+            and peer != self._host.peer_id
+            and self._attempts.is_due(peer, loop_s)
+        ]
+        chosen = self._attempts.order(silent, loop_s)[:most]
+        return [each for news in await asyncio.gather(*map(self._hear_from, chosen)) for each in news]
+
+    async def _hear_from(self, peer: PeerId) -> list[Announcement]:
+        """Ask a server for its own heartbeat."""
+        compare = Compare(self._proof(peer), (bytes(DIGEST_BYTES),), (self._known(peer),))
+        try:
+            answer = decode_compared(await self._call(peer, COMPARE, encode_compare(compare)), compare, [peer])
+        except RemoteError as error:
+            self._note_attempt(peer, answered=error.code is not Code.UNREACHABLE)
+            return []
+        self._note_attempt(peer, answered=True)
+        return await self.take([sealed for _, sealed in answer.news])
+
+    def _note_attempt(self, peer: PeerId, *, answered: bool) -> None:
+        self._attempts.note(peer, asyncio.get_running_loop().time(), answered=answered)
+
+    async def _ask(self, source: PeerId) -> list[Announcement]:
         news: list[Announcement] = []
         for _ in range(2):  # the second round gets the heartbeats of servers that the first one brought
             listing = self._listing()
             num_buckets = num_buckets_for(len(self._table.all(Kind.RECORD)))
-            peers = self.wanted()
+            peers = self._in_turns(self.wanted())
             compare = Compare(
                 self._proof(source),
                 tuple(listing.digests(num_buckets)),
@@ -94,41 +145,48 @@ class Reader:
         records = self._table.all(Kind.RECORD)
         if self._taste is None:
             return list(records)
-        return choose_candidates((record.value for record in records.values()), self._taste, self._swarm.num_blocks)
+        values = (record.value for record in records.values())
+        return choose_candidates(values, self._taste, self._swarm.num_blocks, self._table.person_of)
 
     async def _fetch(
         self, source: PeerId, listing: Listing, num_buckets: int, buckets: tuple[int, ...]
     ) -> list[Announcement]:
+        if not buckets:
+            return []
         news: list[Announcement] = []
-        for _ in range(_MAX_FETCHES):
-            if not buckets:
-                break
-            mine = {entry: peer for number in buckets for entry, peer in listing.bucket(number, num_buckets).items()}
-            fetch = Fetch(self._proof(source), num_buckets, buckets, tuple(mine))
+        listed: set[PeerId] = set()
+        mine = {entry: peer for number in buckets for entry, peer in listing.bucket(number, num_buckets).items()}
+        after = b""
+        for _ in range(_MAX_PAGES):
+            fetch = Fetch(self._proof(source), num_buckets, buckets, tuple(mine), after)
             answer = decode_fetched(await self._call(source, FETCH, encode_fetch(fetch), _FETCH_TIMEOUT_S), fetch)
             dropped_before = self.num_dropped
             news += await self.take(answer.records)
             if self.num_dropped - dropped_before > _MAX_BAD + len(answer.records) // 10:
                 raise RemoteError(Code.BAD_REPLY, "a peer passes on invalid records")
-            listed = {record.peer_id for record in answer.records}
+            listed.update(record.peer_id for record in answer.records)
             missing = [tuple(mine.values())[place] for place in answer.absent]
             self._note(source, listed, [peer for peer in missing if peer not in listed])
-            buckets = buckets[answer.num_done :]
+            after = answer.next
+            if not after:
+                break
         return news
 
     def _note(self, source: PeerId, listed: Iterable[PeerId], missing: Iterable[PeerId]) -> None:
-        """Forget servers that two sources in a row do not list, unless their heartbeats are valid."""
+        """Forget servers that several people's nodes in a row do not list, unless their heartbeats are valid."""
         for peer in listed:
             self._missing_at.pop(peer, None)
-        now = self._clock()
+        now, person = self._clock(), self._table.person_of(source)
         for peer in missing:
             beat = self._table.get(Kind.HEARTBEAT, peer)
-            if beat is not None and beat.expiration > now:
+            if person is None or (beat is not None and beat.expiration > now):
                 continue
-            if self._missing_at.setdefault(peer, source) != source:
+            people = self._missing_at.setdefault(peer, set())
+            people.add(person)
+            if len(people) >= people_needed(self._table.num_people):
                 self._table.drop(peer)
         known = self._table.all(Kind.RECORD)
-        self._missing_at = {peer: source for peer, source in self._missing_at.items() if peer in known}
+        self._missing_at = {peer: people for peer, people in self._missing_at.items() if peer in known}
 
     def _check(self, announcements: Sequence[Sealed], now: float) -> list[Announcement]:
         checked = []
@@ -141,6 +199,10 @@ class Reader:
             if sealed.kind is not Kind.HEARTBEAT or announcement.expiration > now:  # others depend on it
                 checked.append(announcement)
         return checked
+
+    def _in_turns(self, peers: list[PeerId]) -> list[PeerId]:
+        """Order `peers` for an answer that may end before the last one: by turns, and otherwise by chance."""
+        return in_turns(random.sample(peers, len(peers)), self._table.person_of)
 
     def _listing(self) -> Listing:
         """List the records of all servers that may be live, including those without a known heartbeat."""

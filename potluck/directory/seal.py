@@ -29,7 +29,7 @@ from potluck.directory.fields import (
 from potluck.membership.identity import Identity, is_signed_by
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import DhtKey
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonOf, each_for_itself
 from potluck.protocol.membership import is_record_of_member, record_proof
 from potluck.protocol.records import Heartbeat, ServerRecord
 from potluck.protocol.swarm import Swarm
@@ -38,9 +38,12 @@ RECORD_TTL_S = 300.0  # similar to the 240 s of Petals; a record is stored again
 HEARTBEAT_TTL_S = 30.0  # three heartbeats: two may get lost, and a crash shows within half a minute
 MAX_STRETCH = 10.0  # in a large swarm heartbeats are up to this much rarer and valid for as much longer
 MAX_ANNOUNCEMENT_BYTES = 16_384  # a record of 1,000 blocks has 8.5 kB
+_MOST_BYTES_BESIDE_BLOCKS = 8192  # of a record: its longest texts and names of adapters
+_BYTES_A_BLOCK = 9  # of a record: a digest and a bit
+_MOST_BYTES = {"HEARTBEAT": 512, "LINKS": 2048}
+_MOST_UNKNOWN_BYTES = 256  # of values that newer versions may add
 _TIMES = ("sequence_ms", "expiration_ms")  # before the fields of each kind
-_MAX_SKEW_S = 60.0  # between clocks; the DHT refuses peers whose clock is off by 3 s
-
+MAX_SKEW_S = 6.0  # between two clocks: the DHT admits no node that is off by more than 3 s from its neighbour
 
 Form = TypeVar("Form", list[object], dict[object, object])
 
@@ -125,12 +128,17 @@ def seal(
 
 def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
     """Check everything about an announcement except whether it has expired. Raises BadAnnouncementError."""
+    if len(sealed.body) > _most_bytes(swarm, sealed.kind):
+        raise BadAnnouncementError("too long")
     signed = _signed(swarm, sealed.kind, sealed.body)
     if not is_record_of_member(swarm, signed, sealed.membership):
         raise BadAnnouncementError("not of a member")
     if not is_signed_by(sealed.peer_id, signed, sealed.signature):
         raise BadAnnouncementError("not signed by the peer it is about")
-    fields: dict[object, object] = dict(zip(_TIMES + sealed.kind.fields, _unpack(sealed.body, list), strict=False))
+    names, values = _TIMES + sealed.kind.fields, _unpack(sealed.body, list)
+    if len(values) > len(names) and len(msgpack.packb(values[len(names) :])) > _MOST_UNKNOWN_BYTES:
+        raise BadAnnouncementError("padded")
+    fields: dict[object, object] = dict(zip(names, values, strict=False))
     try:
         sequence, end, record = (
             _seconds(fields.get("sequence_ms")),
@@ -140,9 +148,9 @@ def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
         value = _value(swarm, sealed, fields)
     except BadFieldError as error:
         raise BadAnnouncementError(f"an impossible field: {error}") from error
-    if end > now + sealed.kind.longest_s:
+    if end > now + sealed.kind.longest_s + MAX_SKEW_S:
         raise BadAnnouncementError("it ends too far ahead")
-    if sequence > min(end, now) + _MAX_SKEW_S:
+    if sequence > min(end, now + MAX_SKEW_S):
         raise BadAnnouncementError("its sequence number is too far ahead")
     return Announcement(value, sequence, end, sealed, record)
 
@@ -163,17 +171,25 @@ def unseal_stored(
     return announcement
 
 
-def record_checks(swarm: Swarm, clock: Callable[[], float]) -> dict[DhtKey, RecordCheck]:
-    """Return the checks for nodes that store records: under a swarm's keys a peer stores only what it signed."""
+def record_checks(
+    swarm: Swarm, clock: Callable[[], float], person_of: PersonOf = each_for_itself
+) -> dict[DhtKey, RecordCheck]:
+    """Return the checks for nodes that store records: under a swarm's keys a member stores only what it signed."""
 
     def check(kind: Kind, subkey: str, value: object, expiration: float) -> bool:
         try:
             unseal_stored(swarm, kind, subkey, value, expiration, now=clock())
         except BadAnnouncementError:
             return False
-        return True
+        return person_of(PeerId(subkey)) is not None
 
     return {kind.key(swarm): partial(check, kind) for kind in Kind}
+
+
+def _most_bytes(swarm: Swarm, kind: Kind) -> int:
+    if kind is Kind.RECORD:
+        return _MOST_BYTES_BESIDE_BLOCKS + _BYTES_A_BLOCK * swarm.num_blocks
+    return _MOST_BYTES[kind.name]
 
 
 def _value(swarm: Swarm, sealed: Sealed, fields: dict[object, object]) -> ServerRecord | Heartbeat | Links:
@@ -211,4 +227,4 @@ def _unpack(data: object, form: type[Form]) -> Form:
 
 
 def _signed(swarm: Swarm, kind: Kind, body: bytes) -> bytes:
-    return b"\0".join((b"potluck announcement 3", kind.name.encode(), swarm.prefix.encode(), body))
+    return b"\0".join((b"potluck announcement 4", kind.name.encode(), swarm.prefix.encode(), body))

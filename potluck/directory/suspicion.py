@@ -1,10 +1,9 @@
-"""Decides when a server counts as dead before its heartbeat expires. Pure bookkeeping: the caller sends the pings.
+"""Decides when complaints about a server are worth a ping. Pure bookkeeping: the caller sends the pings.
 
-    two clients complain within a minute, or we cannot reach the server ourselves -> ping it
-    it does not answer -> suspect it and say so in our heartbeat, until it sends a new heartbeat
-    two servers suspect it since its last heartbeat -> readers regard it as gone (`Table.suspected`)
+    enough people complain within a minute, or we cannot reach the server ourselves -> ping it
+    it does not answer -> it leaves our own map (`Table.hide`) until its next heartbeat
 
-A single liar removes nobody, neither a client that complains of everybody nor a server that suspects everybody.
+Nobody else hears of our suspicion, and nobody's complaint hides a server: a liar costs others a ping.
 """
 
 from __future__ import annotations
@@ -13,58 +12,62 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from potluck.directory.fields import MAX_SUSPECTS
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf
 
-COMPLAINTS = 2  # by different clients
 COMPLAINT_LIVES_S = 60.0
-NUM_WATCHERS = 3  # servers that hear of a failure; all clients that see the same swarm choose the same ones
-_MAX_COMPLAINED_OF = 1024
+NUM_WATCHERS = 3  # people whose servers hear of a failure; all clients that see the same swarm choose the same ones
+MAX_OPEN = 16  # complaints of one person; a client that fails with more servers has a problem of its own
+MAX_PEOPLE = 1024  # whose complaints are kept
 
 
-class Suspicion:
-    """The complaints that one server has heard, and its suspects. `now` is in seconds of a steady clock."""
+def people_needed(num_people: int) -> int:
+    """Return how many people must complain: two, and one more for each tenfold swarm.
+
+    Only a ping is at stake, so a few suffice even where a tenth of the people lie.
+    """
+    return 1 + len(str(num_people))
+
+
+class Complaints:
+    """The complaints that one server has heard. `now` is in seconds of a steady clock."""
 
     def __init__(self) -> None:
-        self._complaints: OrderedDict[PeerId, dict[PeerId, float]] = OrderedDict()
-        self._suspects: OrderedDict[PeerId, None] = OrderedDict()
+        self._by: OrderedDict[PersonId, OrderedDict[PeerId, float]] = OrderedDict()  # the latest last, both
 
-    @property
-    def suspects(self) -> tuple[PeerId, ...]:
-        """Return the latest suspects, for the heartbeat."""
-        return tuple(self._suspects)[-MAX_SUSPECTS:]
+    def add(self, person: PersonId, suspect: PeerId, now: float, *, num_people: int) -> bool:
+        """Note a complaint; return whether it is time to ping the suspect.
 
-    def complain(self, client: PeerId, suspect: PeerId, now: float) -> bool:
-        """Note a client's complaint; return whether it is time to ping the suspect."""
-        clients = self._complaints.setdefault(suspect, {})
-        self._complaints.move_to_end(suspect)
-        if len(self._complaints) > _MAX_COMPLAINED_OF:
-            self._complaints.popitem(last=False)
-        clients[client] = now
-        for other in [other for other, when in clients.items() if now - when > COMPLAINT_LIVES_S]:
-            del clients[other]
-        if len(clients) < COMPLAINTS:
+        Args:
+            num_people: who are known to run servers.
+        """
+        mine = self._by.setdefault(person, OrderedDict())
+        mine[suspect] = now
+        mine.move_to_end(suspect)
+        self._by.move_to_end(person)
+        if len(mine) > MAX_OPEN:
+            mine.popitem(last=False)
+        if len(self._by) > MAX_PEOPLE:
+            self._by.popitem(last=False)
+        for theirs in self._by.values():
+            if suspect in theirs and now - theirs[suspect] > COMPLAINT_LIVES_S:
+                del theirs[suspect]
+        if sum(suspect in theirs for theirs in self._by.values()) < people_needed(num_people):
             return False
-        del self._complaints[suspect]
+        self.clear(suspect)
         return True
 
-    def suspect(self, peer: PeerId) -> None:
-        """Note that a server did not answer our ping."""
-        self._suspects[peer] = None
-        self._suspects.move_to_end(peer)
-        if len(self._suspects) > MAX_SUSPECTS:
-            self._suspects.popitem(last=False)
-
-    def clear(self, peer: PeerId) -> bool:
-        """Note that a server was heard of; return whether it was suspected."""
-        if peer not in self._suspects:
-            return False
-        del self._suspects[peer]
-        return True
+    def clear(self, suspect: PeerId) -> None:
+        """Forget complaints about a server that was heard of, or is about to be pinged."""
+        for theirs in self._by.values():
+            theirs.pop(suspect, None)
 
 
-def watchers_of(suspect: PeerId, servers: Iterable[PeerId]) -> list[PeerId]:
-    """Return the servers to tell that `suspect` failed; rendezvous hashing brings all clients' complaints together."""
-    others = [peer for peer in servers if peer != suspect]
-    ranked = sorted(others, key=lambda peer: hashlib.sha256(f"{suspect} {peer}".encode()).digest())
-    return ranked[:NUM_WATCHERS]
+def watchers_of(suspect: PeerId, servers: Iterable[PeerId], person_of: PersonOf) -> list[PeerId]:
+    """Return the servers to tell that `suspect` failed, each of another person and none of its own person.
+
+    Rendezvous hashing brings all clients' complaints together.
+    """
+    chosen: dict[PersonId | None, PeerId] = {None: suspect, person_of(suspect): suspect}
+    for peer in sorted(servers, key=lambda peer: hashlib.sha256(f"{suspect} {peer}".encode()).digest()):
+        chosen.setdefault(person_of(peer), peer)
+    return [peer for peer in chosen.values() if peer != suspect][:NUM_WATCHERS]

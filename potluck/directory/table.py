@@ -1,42 +1,57 @@
 """Holds the newest announcement of each kind by each server. Pure; all announcements were checked before.
 
-A server is live while its heartbeat is valid and belongs to the record at hand or an older one, unless two other
-servers say after that heartbeat that it does not answer them.
+A server is live while its heartbeat is valid and belongs to the record at hand or an older one, unless it failed to
+answer this node after that heartbeat. What others say about it does not count.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 from potluck.directory.fields import Links, tag_of
 from potluck.directory.seal import Announcement, Kind
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
 
 MAX_SERVERS = 20_000  # bounds the memory that made-up servers can fill
-SUSPECTING = 2  # servers that must agree, so that one liar is not enough
+MAX_SERVERS_OF_A_PERSON = 64  # announcements are bounded too, so these fill less than a megabyte
 
 
 class Table:
-    """Announcements by kind and peer. `version` changes with records and states, not with each heartbeat."""
+    """Announcements by kind and peer. `version` changes with records and states, not with each heartbeat.
 
-    def __init__(self, max_servers: int = MAX_SERVERS) -> None:
+    Of a person with too many servers, those with the lowest tags count, so that all nodes keep the same ones.
+    """
+
+    def __init__(self, person_of: PersonOf = each_for_itself, *, max_servers: int = MAX_SERVERS) -> None:
         self.version = 0
+        self.person_of = person_of
         self._max_servers = max_servers
         self._of: dict[Kind, dict[PeerId, Announcement]] = {kind: {} for kind in Kind}
         self._early: dict[PeerId, Announcement] = {}  # heartbeats that came before their records
+        self._hidden: dict[PeerId, float] = {}  # sequence number of the heartbeat after which a server fell silent
+        self._owners: dict[PeerId, PersonId] = {}
+        self._owned: dict[PersonId, set[PeerId]] = {}
+
+    @property
+    def num_people(self) -> int:
+        """Return how many people have servers here."""
+        return len(self._owned)
 
     def take(self, new: Announcement) -> bool:
         """Keep `new` unless a newer one is known; return whether it is news. A later expiry alone is not."""
         known = self._of[new.sealed.kind]
         old = known.get(new.peer_id)
         if old is None:
-            if len(known) >= self._max_servers:
+            if not self._admit(new.peer_id):
                 return False
         elif (new.sequence, new.expiration) <= (old.sequence, old.expiration):
             return False
+        if new.sealed.kind is Kind.HEARTBEAT and new.sequence > self._hidden.get(new.peer_id, math.inf):
+            del self._hidden[new.peer_id]
+            self.version += 1
         if old is not None and self._is_early(new):
             before = self._early.get(new.peer_id)
             if before is not None and before.sequence >= new.sequence:
@@ -59,14 +74,29 @@ class Table:
     def drop(self, peer: PeerId) -> None:
         for known in (*self._of.values(), self._early):
             known.pop(peer, None)
+        self._hidden.pop(peer, None)
+        person = self._owners.pop(peer, None)
+        if person is not None:
+            self._owned[person].discard(peer)
+            if not self._owned[person]:
+                del self._owned[person]
+
+    def hide(self, peer: PeerId, beat_sequence: float) -> None:
+        """Take a server for gone until a heartbeat later than that one arrives; it failed to answer this node."""
+        if peer in self._of[Kind.HEARTBEAT]:
+            self._hidden[peer] = beat_sequence
+            self.version += 1
 
     def expire(self, now: float, *, beatless: bool = True) -> None:
-        """Forget servers whose record and heartbeat have both expired.
+        """Forget servers whose record and heartbeat have both expired, and those of people who are no members any more.
 
         Args:
             beatless: also forget servers without a known heartbeat. A client does not follow every server.
         """
         records, beats = self._of[Kind.RECORD], self._of[Kind.HEARTBEAT]
+        for peer in [peer for peer, person in self._owners.items() if self.person_of(peer) != person]:
+            self.drop(peer)
+            self.version += 1
         for peer in {*(records if beatless else ()), *beats}:
             if all(announcement.expiration <= now for known in (records, beats) if (announcement := known.get(peer))):
                 self.drop(peer)
@@ -80,24 +110,36 @@ class Table:
     def live_peers(self, now: float) -> list[PeerId]:
         """Return the ids of the live servers."""
         records, beats = self._of[Kind.RECORD], self._of[Kind.HEARTBEAT]
-        suspected = self.suspected(now)
         return [
             peer
             for peer, beat in beats.items()
-            if is_up(beat, now) and peer in records and beat.record <= records[peer].sequence and peer not in suspected
+            if is_up(beat, now)
+            and peer in records
+            and beat.record <= records[peer].sequence
+            and beat.sequence > self._hidden.get(peer, -1.0)
         ]
 
-    def suspected(self, now: float) -> frozenset[PeerId]:
-        """Return the servers that at least `SUSPECTING` others have suspected since their last heartbeat."""
-        beats = self._of[Kind.HEARTBEAT]
-        words: Counter[PeerId] = Counter()
-        for beat in beats.values():
-            if not isinstance(beat.value, Heartbeat) or not beat.value.suspects or beat.expiration <= now:
-                continue
-            for suspect in set(beat.value.suspects) - {beat.peer_id}:
-                if suspect in beats and beat.sequence > beats[suspect].sequence:
-                    words[suspect] += 1
-        return frozenset(peer for peer, count in words.items() if count >= SUSPECTING)
+    def _admit(self, peer: PeerId) -> bool:
+        """Make room for `peer` in the share of its person, unless it is there already; return whether it has some."""
+        if peer in self._owners:
+            return True
+        person = self.person_of(peer)
+        if person is None:
+            return False
+        mine = self._owned.get(person, set())
+        if len(mine) >= MAX_SERVERS_OF_A_PERSON:
+            last = max(mine, key=tag_of)
+            if tag_of(last) < tag_of(peer):
+                return False
+            self.drop(last)
+        elif len(self._owners) >= self._max_servers:
+            largest = max(self._owned.values(), key=len)
+            if len(largest) <= len(mine) + 1:
+                return False
+            self.drop(max(largest, key=tag_of))
+        self._owners[peer] = person
+        self._owned.setdefault(person, set()).add(peer)
+        return True
 
     def _is_early(self, new: Announcement) -> bool:
         """Tell whether a heartbeat belongs to a record that has not arrived; until then the one before counts."""

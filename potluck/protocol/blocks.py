@@ -1,13 +1,24 @@
-"""Which part of a model: contiguous ranges of transformer blocks."""
+"""Names peers and the people they belong to, and parts of a model: contiguous ranges of transformer blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NewType
 
 PeerId = NewType("PeerId", str)
 """A libp2p peer id in base58 text, authenticated by the transport."""
+
+PersonId = NewType("PersonId", str)
+"""The name of a person, who may run several peers."""
+
+PersonOf = Callable[[PeerId], PersonId | None]
+"""Returns the person to whom a peer belongs; None if it belongs to no member."""
+
+
+def each_for_itself(peer: PeerId) -> PersonId:
+    """Take every peer for a person of its own, as in an open swarm."""
+    return PersonId(peer)
 
 
 @dataclass(frozen=True, slots=True, order=True)

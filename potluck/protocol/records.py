@@ -97,7 +97,6 @@ class Heartbeat:
     batch: int = 0  # rows in recent steps
     queue_ms: float = 0.0  # what a step that comes now has to wait
     links_mbps: dict[PeerId, float] = field(default_factory=dict)  # bandwidth measured to other servers
-    suspects: tuple[PeerId, ...] = ()  # servers that clients complained of and that did not answer us either
 
 
 @dataclass(frozen=True, slots=True)

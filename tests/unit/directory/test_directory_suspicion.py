@@ -2,48 +2,96 @@
 
 from __future__ import annotations
 
-from potluck.directory.fields import MAX_SUSPECTS
-from potluck.directory.suspicion import COMPLAINT_LIVES_S, NUM_WATCHERS, Suspicion, watchers_of
-from potluck.protocol.blocks import PeerId
+import pytest
 
-ANA, OMAR, DEAD = (PeerId(name) for name in ("ana", "omar", "dead"))
+from potluck.directory.suspicion import (
+    COMPLAINT_LIVES_S,
+    MAX_OPEN,
+    MAX_PEOPLE,
+    NUM_WATCHERS,
+    Complaints,
+    people_needed,
+    watchers_of,
+)
+from potluck.protocol.blocks import PeerId, PersonId, each_for_itself
 
-
-def test_one_client_alone_has_nobody_pinged_and_two_do() -> None:
-    heard = Suspicion()
-    assert [heard.complain(ANA, DEAD, now) for now in (0.0, 1.0, 2.0)] == [False, False, False]
-    assert heard.complain(OMAR, DEAD, 3.0)
-    assert not heard.complain(OMAR, DEAD, 4.0)  # the ping is under way; what led to it is used up
-
-
-def test_an_old_complaint_does_not_count() -> None:
-    heard = Suspicion()
-    heard.complain(ANA, DEAD, 0.0)
-    assert not heard.complain(OMAR, DEAD, COMPLAINT_LIVES_S + 1.0)
-    assert heard.complain(ANA, DEAD, COMPLAINT_LIVES_S + 2.0)
+ANA, OMAR, ZOE = (PersonId(name) for name in ("ana", "omar", "zoe"))
+DEAD = PeerId("dead")
 
 
-def test_who_complains_of_everybody_fills_no_memory() -> None:
-    heard = Suspicion()
-    heard.complain(ANA, DEAD, 0.0)
-    for number in range(2000):
-        heard.complain(ANA, PeerId(f"server {number}"), 0.0)
-    assert not heard.complain(OMAR, DEAD, 1.0)  # the complaint that was made first is forgotten
-    assert heard.complain(OMAR, PeerId("server 1999"), 1.0)
+def add(heard: Complaints, person: PersonId, now: float, suspect: PeerId = DEAD, *, num_people: int = 2) -> bool:
+    return heard.add(person, suspect, now, num_people=num_people)
 
 
-def test_the_latest_suspects_are_told_until_they_are_heard_of() -> None:
-    heard, peers = Suspicion(), [PeerId(f"server {number}") for number in range(MAX_SUSPECTS + 3)]
-    for peer in peers:
-        heard.suspect(peer)
-    assert heard.suspects == tuple(peers[3:])
-    assert [heard.clear(peers[-1]), heard.clear(peers[-1]), heard.clear(peers[0])] == [True, False, False]
-    assert heard.suspects == tuple(peers[3:-1])  # those before them are forgotten and do not come back
+@pytest.mark.parametrize(
+    ("num_people", "needed"), [(1, 2), (9, 2), (10, 3), (99, 3), (100, 4)], ids=["1", "9", "10", "99", "100"]
+)
+def test_as_many_people_must_complain_as_the_swarm_is_large(num_people: int, needed: int) -> None:
+    assert people_needed(num_people) == needed
+    heard = Complaints()
+    answers = [add(heard, PersonId(f"{number}"), 0.0, num_people=num_people) for number in range(needed)]
+    assert answers == [False] * (needed - 1) + [True]
+
+
+def test_one_person_alone_has_nobody_pinged_and_two_do() -> None:
+    heard = Complaints()
+    assert [add(heard, ANA, now) for now in (0.0, 1.0, 2.0)] == [False, False, False]
+    assert add(heard, OMAR, 3.0)
+    assert not add(heard, OMAR, 4.0)  # the ping is under way; what led to it is used up
+
+
+def test_a_complaint_counts_for_a_minute() -> None:
+    for age_s, is_heard in ((COMPLAINT_LIVES_S, True), (COMPLAINT_LIVES_S + 1.0, False)):
+        heard = Complaints()
+        add(heard, ANA, 0.0)
+        assert add(heard, OMAR, age_s) is is_heard
+        assert add(heard, ANA, age_s + 1.0) is not is_heard
+
+
+def test_a_heartbeat_of_the_accused_ends_all_complaints_about_it_and_no_others() -> None:
+    heard, other = Complaints(), PeerId("other")
+    for suspect in (DEAD, other):
+        add(heard, ANA, 0.0, suspect)
+    heard.clear(DEAD)
+    assert [add(heard, OMAR, 1.0, suspect) for suspect in (DEAD, other)] == [False, True]
+
+
+def test_a_person_who_complains_of_everybody_displaces_only_their_own_complaints() -> None:
+    heard = Complaints()
+    add(heard, ZOE, 0.0)
+    add(heard, ANA, 0.0, num_people=10)
+    for number in range(MAX_OPEN):
+        add(heard, ANA, 0.0, PeerId(f"server {number}"))
+    assert not add(heard, OMAR, 1.0, num_people=10)  # Ana's first one is forgotten, Zoe's is not
+    assert add(heard, ANA, 1.0, num_people=10)
+    assert not add(heard, OMAR, 1.0, PeerId("server 0"))  # displaced by the last one
+    assert add(heard, OMAR, 1.0, PeerId(f"server {MAX_OPEN - 1}"))
+
+
+def test_people_without_number_fill_no_memory() -> None:
+    heard = Complaints()
+    add(heard, ANA, 0.0)
+    add(heard, OMAR, 0.0, PeerId("other"))
+    for number in range(MAX_PEOPLE - 2):
+        add(heard, PersonId(f"{number}"), 0.0, PeerId(f"server {number}"))
+    assert not add(heard, ZOE, 1.0)  # the one who complained first is forgotten
+    assert add(heard, ZOE, 1.0, PeerId("other"))
 
 
 def test_all_clients_tell_the_same_few_and_never_the_suspect() -> None:
     servers = [PeerId(f"server {number}") for number in range(20)]
-    chosen = watchers_of(servers[3], servers)
-    assert chosen == watchers_of(servers[3], reversed(servers))
+    chosen = watchers_of(servers[3], servers, each_for_itself)
+    assert chosen == watchers_of(servers[3], reversed(servers), each_for_itself)
     assert len(set(chosen)) == NUM_WATCHERS
     assert servers[3] not in chosen
+
+
+def test_one_person_watches_once_and_never_their_own_server() -> None:
+    servers = [PeerId(f"{owner} {number}") for owner in ("ana", "omar", "zoe") for number in range(9)]
+    servers.append(PeerId("nobody"))
+
+    def person_of(peer: PeerId) -> PersonId | None:
+        return None if peer == "nobody" else PersonId(peer.split()[0])
+
+    chosen = watchers_of(servers[0], servers, person_of)
+    assert sorted(person_of(peer) or "" for peer in chosen) == ["omar", "zoe"]

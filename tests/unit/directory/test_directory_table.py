@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from itertools import permutations
 
-import pytest
 from helpers.directory_swarm import SWARM
 from helpers.server_records import beat_of, record_of
 
 from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields
 from potluck.directory.seal import Announcement, Kind, seal, unseal
-from potluck.directory.table import Table
+from potluck.directory.table import MAX_SERVERS_OF_A_PERSON, Table
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.records import ServerState
 
 ME, ANA, OMAR = (Identity.generate() for _ in range(3))
@@ -30,10 +29,8 @@ def beat(
     state: ServerState = ServerState.ONLINE,
     *,
     who: Identity = ME,
-    suspects: tuple[Identity, ...] = (),
 ) -> Announcement:
-    value = beat_of(who.peer_id, state, suspects=tuple(each.peer_id for each in suspects))
-    fields = heartbeat_to_fields(value) | {"record": round(goes_with * 1000)}
+    fields = heartbeat_to_fields(beat_of(who.peer_id, state)) | {"record": round(goes_with * 1000)}
     return unseal(SWARM, seal(SWARM, who, Kind.HEARTBEAT, fields, sequence=at, expiration=at + 30), now=at)
 
 
@@ -104,33 +101,57 @@ def test_what_is_over_is_forgotten() -> None:
     assert not table.all(Kind.HEARTBEAT)
 
 
-@pytest.mark.parametrize(
-    ("accusers", "accused_at_s", "is_suspected"),
-    [
-        ((ANA,), 1.0, False),
-        ((ANA, OMAR), 1.0, True),
-        ((ANA, ME), 1.0, False),
-        ((ANA, OMAR), 0.0, False),
-    ],
-    ids=["one", "two", "one and itself", "before its heartbeat"],
-)
-def test_two_others_must_suspect_a_server_after_it_was_heard_of(
-    accusers: tuple[Identity, ...], accused_at_s: float, is_suspected: bool
-) -> None:
-    at = NOW + accused_at_s
-    table = table_of(*(beat(at, NOW, who=who, suspects=(ME,)) for who in accusers), record(0, NOW))
-    assert not table.suspected(at), "nobody knows this server's heartbeat"
-    table.take(beat(NOW, NOW))
-    assert (ME.peer_id in table.suspected(at + 1)) is is_suspected
-    assert (ME.peer_id not in table.live_peers(at + 1)) is is_suspected
+def test_a_server_that_fell_silent_is_hidden_until_its_next_heartbeat_even_if_the_record_is_not_known_yet() -> None:
+    for later in (beat(NOW + 1, NOW), beat(NOW + 1, NOW + 1)):
+        table = table_of(*OLD)
+        version = table.version
+        table.hide(ME.peer_id, NOW)
+        assert not table.live_peers(NOW + 1)
+        assert table.version > version, "what others were told is no longer right"
+        table.take(beat(NOW, NOW))
+        assert not table.live_peers(NOW + 1), "the heartbeat that was known then"
+        table.take(later)
+        assert table.live_peers(NOW + 2) == [ME.peer_id]
 
 
-def test_suspicions_end_with_their_heartbeats_and_with_a_later_one_of_the_suspect() -> None:
-    table = table_of(*OLD, *(beat(NOW + at, NOW, who=who, suspects=(ME,)) for who, at in ((ANA, 1), (OMAR, 2))))
-    assert table.suspected(NOW + 30.9) == {ME.peer_id}
-    assert not table.suspected(NOW + 31)
-    table.take(beat(NOW + 1.5, NOW))
-    assert not table.suspected(NOW + 3), "one word is left"
+def test_a_heartbeat_that_came_while_a_server_was_pinged_keeps_it() -> None:
+    table = table_of(*OLD, beat(NOW + 1, NOW))
+    table.hide(ME.peer_id, NOW)
+    assert table.live_peers(NOW + 2) == [ME.peer_id]
+
+
+def test_a_person_with_too_many_servers_keeps_the_same_ones_in_every_order_and_displaces_nobody() -> None:
+    ghosts = [Identity.generate() for _ in range(MAX_SERVERS_OF_A_PERSON + 9)]
+    names = {ghost.peer_id for ghost in ghosts}
+    records = [record(0, NOW, who) for who in (ME, *ghosts, ANA)]
+    kept = []
+    for order in (records, records[::-1]):
+        table = Table(lambda peer: PersonId("mallory" if peer in names else peer))
+        for each in order:
+            table.take(each)
+        kept.append(set(table.all(Kind.RECORD)))
+        assert table.num_people == 3
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == MAX_SERVERS_OF_A_PERSON + 2
+    assert {ME.peer_id, ANA.peer_id} < kept[0]
+
+
+def test_in_a_full_table_the_person_with_the_most_servers_gives_way() -> None:
+    ghosts = [Identity.generate() for _ in range(4)]
+    names = {ghost.peer_id for ghost in ghosts}
+    table = Table(lambda peer: PersonId("mallory" if peer in names else peer), max_servers=4)
+    assert all(table.take(record(0, NOW, who)) for who in ghosts)
+    assert [table.take(record(0, NOW, who)) for who in (ME, ANA, OMAR, Identity.generate())] == [True] * 3 + [False]
+    assert {ME.peer_id, ANA.peer_id, OMAR.peer_id} < set(table.all(Kind.RECORD))
+
+
+def test_the_servers_of_people_who_are_no_members_are_not_taken_and_do_not_stay() -> None:
+    members = {ME.peer_id, ANA.peer_id}
+    table = Table(lambda peer: PersonId(peer) if peer in members else None)
+    assert [table.take(record(0, NOW, who)) for who in (ME, ANA, OMAR)] == [True, True, False]
+    members.discard(ANA.peer_id)
+    table.expire(NOW)
+    assert list(table.all(Kind.RECORD)) == [ME.peer_id]
 
 
 def test_links_are_told_of_servers_that_are_live_and_by_their_names() -> None:
