@@ -31,7 +31,7 @@ from helpers.tray_host import TrayHost, TrayItem
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.widgets import theme
 from potluck_control import schema
-from potluck_control.methods import earnings, gateway, machine, setup
+from potluck_control.methods import earnings, gateway, setup
 from potluck_control.methods.gateway import GatewayState
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
@@ -139,9 +139,8 @@ async def _first_run(album: Album, daemon: DaemonProcess) -> None:
     await album.window("first-run-2")
     album.press("Tab", "space")  # a swarm with the demo model
     await asyncio.to_thread(daemon.wait_state, State.SERVING)
-    await asyncio.to_thread(_wait_until_measured, daemon)
     for step in (3, 4, 5):
-        await asyncio.sleep(1.0)  # in which the app asks how measuring stands
+        await asyncio.sleep(1.0)
         await album.window(f"first-run-{step}")
         album.press("space")
 
@@ -240,11 +239,6 @@ async def _chat(album: Album, daemon: DaemonProcess) -> None:
 
 def _wait_for_gateway(daemon: DaemonProcess) -> None:
     while daemon.client.call(gateway.STATUS).state is not GatewayState.READY:
-        time.sleep(0.5)
-
-
-def _wait_until_measured(daemon: DaemonProcess) -> None:
-    while not daemon.client.call(machine.GET).measured_at:
         time.sleep(0.5)
 
 

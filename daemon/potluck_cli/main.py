@@ -34,7 +34,6 @@ COMMANDS = {
     "models": "list what is served, what the swarm lacks and what is on the disk",
     "contribution": "report what this machine gave, and what that cost",
     "programs": "choose the programs that Potluck steps aside for",
-    "machine": "list processor and GPUs, and how fast they are",
     "history": "list what the daemon did, when and why",
     "earnings": "report the credits this machine earned and you spent",
     "ledger": "export, check, back up and move the ledger of credits",
@@ -59,6 +58,7 @@ COMMANDS = {
 
 _REMOVED = {
     "convert": "save the checkpoint as safetensors with save_pretrained() of Transformers",
+    "machine": "potluck doctor lists the GPUs",
     "offload": "potluck pause does the same",
 }
 _GOES_ON = "POTLUCK_GOES_ON"  # set when a command was started again with another interpreter

@@ -28,7 +28,6 @@ from potluck_daemon.host.notify import ServiceManager
 from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
-from potluck_daemon.metering.measuring import Measuring
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting import logs
 from potluck_daemon.reporting.history import HistoryFile
@@ -73,7 +72,6 @@ class Daemon:
         reader = NvmlReader()
         self._supervisor = Supervisor(self._hear_engine, self._hear_of_receipts)
         self._clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self._supervisor.tell)
-        self.measuring = Measuring()
         self.configuration = Configuration(places, environment, self._memory, self._obey_configuration)
         self.account = ServingAccount(places.contribution_file, environment, reader, self._supervisor)
         self._lookout = Lookout(environment, reader, self.wake)
@@ -100,7 +98,6 @@ class Daemon:
                 remove_litter(folder, time.time())
             self._state_notice = self._memory.load()
             self.account.open(self._memory.state)
-            self.measuring.restore(self._memory.state.devices, self._memory.state.measured_at)
             self._history.load()
             await self._clerk.start()
             self.configuration.start()
@@ -127,7 +124,7 @@ class Daemon:
             ProgramsTopic(configuration, loop, view),
             SwarmsTopic(configuration, self._supervisor),
             HealthTopic(self.places, view),
-            MachineTopic(configuration, self._lookout, self.measuring),
+            MachineTopic(configuration),
             ContributionTopic(configuration, self.account, self._clerk, view),
             EarningsTopic(self._clerk),
             ModelsTopic(configuration, view),
@@ -151,7 +148,6 @@ class Daemon:
         await self._clerk.close()
         await self._lookout.watch.close()
         await self._page.close()
-        await self.measuring.close()
         for topic in self._topics:
             await topic.close()
         await self._server.close()
@@ -195,12 +191,7 @@ class Daemon:
         return tuple(filter(None, (self._state_notice, self._clerk.notice, *(topic.notice for topic in self._topics))))
 
     def _remember(self) -> None:
-        self._memory.state = replace(
-            self.account.remember(self._memory.state),
-            swarm=self.view.swarm(),
-            devices=self.measuring.known,
-            measured_at=self.measuring.measured_at,
-        )
+        self._memory.state = replace(self.account.remember(self._memory.state), swarm=self.view.swarm())
 
     # --- beside the loop ---------------------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ def find_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch raises all three
-        raise UsageError(f"there is no device {name!r} here", hint="potluck machine lists those that are") from error
+        raise UsageError(f"there is no device {name!r} here", hint="potluck doctor lists the GPUs") from error
     return device
 
 

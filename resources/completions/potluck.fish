@@ -50,7 +50,7 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' machine history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
+set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
 set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --folder --host --identity --index --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
@@ -122,10 +122,6 @@ complete -c potluck -n '_shtab_potluck_using programs never' -l json -d 'print J
 complete -c potluck -n '_shtab_potluck_using programs; and test $_shtab_potluck_npos -eq 0' -a judge -d 'remove it from both lists, and judge it by what it does'
 complete -c potluck -n '_shtab_potluck_using programs judge' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using programs judge' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a machine -d 'List the devices that can serve, with the two speeds that matter: reading weights limits decoding, multiplying matrices limits prefill. Measuring takes some seconds and loads the machine meanwhile.'
-complete -c potluck -n '_shtab_potluck_using machine' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using machine' -l measure -d 'measure the speeds again'
-complete -c potluck -n '_shtab_potluck_using machine' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a history -d 'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
 complete -c potluck -n '_shtab_potluck_using history' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using history' -s n -x -d 'how many (default: 20)'

@@ -29,7 +29,6 @@ _shtab_potluck_commands() {
     leave:'Leave a swarm and forget its key; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
     ledger:'The ledger records where each credit came from; every entry follows from a receipt that the other side signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can spend your credit. After a restore, the old machine must not serve any more.'
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
-    machine:'List the devices that can serve, with the two speeds that matter: reading weights limits decoding, multiplying matrices limits prefill. Measuring takes some seconds and loads the machine meanwhile.'
     models:'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
     pause:'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
     programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. `potluck history` tells what it stepped aside for.'
@@ -417,15 +416,6 @@ _shtab_potluck_logs_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_logs_defaults_added=0
 
-_shtab_potluck_machine_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--measure[measure the speeds again]"
-  "--json[print JSON, for scripts]"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_machine_defaults_added=0
-
 _shtab_potluck_models_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
 )
@@ -736,7 +726,6 @@ _shtab_potluck() {
         leave) _arguments -C -s $_shtab_potluck_leave_options ;;
         ledger) _shtab_potluck_ledger ;;
         logs) _arguments -C -s $_shtab_potluck_logs_options ;;
-        machine) _arguments -C -s $_shtab_potluck_machine_options ;;
         models) _shtab_potluck_models ;;
         pause) _arguments -C -s $_shtab_potluck_pause_options ;;
         programs) _shtab_potluck_programs ;;

@@ -24,14 +24,6 @@
         <translation>{free} von {all} frei</translation>
     </message>
     <message>
-        <source>{number} GB/s</source>
-        <translation>{number} GB/s</translation>
-    </message>
-    <message>
-        <source>{number} TFLOPS</source>
-        <translation>{number} TFLOPS</translation>
-    </message>
-    <message>
         <source>selected automatically</source>
         <translation>automatisch gewählt</translation>
     </message>
@@ -378,10 +370,6 @@
     <message>
         <source>Loading embeddings and head</source>
         <translation>Laden von Anfang und Ende des Modells</translation>
-    </message>
-    <message>
-        <source>Measured {name}</source>
-        <translation>{name} gemessen</translation>
     </message>
     <message>
         <source>{who} cannot be used by torch {version}</source>
@@ -1542,22 +1530,6 @@
         <translation>wähle einen anderen Ort</translation>
     </message>
     <message>
-        <source>somebody needs the device now</source>
-        <translation>jemand braucht das Gerät gerade</translation>
-    </message>
-    <message>
-        <source>measure when the game has ended</source>
-        <translation>miss, wenn das Spiel zu Ende ist</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s environment is missing</source>
-        <translation>die Umgebung der Engine fehlt</translation>
-    </message>
-    <message>
-        <source>make it with: potluck setup</source>
-        <translation>richte sie ein mit: potluck setup</translation>
-    </message>
-    <message>
         <source>there is no earlier environment to go back to</source>
         <translation>es gibt keine frühere Umgebung, zu der es zurückginge</translation>
     </message>
@@ -2129,18 +2101,6 @@
 <context>
     <name>Devices</name>
     <message>
-        <source>Measuring: {step}</source>
-        <translation>Messe: {step}</translation>
-    </message>
-    <message>
-        <source>Measure again</source>
-        <translation>Noch einmal messen</translation>
-    </message>
-    <message>
-        <source>Measure the speed</source>
-        <translation>Geschwindigkeit messen</translation>
-    </message>
-    <message>
         <source>In use</source>
         <translation>Wird benutzt</translation>
     </message>
@@ -2155,10 +2115,6 @@
     <message>
         <source>The compute engine is not installed yet.</source>
         <translation>Die Rechenumgebung ist noch nicht installiert.</translation>
-    </message>
-    <message>
-        <source>Measuring progress</source>
-        <translation>Fortschritt der Messung</translation>
     </message>
 </context>
 <context>
@@ -2480,6 +2436,10 @@
         <translation>Wenn du dich anmeldest</translation>
     </message>
     <message>
+        <source>Potluck computes on the device marked here.</source>
+        <translation>Potluck rechnet auf dem hier markierten Gerät.</translation>
+    </message>
+    <message>
         <source>You come first</source>
         <translation>Du gehst vor</translation>
     </message>
@@ -2510,10 +2470,6 @@
     <message>
         <source>Your computer</source>
         <translation>Dein Computer</translation>
-    </message>
-    <message>
-        <source>Potluck measures its speed. You can continue meanwhile.</source>
-        <translation>Potluck misst sein Tempo. Du kannst inzwischen weitermachen.</translation>
     </message>
     <message>
         <source>You can change this later in When to donate and Limits.</source>

@@ -24,14 +24,6 @@
         <translation>{free} de {all} libres</translation>
     </message>
     <message>
-        <source>{number} GB/s</source>
-        <translation>{number} GB/s</translation>
-    </message>
-    <message>
-        <source>{number} TFLOPS</source>
-        <translation>{number} TFLOPS</translation>
-    </message>
-    <message>
         <source>selected automatically</source>
         <translation>elegido automáticamente</translation>
     </message>
@@ -378,10 +370,6 @@
     <message>
         <source>Loading embeddings and head</source>
         <translation>Cargando el principio y el final del modelo</translation>
-    </message>
-    <message>
-        <source>Measured {name}</source>
-        <translation>{name} medido</translation>
     </message>
     <message>
         <source>{who} cannot be used by torch {version}</source>
@@ -1542,22 +1530,6 @@
         <translation>elige otro lugar</translation>
     </message>
     <message>
-        <source>somebody needs the device now</source>
-        <translation>alguien necesita el dispositivo ahora</translation>
-    </message>
-    <message>
-        <source>measure when the game has ended</source>
-        <translation>mide cuando acabe el juego</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s environment is missing</source>
-        <translation>falta el entorno del motor</translation>
-    </message>
-    <message>
-        <source>make it with: potluck setup</source>
-        <translation>créalo con: potluck setup</translation>
-    </message>
-    <message>
         <source>there is no earlier environment to go back to</source>
         <translation>no hay un entorno anterior al que volver</translation>
     </message>
@@ -2129,18 +2101,6 @@
 <context>
     <name>Devices</name>
     <message>
-        <source>Measuring: {step}</source>
-        <translation>Midiendo: {step}</translation>
-    </message>
-    <message>
-        <source>Measure again</source>
-        <translation>Medir de nuevo</translation>
-    </message>
-    <message>
-        <source>Measure the speed</source>
-        <translation>Medir la velocidad</translation>
-    </message>
-    <message>
         <source>In use</source>
         <translation>En uso</translation>
     </message>
@@ -2155,10 +2115,6 @@
     <message>
         <source>The compute engine is not installed yet.</source>
         <translation>El motor de cálculo aún no está instalado.</translation>
-    </message>
-    <message>
-        <source>Measuring progress</source>
-        <translation>Progreso de la medición</translation>
     </message>
 </context>
 <context>
@@ -2480,6 +2436,10 @@
         <translation>Cuando inicies sesión</translation>
     </message>
     <message>
+        <source>Potluck computes on the device marked here.</source>
+        <translation>Potluck calcula en el dispositivo marcado aquí.</translation>
+    </message>
+    <message>
         <source>You come first</source>
         <translation>Tú vas primero</translation>
     </message>
@@ -2510,10 +2470,6 @@
     <message>
         <source>Your computer</source>
         <translation>Tu ordenador</translation>
-    </message>
-    <message>
-        <source>Potluck measures its speed. You can continue meanwhile.</source>
-        <translation>Potluck mide su velocidad. Mientras tanto puedes continuar.</translation>
     </message>
     <message>
         <source>You can change this later in When to donate and Limits.</source>

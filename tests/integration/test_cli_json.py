@@ -50,7 +50,6 @@ def shape(name: str, action: str | None = None) -> type:
         "programs never mpv",
         "models list",
         "contribution",
-        "machine",
         "autostart",
         "gateway status",
         "doctor",

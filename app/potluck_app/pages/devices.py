@@ -1,4 +1,4 @@
-"""The devices that can compute, each with its memory and measured speed; and measuring them."""
+"""The devices that can compute, each with its memory."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from potluck_control.methods import machine
 from potluck_control.methods.machine import Device, Machine
 from potluck_control.methods.settings import Change
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QProgressBar, QWidget
+from PySide6.QtWidgets import QWidget
 
 from potluck_app.pages.page import Page
 from potluck_app.widgets.button import Button, Switch
 from potluck_app.widgets.card import Sign, divided, text
 from potluck_app.widgets.layout import Poll, Slot, column, holder, row
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.theme import Type
-from potluck_app.words import numbers, sentences
-from potluck_app.words.daemon_texts import translated
+from potluck_app.words import numbers
 from potluck_app.words.language import tr
 
 CPU = "cpu"
-_STEPS, _SIGN = 1000, 24
+_SIGN = 24
 _WAIT_MS = 5000  # for an engine that is being installed
 
 
@@ -54,8 +52,6 @@ class Devices(QWidget):
         self._machine: Machine | None = None
         self._chosen, self._is_fixed = frozenset[str](), True
         self._list = Slot()
-        self._bar, self._step = QProgressBar(), text("muted", kind=Type.CAPTION)
-        self._problem, self._measure = text("error", kind=Type.CAPTION), Button("", "refresh")
         self._poll = Poll(self, self.refresh)
         self._build()
 
@@ -68,28 +64,11 @@ class Devices(QWidget):
         self._draw()
 
     def show_machine(self, found: Machine) -> None:
-        is_running = found.progress is not None
-        self._bar.setVisible(is_running)
-        self._bar.setValue(round(_STEPS * (found.progress or 0.0)))
-        self._step.setVisible(is_running)
-        self._step.setText(self.tr("Measuring: {step}").format(step=translated(found.step or "Starting")))
-        self._problem.setText(sentences.sentence(translated(found.problem)) if found.problem else "")
-        self._problem.setVisible(bool(found.problem) and found.has_engine)
         self._setup.setVisible(not found.has_engine)
-        self._measure.setVisible(found.has_engine and not is_running)
-        self._measure.setText(self.tr("Measure again") if found.measured_at else self.tr("Measure the speed"))
         before, self._machine = self._machine, found
         if before is None or before.devices != found.devices:
             self._draw()
-        if is_running:
-            self._poll.run_while(True)
-        else:
-            self._poll.run_while(not found.has_engine, _WAIT_MS)
-
-    def measure(self) -> None:
-        """Begin to measure, unless no engine is installed."""
-        if self._machine is None or self._machine.has_engine:
-            self._page.ask(machine.MEASURE, None, self.show_machine)
+        self._poll.run_while(not found.has_engine, _WAIT_MS)
 
     def _draw(self) -> None:
         if self._machine is None:
@@ -106,11 +85,9 @@ class Devices(QWidget):
         else:
             control = Switch()
             control.setChecked(is_on)
-            control.setEnabled(not self._is_fixed and not device.problem)
+            control.setEnabled(not self._is_fixed)
             control.toggled.connect(self._toggler(device.name, best))
-        row = Row(device.title, described(device, is_taken=not self._chosen and device.name == best), control)
-        row.show_problem(sentences.sentence(translated(device.problem)) if device.problem else "")
-        return row
+        return Row(device.title, described(device, is_taken=not self._chosen and device.name == best), control)
 
     def _toggler(self, name: str, best: str) -> Callable[[bool], None]:
         def toggle(is_on: bool) -> None:
@@ -123,28 +100,14 @@ class Devices(QWidget):
         wanted.clicked.connect(self.setup_wanted)
         warning = text("warning", said=self.tr("The compute engine is not installed yet."))
         self._setup = holder(column(warning, row(wanted, None)))
-        self._bar.setRange(0, _STEPS)
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Measuring progress"))
-        self._measure.clicked.connect(self.measure)
-        parts = (self._list, self._setup, self._bar, self._step, self._problem)
-        self.setLayout(column(*parts, row(self._measure, None)))
-        for widget in (self._setup, self._bar, self._step, self._problem, self._measure):
-            widget.hide()
+        self._setup.hide()
+        self.setLayout(column(self._list, self._setup))
 
 
 def described(device: Device, *, is_taken: bool) -> str:
-    """Return the device's memory, its speed if it was measured, and whether the engine takes it by itself."""
-    said = tr("{free} of {all} free").format(
+    """Return the device's memory, and whether the engine takes it by itself."""
+    memory = tr("{free} of {all} free").format(
         free=numbers.size(device.free_bytes), all=numbers.size(device.memory_bytes)
     )
-    parts = [said]
-    if device.memory_gb_s:
-        parts.append(tr("{number} GB/s").format(number=numbers.number(device.memory_gb_s)))
-    if device.compute_tflops:
-        digits = 0 if device.compute_tflops >= 10 else 1 if device.compute_tflops >= 1 else 2
-        number = numbers.number(device.compute_tflops, digits)
-        parts.append(tr("{number} TFLOPS").format(number=number))
-    if is_taken:
-        parts.append(tr("selected automatically"))
-    return " · ".join(parts)
+    parts = (memory if device.memory_bytes else "", tr("selected automatically") if is_taken else "")
+    return " · ".join(filter(None, parts))

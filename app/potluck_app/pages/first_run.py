@@ -40,7 +40,7 @@ class FirstRunPage(Page):
         super().__init__(link, "")
         self.is_open = False
         self._status: Status | None = None
-        self._step, self._measured = _WELCOME, False
+        self._step = _WELCOME
         self._needs_engine, self._is_computing_begun = False, False
         self._title, self._lead = text(kind=Type.TITLE), text("muted")
         self._where = text("muted", kind=Type.CAPTION)
@@ -86,9 +86,6 @@ class FirstRunPage(Page):
         self.is_open = step > _WELCOME
         self._show_step()
         self.verticalScrollBar().setValue(0)
-        if step == _SWARM and not self._measured:
-            self._measured = True
-            self._devices.measure()  # before anything is served, which would slow it down
         self._focus()
 
     def _focus(self) -> None:
@@ -103,7 +100,7 @@ class FirstRunPage(Page):
         return tuple(step for step in range(len(self._steps)) if step != _COMPUTE or self._needs_engine)
 
     def _show_engine(self, state: SetupState) -> None:
-        """Keep the step of an environment that is being made; measuring waits for it."""
+        """Keep the step of an environment that is being made."""
         was_ready = not self._needs_engine
         self._needs_engine = self._needs_engine or not state.ready
         self._is_computing_begun = state.ready or state.progress is not None
@@ -117,7 +114,7 @@ class FirstRunPage(Page):
             (self.tr("Welcome to Potluck"), self.tr("Lend a swarm the power that you do not need.")),
             (self.tr("Compute engine"), self.tr("Potluck chooses the PyTorch build that fits this computer.")),
             (self.tr("Choose a swarm"), self.tr("A swarm is a group of people who run a model together.")),
-            (self.tr("Your computer"), self.tr("Potluck measures its speed. You can continue meanwhile.")),
+            (self.tr("Your computer"), self.tr("Potluck computes on the device marked here.")),
             (self.tr("You come first"), self.tr("You can change this later in When to donate and Limits.")),
             (self.tr("Start at log-in"), self.tr("Nothing starts by itself unless you turn it on.")),
         )

@@ -89,7 +89,6 @@ _STEPS = (
     QT_TRANSLATE_NOOP("", "Starting"),
     QT_TRANSLATE_NOOP("", "Importing"),
     QT_TRANSLATE_NOOP("", "Loading embeddings and head"),
-    QT_TRANSLATE_NOOP("", "Measured {name}"),
 )
 _SETUP = (
     QT_TRANSLATE_NOOP("", "no GPU found; the processor serves instead, which is slow but works"),

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_control.codec import dumps, from_json, loads
-from potluck_control.methods.machine import Device
 from potluck_control.schema import SwarmStatus
 
 from potluck.checked_files import CheckedFile, DamagedError
@@ -42,8 +41,6 @@ class RememberedState:
     tokens: int = 0
     use: DayUse = field(default_factory=DayUse)
     swarm: SwarmStatus | None = None
-    devices: tuple[Device, ...] = ()  # with their measured speeds
-    measured_at: float = 0.0  # Unix; 0: never
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
 
 

@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import contextlib
+import platform
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
+import psutil
 from potluck_control.method import Empty
 from potluck_control.methods import machine
+from potluck_control.methods.machine import Device
 
-from potluck.errors import UsageError
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
+from potluck_daemon.environment.machine import Gpu, Vendor, look
 from potluck_daemon.host import login
-from potluck_daemon.lookout import Lookout
-from potluck_daemon.metering.measuring import Measuring
 from potluck_daemon.topics.topic import Topic, answers
+
+_KINDS = {Vendor.NVIDIA: "cuda", Vendor.AMD: "cuda", Vendor.INTEL: "xpu", Vendor.APPLE: "mps"}  # torch's names
 
 
 class MachineTopic(Topic):
-    def __init__(self, configuration: Configuration, lookout: Lookout, measuring: Measuring) -> None:
+    def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
-        self._lookout = lookout
-        self._measuring = measuring
 
     @answers(machine.GET)
     async def _get(self, _: Empty) -> machine.Machine:
-        found = await self._measuring.machine()
-        return replace(found, has_engine=has_torch(self._configuration.engine_python))
-
-    @answers(machine.MEASURE)
-    async def _measure(self, _: Empty) -> machine.Machine:
-        if self._lookout.has_game:
-            raise UsageError("somebody needs the device now", hint="measure when the game has ended")
-        python = self._configuration.engine_python
-        if not has_torch(python):
-            raise UsageError("the engine's environment is missing", hint="make it with: potluck setup")
-        self._measuring.start(python, self._configuration.engine_environment())
-        return await self._get(Empty())
+        devices = await asyncio.to_thread(lambda: tuple(find_devices()))
+        return machine.Machine(devices, devices[0].name, has_torch(self._configuration.engine_python))
 
     @answers(machine.LOGIN)
     async def _login(self, _: Empty) -> machine.LoginStart:
@@ -50,3 +44,27 @@ class MachineTopic(Topic):
         if params.daemon is not None:
             await asyncio.to_thread(login.set_daemon, self._configuration.places, params.daemon)
         return await self._login(Empty())
+
+
+def find_devices() -> Iterator[Device]:
+    """Yield the GPUs, named as torch names them, and the processor; blocks."""
+    numbers: Counter[str] = Counter()
+    for gpu in look().gpus:
+        if not gpu.is_integrated:
+            yield Device(_name(gpu, numbers), gpu.name, gpu.memory_bytes, gpu.free_bytes)
+    memory = psutil.virtual_memory()
+    yield Device("cpu", _processor(), int(memory.total), int(memory.available))
+
+
+def _name(gpu: Gpu, numbers: Counter[str]) -> str:
+    kind = _KINDS[gpu.vendor]
+    numbers[kind] += 1
+    return kind if gpu.vendor is Vendor.APPLE else f"{kind}:{numbers[kind] - 1}"
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -251,16 +251,6 @@ def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> Non
     assert finished == [False]
 
 
-def test_first_run_measures_before_anything_is_served_and_only_once() -> None:
-    link = FakeLink()
-    page = FirstRunPage(link)
-    assert link.named("machine.measure") == []
-    for text in ("Continue", "Back", "Continue"):
-        button(page, text).click()
-    assert len(link.named("machine.measure")) == 1
-    assert link.named("login.set") == link.named("settings.set") == []
-
-
 def test_the_window_keeps_the_first_run_open_after_joining() -> None:
     window = MainWindow(FakeLink())
     window.show_status(NO_SWARM)

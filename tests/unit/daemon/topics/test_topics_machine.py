@@ -1,97 +1,50 @@
-"""Devices, their measuring, and what starts at log-in."""
+"""Devices, and what starts at log-in."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
-from helpers.own_daemon import Ask, own_daemon
+from helpers.own_daemon import Ask
 from potluck_control.client import ControlError
-from potluck_control.codec import dumps
-from potluck_control.methods import machine, settings
-from potluck_control.methods.machine import Device, LoginParams, SpeedProgress
-from potluck_control.methods.settings import Change, SetParams
-from potluck_control.places import Places
-from potluck_daemon.daemon import Daemon
+from potluck_control.methods import machine
+from potluck_control.methods.machine import LoginParams
 from potluck_daemon.environment import interpreter as interpreter_of_engine
+from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
 from potluck_daemon.host import login, units
-from potluck_daemon.metering import measuring
+from potluck_daemon.topics import machine as topic
 
 from potluck.errors import PotluckError
 
-CPU = Device("cpu", "Good Processor", 8 << 30, 4 << 30)
-GPU = Device("cuda:0", "Good GPU", 24 << 30, 20 << 30)
+
+def gpu(vendor: Vendor, *, is_integrated: bool = False) -> Gpu:
+    return Gpu(vendor, f"{vendor} GPU", 24 << 30, is_integrated=is_integrated, free_bytes=20 << 30)
 
 
-@pytest.fixture(autouse=True)
-def _devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "find_devices", lambda: (GPU, CPU))
-
-
-def interpreter(folder: Path, *told: SpeedProgress, code: int = 0) -> str:
-    """A program that says what a measuring process says."""
-    lines = "\n".join(f"echo '{dumps(item).decode()}'" for item in told)
-    path = folder / "python"
-    path.write_text(f"#!/bin/sh\n{lines}\necho 'RuntimeError: no' >&2\nexit {code}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-async def measured(ask: Ask) -> machine.Machine:
-    async with asyncio.timeout(60):
-        while (now := await ask(machine.GET)).progress is not None:
-            pass
-    return now
-
-
-async def test_what_was_measured_is_told(ask: Ask, daemon: Daemon, tmp_path: Path) -> None:
-    fast = Device("cuda:0", "x", 1, 1, memory_gb_s=900.0, compute_tflops=70.0, dtype="bfloat16")
-    python = interpreter(tmp_path, SpeedProgress(0.5, "Measuring cuda:0"), SpeedProgress(1.0, "done", fast))
-    await ask(settings.SET, SetParams((Change("serve.python", python),)))
-    assert (await ask(machine.GET)).measured_at == 0
-    assert (await ask(machine.MEASURE)).progress is not None
-    now = await measured(ask)
-    gpu, cpu = now.devices
-    assert (gpu.title, gpu.memory_gb_s, gpu.compute_tflops, gpu.free_bytes) == ("Good GPU", 900.0, 70.0, 20 << 30)
-    assert (cpu, now.best, now.problem) == (CPU, "cuda:0", "")
-    assert now.measured_at > 0
-    assert daemon.measuring.known == (fast,)
-
-
-async def test_speeds_are_known_after_a_restart(places: Places, environment: dict[str, str]) -> None:
-    async with own_daemon(places, environment) as daemon:
-        daemon.measuring._known["cuda:0"] = Device("cuda:0", "x", 1, 1, memory_gb_s=900.0)
-    async with own_daemon(places, environment) as again:
-        assert (await again.measuring.machine()).devices[0].memory_gb_s == 900.0
-
-
-async def test_a_measurement_that_fails_says_why_and_keeps_the_old_one(ask: Ask, tmp_path: Path) -> None:
-    await ask(settings.SET, SetParams((Change("serve.python", interpreter(tmp_path, code=1)),)))
-    await ask(machine.MEASURE)
-    now = await measured(ask)
-    assert "RuntimeError: no" in now.problem
-    assert now.measured_at == 0
-    await ask(settings.SET, SetParams((Change("serve.python", "/nowhere/python"),)))
-    await ask(machine.MEASURE)
-    assert "cannot run /nowhere/python" in (await measured(ask)).problem
-
-
-async def test_without_an_environment_nothing_is_measured_and_that_is_told(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("gpus", "names"),
+    [
+        ((), []),
+        ((gpu(Vendor.NVIDIA), gpu(Vendor.NVIDIA)), ["cuda:0", "cuda:1"]),
+        ((gpu(Vendor.AMD), gpu(Vendor.INTEL, is_integrated=True)), ["cuda:0"]),
+        ((gpu(Vendor.INTEL),), ["xpu:0"]),
+        ((gpu(Vendor.APPLE),), ["mps"]),
+    ],
+    ids=["none", "nvidia", "amd", "intel", "apple"],
+)
+async def test_devices_are_named_as_torch_names_them(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, gpus: tuple[Gpu, ...], names: list[str]
 ) -> None:
+    monkeypatch.setattr(topic, "look", lambda: Hardware(gpus))
+    found = await ask(machine.GET)
+    assert [device.name for device in found.devices] == [*names, "cpu"]
+    assert found.best == [*names, "cpu"][0]
+
+
+async def test_a_missing_environment_is_told(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (await ask(machine.GET)).has_engine
     monkeypatch.setattr(interpreter_of_engine, "find_spec", lambda _: None)
     assert not (await ask(machine.GET)).has_engine
-    with pytest.raises(ControlError, match="environment is missing"):
-        await ask(machine.MEASURE)
-    assert (await ask(machine.GET)).progress is None
-
-
-async def test_a_gpu_that_does_not_compute_is_not_the_best(daemon: Daemon) -> None:
-    daemon.measuring._known["cuda:0"] = Device("cuda:0", "x", 1, 1, problem="no kernel image")
-    found = await daemon.measuring.machine()
-    assert (found.best, found.devices[0].problem) == ("cpu", "no kernel image")
 
 
 # --- log-in ----------------------------------------------------------------------------------------------------------
@@ -177,12 +130,3 @@ async def test_what_cannot_be_switched_says_why(ask: Ask, monkeypatch: pytest.Mo
     for params in (LoginParams(daemon=True), LoginParams(app=True)):
         with pytest.raises(ControlError):
             await ask(machine.SET_LOGIN, params)
-
-
-def test_a_real_processor_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    from potluck_engine import speeds
-
-    monkeypatch.setattr(speeds, "_MEASURE_S", 0.01)
-    cpu = speeds.measure("cpu")
-    assert cpu.memory_gb_s > 0
-    assert cpu.compute_tflops > 0
