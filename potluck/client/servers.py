@@ -7,10 +7,12 @@ whenever servers are missing. `potluck.routing` chooses routes, `recovery` judge
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import random
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +25,7 @@ from potluck.client.recovery import Bans, Verdict, judge
 from potluck.directory import Directory
 from potluck.errors import NetworkError
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonOf, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.swarm import Swarm
 from potluck.routing import (
@@ -49,9 +51,12 @@ from potluck.tasks import BackgroundTasks, cancel_and_wait
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PINGS_S = 0.5  # that the first route waits for measured distances
+_FIRST_PINGS_S = 0.5  # that the first route waits at most for measured distances
+_MIN_MORE_PINGS_S = 0.02  # that it waits for nearer servers after it has met some
+_MAX_COMPARISONS = 3  # of quotes; after them the cheapest route by present knowledge is taken
 _MAX_PINGS = 32  # at a time
 _RTT_LIVES_S = 300.0
+_DOUBTED_VOTE = 1e-6  # for blocks that nobody else has
 _NO_NEEDS = Needs()
 _RETRY_S = (0.2, 0.5, 1.0, 2.0)  # pauses while blocks are missing; the last one repeats
 
@@ -95,17 +100,27 @@ class Servers:
     """The servers of one swarm, as one client knows them. Lives in the client's event loop."""
 
     def __init__(
-        self, host: Host, swarm: Swarm, config: ClientConfig, quoting: Quoting, rng: np.random.Generator
+        self,
+        host: Host,
+        swarm: Swarm,
+        config: ClientConfig,
+        quoting: Quoting,
+        rng: np.random.Generator,
+        person_of: PersonOf,
     ) -> None:
         """`rng` draws the noisy routes."""
         self._host = host
         self._swarm = swarm
         self._config = config
         self._quoting = quoting
-        self._directory = Directory(host, swarm)
+        self._directory = Directory(host, swarm, person_of=person_of)
+        self._person_of = person_of
+        self._attempts = self._directory.attempts
         self._roster = Roster.of(())
         self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds and time of measurement
         self._distances: dict[PeerId, float] = {}  # seconds, measured or estimated
+        self._pinged: set[PeerId] = set()  # servers whose answers are awaited
+        self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
         self._slowness = Slowness()
         self._affinity = Affinity()
@@ -122,7 +137,20 @@ class Servers:
         await self.refresh()
         self._watching = asyncio.create_task(self._watch())
         assert self._pinging is not None
-        await asyncio.wait({self._pinging}, timeout=_FIRST_PINGS_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FIRST_PINGS_S):
+                await self._meet(self._pinging)
+
+    async def _meet(self, pinging: asyncio.Task[None]) -> None:
+        """Wait until servers of all blocks have answered, and as long again for nearer ones, or until all have."""
+        began_s, missing = time.monotonic(), set(range(self._swarm.num_blocks))
+        while missing and not pinging.done():
+            await self._answered.wait()
+            self._answered.clear()
+            missing -= {
+                block for server in self._roster.servers if server.peer_id in self._rtts for block in server.span
+            }
+        await asyncio.wait({pinging}, timeout=max(time.monotonic() - began_s, _MIN_MORE_PINGS_S))
 
     async def stop(self) -> None:
         await cancel_and_wait(self._watching, self._pinging)
@@ -175,6 +203,16 @@ class Servers:
 
         A route that has computed the same beginning is preferred if it costs little more. Raises: as `find_route`.
         """
+        for _ in range(_MAX_COMPARISONS):
+            best = await self._compare_once(span, needs, request, unwanted, wait)
+            if best is not None:
+                return best
+        return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
+
+    async def _compare_once(
+        self, span: Span, needs: Needs, request: RouteRequest, unwanted: Collection[PeerId], wait: Wait | None
+    ) -> Route | None:
+        """Return the best route through servers that gave quotes; None if they make none."""
         await self.find_route(span, needs, unwanted=unwanted, wait=wait)  # waits until there is one
         routes = self._draw(span, needs, unwanted, draws=DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
@@ -190,8 +228,9 @@ class Servers:
             self.note_failure(peer, judge(error))
         for peer in quotes.rtts_s.keys() - self._rtts.keys():
             self._background.start(self._ping(peer))
-        best = self._best_of(quotes, span, pinned, unwanted, known)
-        return best or await self.find_route(span, needs, unwanted=unwanted, wait=wait)
+        for peer in quotes.silent:
+            self._attempts.note(peer, time.monotonic(), answered=False)
+        return self._best_of(quotes, span, pinned, unwanted, known)
 
     def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
         """Note that the servers of `parts` computed this beginning."""
@@ -216,10 +255,12 @@ class Servers:
         self._bans.record(peer, verdict, time.monotonic())
         if verdict.is_fault:
             self._rtts.pop(peer, None)
+            self._attempts.note(peer, time.monotonic(), answered=False)
             self._background.start(self._directory.report(peer))
 
     def note_success(self, peer: PeerId) -> None:
         self._bans.clear(peer)
+        self._attempts.note(peer, time.monotonic(), answered=True)
 
     async def _look_again(self, pause_s: float, left_s: float) -> None:
         """Read the directory, ping servers that failed, and pause."""
@@ -248,25 +289,33 @@ class Servers:
             _log.warning("the directory does not answer: %s", error)
         if self._pinging is None or self._pinging.done():
             self._pinging = asyncio.create_task(self._measure_distances())
+            self._pinging.add_done_callback(lambda _: self._answered.set())
 
     async def _measure_distances(self) -> None:
         now = time.monotonic()
         known = {peer for peer, (_, when) in self._rtts.items() if now - when < _RTT_LIVES_S}
         avoided = self._bans.current(now)
         unknown = [peer for peer in self._roster.index if peer not in known and peer not in avoided]
-        await asyncio.gather(*(self._ping(peer) for peer in random.sample(unknown, min(len(unknown), _MAX_PINGS))))
+        ordered = self._attempts.order(random.sample(unknown, len(unknown)), now)
+        await asyncio.gather(*(self._ping(peer) for peer in ordered[:_MAX_PINGS]))
         self._distances = estimate_rtts(self._roster.servers, self._measured())
 
     def _measured(self) -> dict[PeerId, float]:
         return {peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()}
 
     async def _ping(self, peer: PeerId) -> bool:
+        self._pinged.add(peer)
         try:
             rtt_s = await self._host.ping(peer, timeout_s=self._config.ping_timeout_s)
         except RemoteError:
             self._rtts.pop(peer, None)
+            self._attempts.note(peer, time.monotonic(), answered=False)
             return False
+        finally:
+            self._pinged.discard(peer)
         self._rtts[peer] = (rtt_s, time.monotonic())
+        self._attempts.note(peer, time.monotonic(), answered=True)
+        self._answered.set()
         return True
 
     def _draw(self, span: Span, needs: Needs, unwanted: Collection[PeerId], *, draws: int) -> list[Route]:
@@ -298,11 +347,24 @@ class Servers:
 
     def _vantage(self, unwanted: Collection[PeerId]) -> Vantage:
         now = time.monotonic()
+        doubted = frozenset(peer for peer in self._roster.index if self._is_doubted(peer, now))
         return Vantage(
             rtts_s={**self._distances, **self._measured()},
             banned=self._bans.current(now) | set(unwanted),
             slowness=self._slowness.current(now),
+            doubted=doubted,
+            votes=self._votes(doubted),
         )
+
+    def _votes(self, doubted: Collection[PeerId]) -> dict[PeerId, float]:
+        """Return what each server's variant counts: a person has one vote, and those that come last hardly any."""
+        owners = {peer: self._person_of(peer) for peer in self._roster.index}
+        servers = Counter(owners.values())
+        return {peer: (_DOUBTED_VOTE if peer in doubted else 1.0) / servers[owner] for peer, owner in owners.items()}
+
+    def _is_doubted(self, peer: PeerId, now: float) -> bool:
+        """Tell whether a server comes last: it or its person's others failed us, or it has not answered a ping yet."""
+        return self._attempts.is_doubtful(peer, now) or (peer in self._pinged and peer not in self._rtts)
 
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""

@@ -23,7 +23,7 @@ from potluck.open_swarms import adapter_for
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
 from potluck.protocol.adapters import find_adapter
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import PersonOf, Span, each_for_itself
 from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import ServerRecord, span_digest
@@ -51,18 +51,21 @@ class SwarmClient:
         *,
         block_parameters: tuple[int, ...] = (),
         rng: np.random.Generator | None = None,
+        person_of: PersonOf = each_for_itself,
     ) -> None:
         """Store what `start` needs.
 
         Args:
             block_parameters: the number of parameters of each block, for receipts; empty: nothing is signed.
             rng: draws the noisy routes; None: a new one.
+            person_of: whose server a peer is.
         """
         self.swarm = swarm
         self.config = config
         self._start_host = start_host or _start_libp2p
         self._block_parameters = block_parameters
         self._rng = rng or np.random.default_rng()
+        self._person_of = person_of
         self._loop = LoopThread()
         self._host: Host | None = None
         self._background = BackgroundTasks()
@@ -116,7 +119,7 @@ class SwarmClient:
     async def _start(self) -> None:
         self._host = await self._start_host(self.swarm, self.config)
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
-        self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng)
+        self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng, self._person_of)
         self.calls = Calls(self._host, self.config, self._introduce, adapter_for(self.swarm))
         if self._block_parameters:
             self.calls.signer = Signer(

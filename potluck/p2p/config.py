@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck.p2p.network import DhtKey, DhtSubkey
+from potluck.protocol.blocks import PersonOf, each_for_itself
 
 RecordCheck = Callable[[DhtSubkey, object, float], bool]
 """subkey, decoded value, expiration (Unix seconds) -> whether a node may store and return this record."""
@@ -27,5 +28,6 @@ class HostConfig:
     relays: tuple[str, ...] = ()  # nobody reaches this node but through one of these peers; full multiaddrs
     relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
+    person_of: PersonOf = each_for_itself  # who shares the room for records that this node keeps
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
     start_timeout_s: float = 10.0

@@ -31,7 +31,7 @@ from potluck.p2p.control import P2pdClient
 from potluck.p2p.dht_storage import BoundedStorage, sender
 from potluck.p2p.network import DhtKey, DhtSubkey
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonOf
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import cancel_and_wait
 
@@ -69,6 +69,7 @@ class DhtNode:
         bootstrap_peers: Sequence[str],
         client: bool,
         checks: Mapping[DhtKey, RecordCheck],
+        person_of: PersonOf,
     ) -> DhtNode:
         """Join the DHT. Raises NetworkError if no bootstrap peer answers, or not in a way that one can work with."""
         transport = _Transport(control, peer_id)
@@ -95,8 +96,8 @@ class DhtNode:
         protocol.serializer = _TolerantSerializer  # WORKAROUND: one undecodable payload would make a get wait for ever
         protocol._validate_dictionary = _Filter(protocol)  # WORKAROUND: one bad subkey would hide all the others
         early = protocol.storage  # what the bootstrap peers stored while this node joined
-        protocol.storage = BoundedStorage([DHTID.generate(source=key) for key in checks])
-        protocol.cache = BoundedStorage(max_bytes=_MAX_CACHE_BYTES)
+        protocol.storage = BoundedStorage([DHTID.generate(source=key) for key in checks], person_of=person_of)
+        protocol.cache = BoundedStorage(max_bytes=_MAX_CACHE_BYTES, person_of=person_of)
         for key, item in list(early.items()):
             if isinstance(item.value, DictionaryDHTValue) and protocol._validate_dictionary(key.to_bytes(), item.value):
                 for subkey, record in item.value.items():

@@ -1,8 +1,9 @@
 """The records of others that a DHT node holds, bounded in bytes whoever stores them.
 
-Anybody who can dial a node may store records at it. When the room is full, the peer that holds the most gives way to
-one that holds less, its oldest record first, so that a flood from a few peers displaces only itself. Keys whose records
-are checked (those of this node's own swarm) have room of their own. Has the methods of hivemind's `DHTLocalStorage`
+Anybody who can dial a node may store records at it. When the room is full, the person who holds the most gives way to
+one who holds less, the oldest record first, so that a flood from a few people displaces only itself. Keys whose records
+are checked (those of this node's own swarm) have room of their own. Such a record belongs to the person whose peer
+signed it, any other one to the person whose peer stores it. Has the methods of hivemind's `DHTLocalStorage`
 that its protocol calls. That class counts keys only, and keeps a heap that grows with every repeated store.
 """
 
@@ -18,9 +19,12 @@ from hivemind.dht.routing import DHTID
 from hivemind.dht.storage import DictionaryDHTValue
 from hivemind.utils.timed_storage import ValueWithExpiration
 
+from potluck.protocol.blocks import PeerId, PersonOf, each_for_itself
+
 MAX_STORE_BYTES = 32 * 1024 * 1024  # 3,000 stock records of 2 KB, four times over
 MAX_KEY_BYTES = 2 * 1024 * 1024  # one answer carries a whole key, and must stay below 4 MiB
 MAX_SUBKEYS = 1024
+MAX_SUBKEYS_OF_A_PERSON = 64  # of a checked key: as many servers as a person may have in the directory
 RECORD_OVERHEAD_BYTES = 1024  # of Python's objects for one record
 _SWEEP_INTERVAL_S = 10.0
 _OURSELVES = ""
@@ -32,30 +36,37 @@ sender: ContextVar[str] = ContextVar("sender", default=_OURSELVES)  # the peer w
 class _StoredRecord:
     value: bytes
     expiration: float
-    sender: str
+    holder: str
     size: int
 
 
 @dataclass(slots=True)
 class _Room:
-    """Bytes of a group of keys, and who holds them; each sender's records are in the order they were stored."""
+    """Bytes of a group of keys, and who holds them; each holder's records are in the order they were stored."""
 
     used: int = 0
-    by_sender: dict[str, dict[tuple[DHTID, str], int]] = field(default_factory=dict)
+    by_holder: dict[str, dict[tuple[DHTID, str], int]] = field(default_factory=dict)
     shares: Counter[str] = field(default_factory=Counter)
 
 
 class BoundedStorage:
-    """Records under keys and subkeys until they expire, as long as there is room. `checked`: keys with their own."""
+    """Records under keys and subkeys until they expire, as long as there is room.
+
+    Args:
+        checked: keys with room of their own, whose subkeys are the peers that signed the records.
+        person_of: who shares the room with whom.
+    """
 
     def __init__(
         self,
         checked: Collection[DHTID] = (),
         *,
+        person_of: PersonOf = each_for_itself,
         max_bytes: int = MAX_STORE_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._checked = frozenset(checked)
+        self._person_of = person_of
         self._max_bytes = max_bytes
         self._clock = clock
         self._keys: dict[DHTID, dict[str, _StoredRecord]] = {}
@@ -78,7 +89,7 @@ class BoundedStorage:
         if expiration_time < now or (old is not None and expiration_time <= old.expiration):
             return False
         size = len(value) + len(subkey.encode()) + RECORD_OVERHEAD_BYTES
-        new = _StoredRecord(bytes(value), expiration_time, sender.get(), size)
+        new = _StoredRecord(bytes(value), expiration_time, self._holder(key, subkey), size)
         if old is not None:
             self._drop(key, subkey)
         if not (self._make_room_in_key(key, new) and self._make_room(key, new)):
@@ -110,17 +121,25 @@ class BoundedStorage:
     def __len__(self) -> int:
         return len(self._keys)
 
+    def _holder(self, key: DHTID, subkey: str) -> str:
+        peer = subkey if key in self._checked else sender.get()
+        return self._person_of(PeerId(peer)) or peer
+
     def _make_room_in_key(self, key: DHTID, new: _StoredRecord) -> bool:
+        if key in self._checked:
+            theirs = sum(record.holder == new.holder for record in self._keys.get(key, {}).values())
+            if theirs >= MAX_SUBKEYS_OF_A_PERSON:
+                return False
         while (records := self._keys.get(key, {})) and (
             len(records) >= MAX_SUBKEYS or sum(record.size for record in records.values()) + new.size > MAX_KEY_BYTES
         ):
             shares: Counter[str] = Counter()
             for record in records.values():
-                shares[record.sender] += record.size
+                shares[record.holder] += record.size
             largest = _who_gives_way(shares, new)
             if largest is None:
                 return False
-            self._drop(key, next(subkey for subkey, record in records.items() if record.sender == largest))
+            self._drop(key, next(subkey for subkey, record in records.items() if record.holder == largest))
         return True
 
     def _make_room(self, key: DHTID, new: _StoredRecord) -> bool:
@@ -129,26 +148,26 @@ class BoundedStorage:
             largest = _who_gives_way(room.shares, new)
             if largest is None:
                 return False
-            self._drop(*next(iter(room.by_sender[largest])))
+            self._drop(*next(iter(room.by_holder[largest])))
         return True
 
     def _put(self, key: DHTID, subkey: str, record: _StoredRecord) -> None:
         room = self._rooms[key in self._checked]
         self._keys.setdefault(key, {})[subkey] = record
-        room.by_sender.setdefault(record.sender, {})[key, subkey] = record.size
-        room.shares[record.sender] += record.size
+        room.by_holder.setdefault(record.holder, {})[key, subkey] = record.size
+        room.shares[record.holder] += record.size
         room.used += record.size
 
     def _drop(self, key: DHTID, subkey: str) -> None:
         room, records = self._rooms[key in self._checked], self._keys[key]
         record = records.pop(subkey)
-        del room.by_sender[record.sender][key, subkey]
-        room.shares[record.sender] -= record.size
+        del room.by_holder[record.holder][key, subkey]
+        room.shares[record.holder] -= record.size
         room.used -= record.size
         if not records:
             del self._keys[key]
-        if not room.by_sender[record.sender]:
-            del room.by_sender[record.sender], room.shares[record.sender]
+        if not room.by_holder[record.holder]:
+            del room.by_holder[record.holder], room.shares[record.holder]
 
     def _sweep(self, now: float) -> None:
         if now < self._sweep_due:
@@ -160,8 +179,8 @@ class BoundedStorage:
 
 
 def _who_gives_way(shares: Counter[str], new: _StoredRecord) -> str | None:
-    """Return the sender that holds the most; None if that is the newcomer, or would be with its new record."""
+    """Return the holder that holds the most; None if that is the newcomer, or would be with its new record."""
     if not shares:
         return None
     largest, size = max(shares.items(), key=lambda share: share[1])
-    return largest if size > shares[new.sender] + new.size else None
+    return largest if size > shares[new.holder] + new.size else None

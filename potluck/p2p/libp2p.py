@@ -253,6 +253,7 @@ class Libp2pHost:
             bootstrap_peers=self._config.bootstrap_peers,
             client=self._config.dht_client or bool(self._config.relays),
             checks=self._config.record_checks,
+            person_of=self._config.person_of,
         )
         if self._bootstrap:
             self._rejoining = asyncio.create_task(self._rejoin_forever())

@@ -20,6 +20,7 @@ from potluck.routing.route import Needs, NoRouteError, Vantage, Variant
 UNKNOWN_RTT_S = 0.15  # what Petals clients assume for a server they have not measured
 HOP_OVERHEAD_S = 0.001  # serialising and scheduling at both ends, measured on loopback
 FULL_CACHE_PENALTY_S = 10.0  # Petals clients' value, applied in full to a server with no free cache
+DOUBT_PENALTY_S = 1000.0  # more than any route of servers that answer
 _MAX_CANDIDATES = 300
 _MIN_A_BLOCK = 8
 
@@ -46,7 +47,10 @@ class Candidates:
         usable = _usable(roster, span, vantage, needs)
         forms, form = np.unique(roster.form[usable], return_inverse=True)
         codes = roster.forms.table(max(span.end, int(roster.end.max(initial=0))))[forms, span.start : span.end]
-        chosen = _chosen(roster, span, codes, np.bincount(form, minlength=len(forms)), needs)
+        votes = (
+            np.array([vantage.votes.get(roster.servers[row].peer_id, 1.0) for row in usable]) if vantage.votes else None
+        )
+        chosen = _chosen(roster, span, codes, np.bincount(form, votes, minlength=len(forms)), needs)
         missing = _runs(span.start + int(offset) for offset in np.flatnonzero(chosen == NO_BLOCK))
         if missing:
             raise NoRouteError(missing, _why_not(roster, missing, vantage, needs))
@@ -65,6 +69,7 @@ def costs(roster: Roster, vantage: Vantage, needs: Needs) -> tuple[Floats, Float
         column[rows] = np.fromiter(known.values(), np.float64, len(known))
     lacking = np.maximum(1.0 - roster.free_tokens / max(needs.cache_tokens, 1), 0.0) if needs.cache_tokens else 0.0
     hop_s = (rtt_s[:-1] + HOP_OVERHEAD_S + roster.wait_s) * slowness[:-1] + FULL_CACHE_PENALTY_S * lacking
+    hop_s[[row for peer in vantage.doubted if (row := roster.index.get(peer)) is not None]] += DOUBT_PENALTY_S
     return hop_s, roster.block_s * slowness[:-1]
 
 
@@ -99,15 +104,15 @@ def _usable(roster: Roster, span: Span, vantage: Vantage, needs: Needs) -> Ints:
     return np.array([row for row in rows if exclusion(roster.servers[row], vantage, needs) is None], np.int64)
 
 
-def _chosen(roster: Roster, span: Span, codes: Ints, servers: Ints, needs: Needs) -> Ints:
-    """Return the code for each block of the span: its pin, or what most servers have; ties go to the smallest variant.
+def _chosen(roster: Roster, span: Span, codes: Ints, votes: NDArray[np.float64] | Ints, needs: Needs) -> Ints:
+    """Return the code for each block of the span: its pin, or the one with most votes; ties go to the smallest variant.
 
     Args:
         codes: of the variants, [forms, blocks].
-        servers: number of servers with each form, [forms].
+        votes: of the servers with each form, [forms].
     """
     is_there = codes != NO_BLOCK
-    weights = np.broadcast_to(servers[:, None], codes.shape)[is_there]
+    weights = np.broadcast_to(votes[:, None], codes.shape)[is_there]
     counts = np.bincount(codes[is_there], weights=weights)
     chosen = np.full(len(span), NO_BLOCK, np.int64)
 

@@ -54,6 +54,8 @@ class Vantage:
     rtts_s: Mapping[PeerId, float] = field(default_factory=dict)  # round trips, measured or estimated
     banned: Collection[PeerId] = ()  # servers that failed lately or refuse
     slowness: Mapping[PeerId, float] = field(default_factory=dict)  # seen step time over the promised one; missing: 1
+    doubted: Collection[PeerId] = ()  # servers to choose only where there are no others
+    votes: Mapping[PeerId, float] = field(default_factory=dict)  # on the variant of a block; missing: 1
 
 
 @dataclass(frozen=True, slots=True)

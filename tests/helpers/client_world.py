@@ -20,7 +20,7 @@ from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonOf, Span, each_for_itself
 from potluck.protocol.swarm import Swarm
 
 QUICK = ClientConfig(  # to see that a server is silent; what else it waits for only ends a hang
@@ -37,11 +37,19 @@ HASTY = replace(QUICK, max_wait_s=0.5)  # for blocks that nobody will serve
 class World:
     """`model` in a swarm of `servers`; `run` does something in the loop they share."""
 
-    def __init__(self, folder: Path, swarm: Swarm, spans: Sequence[Span], config: ClientConfig, **options: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        swarm: Swarm,
+        spans: Sequence[Span],
+        config: ClientConfig,
+        person_of: PersonOf,
+        **options: Any,
+    ) -> None:
         self.folder = folder
         self.swarm = swarm
         self.servers: list[BlockServer] = []
-        self.client = SwarmClient(swarm, config, self._start, rng=np.random.default_rng(0))
+        self.client = SwarmClient(swarm, config, self._start, rng=np.random.default_rng(0), person_of=person_of)
         self._spans = spans
         self._options = options
         self.client.start()
@@ -70,10 +78,15 @@ class World:
 
 @contextmanager
 def world(
-    *spans: str, folder: Path = CHECKPOINT, num_blocks: int = 4, config: ClientConfig = QUICK, **options: Any
+    *spans: str,
+    folder: Path = CHECKPOINT,
+    num_blocks: int = 4,
+    config: ClientConfig = QUICK,
+    person_of: PersonOf = each_for_itself,
+    **options: Any,
 ) -> Iterator[World]:
     """A world with one server for each of `spans`, such as "0:2"."""
-    made = World(folder, make_swarm(num_blocks), [Span.parse(span) for span in spans], config, **options)
+    made = World(folder, make_swarm(num_blocks), [Span.parse(span) for span in spans], config, person_of, **options)
     try:
         yield made
     finally:

@@ -14,8 +14,12 @@ from helpers.client_world import world as any_world
 from transformers import PreTrainedModel
 
 from potluck.client.beginnings import fingerprints
+from potluck.directory import Directory
+from potluck.membership.identity import Identity
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Quote
+from potluck.protocol.records import Heartbeat, ServerState
 from potluck.routing import pace
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
@@ -68,6 +72,26 @@ def test_who_quotes_less_gets_the_session_whatever_the_records_say(on_quote: Any
             there.servers[loaded].on_quote = on_quote
             assert torch.equal(there.model.generate(prompt(), **greedy(3)), local.generate(prompt(), **greedy(3)))
             assert serving(there) is there.servers[1 - loaded]
+
+
+def test_invented_servers_neither_serve_nor_choose_the_weights_nor_cost_time(local: PreTrainedModel) -> None:
+    ghosts = [Identity.generate() for _ in range(40)]
+    names = {identity.peer_id for identity in ghosts}
+    with world("0:4", "0:4", person_of=lambda peer: PersonId("mallory" if peer in names else peer)) as there:
+
+        async def invent() -> None:
+            for identity in ghosts:
+                host = there.network.start(identity)
+                directory = Directory(host, there.swarm, identity)
+                record = replace(there.servers[0].record, peer_id=host.peer_id, inference_tps=1e9)
+                await directory.announce(replace(record, block_digests=("f" * 16,) * 4))
+                await directory.heartbeat(Heartbeat(host.peer_id, ServerState.ONLINE, cache_tokens_left=100_000))
+                host.freeze()
+            await there.client.servers.refresh()
+
+        there.client.run(invent())
+        assert torch.equal(there.model.generate(prompt(), **greedy(3)), local.generate(prompt(), **greedy(3)))
+        assert serving(there) in there.servers
 
 
 def test_a_quote_is_about_the_sessions_own_rows_and_tokens_and_proves_membership() -> None:

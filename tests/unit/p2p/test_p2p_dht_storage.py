@@ -11,7 +11,15 @@ import pytest
 from hivemind.dht.routing import DHTID
 from hivemind.dht.storage import DHTLocalStorage, DictionaryDHTValue
 
-from potluck.p2p.dht_storage import MAX_KEY_BYTES, MAX_STORE_BYTES, MAX_SUBKEYS, BoundedStorage, sender
+from potluck.p2p.dht_storage import (
+    MAX_KEY_BYTES,
+    MAX_STORE_BYTES,
+    MAX_SUBKEYS,
+    MAX_SUBKEYS_OF_A_PERSON,
+    BoundedStorage,
+    sender,
+)
+from potluck.protocol.blocks import PersonId
 
 OWN = DHTID.generate(source="own swarm")
 OTHER = DHTID.generate(source="another swarm")
@@ -89,6 +97,26 @@ def test_checked_keys_have_room_of_their_own() -> None:
             storage.store_subkey(DHTID.generate(source=f"{number}"), "s", b"x", END)
     with from_peer("honest"):
         assert storage.store_subkey(OWN, "honest", bytes(10_000), END)
+
+
+def test_a_persons_records_under_a_checked_key_are_few_whoever_brings_them() -> None:
+    storage = BoundedStorage([OWN], person_of=lambda peer: PersonId("mallory" if peer.startswith("ghost") else peer))
+    for number in range(2 * MAX_SUBKEYS_OF_A_PERSON):
+        with from_peer(f"honest {number}"):  # as nodes that come and go do for each other
+            is_kept = storage.store_subkey(OWN, f"ghost {number}", b"x", END)
+        assert is_kept is (number < MAX_SUBKEYS_OF_A_PERSON)
+    with from_peer("ghost 0"):
+        assert storage.store_subkey(OWN, "honest", b"record", END)
+        assert storage.store_subkey(OWN, "ghost 1", b"newer", END + 1)
+
+
+def test_a_persons_peers_share_the_room() -> None:
+    storage = BoundedStorage(max_bytes=20_000, person_of=lambda peer: PersonId(peer.split()[0]))
+    for number in range(100):
+        with from_peer(f"mallory {number}"):
+            storage.store_subkey(DHTID.generate(source=f"{number}"), "s", b"x", END)
+    with from_peer("honest 1"):
+        assert storage.store_subkey(OTHER, "honest", bytes(8_000), END)
 
 
 def test_only_a_later_end_replaces_a_record_and_an_earlier_one_does_not_shorten_it() -> None:

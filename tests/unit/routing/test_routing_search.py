@@ -124,6 +124,20 @@ def test_the_variant_with_most_servers_is_chosen_even_if_another_is_nearer(other
     assert find_route(servers, ALL, rtts_s={PeerId("c"): 0.0}).hops[0].peer_id in ("a", "b")
 
 
+def test_doubted_servers_are_taken_only_where_there_are_no_others() -> None:
+    servers = [server_of("ghost", 0, 8, inference_tps=1e9), server_of("a", 0, 6, inference_tps=1.0)]
+    known: dict[str, Any] = {"rtts_s": {PeerId("ghost"): 0.0}, "doubted": {PeerId("ghost"), PeerId("gone")}}
+    assert told(find_route(servers, Span(0, 6), **known)) == [("a", "0:6")]
+    assert told(find_route(servers, Span(6, 8), **known)) == [("ghost", "6:8")]
+
+
+def test_the_variant_with_most_votes_is_chosen_and_not_the_one_of_most_servers() -> None:
+    ghosts = [server_of(f"ghost {number}", 0, 8, block_digests=("f" * 16,) * 8) for number in range(9)]
+    votes = {server.peer_id: 1 / len(ghosts) for server in ghosts}
+    servers = [*ghosts, server_of("a", 0, 8), server_of("b", 0, 8)]
+    assert told(find_route(servers, ALL, votes=votes))[0][0] in ("a", "b")
+
+
 def test_a_tie_of_variants_is_broken_the_same_way_whatever_the_order() -> None:
     servers = [server_of("a", 0, 8), server_of("b", 0, 8, **OTHER_WEIGHTS)]
     routes = {tuple(told(find_route(order, ALL))) for order in itertools.permutations(servers)}
