@@ -331,6 +331,14 @@ FIGURES = {
             "corrupt files",
         ),
         Figure(
+            "damage",
+            "losses",
+            "lower",
+            0,
+            "damage:lost",
+            "500 random damages (truncate, zero, flip, delete) to each of 8 kinds of state: lost without a word",
+        ),
+        Figure(
             "unit_exposure",
             "points",
             "lower",

@@ -56,7 +56,7 @@ _ORPHAN_AFTER_S = 10.0
 _STUCK_AFTER_S = 60.0
 _READERS: dict[str, Callable[[str], object]] = {
     ".json": json.loads,
-    ".jsonl": lambda text: [json.loads(line) for line in text.splitlines()],
+    ".jsonl": lambda text: [json.loads(line.partition("\t")[0]) for line in text.splitlines()],
     ".toml": tomllib.loads,
 }
 

@@ -17,6 +17,7 @@ import logging
 import os
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 from potluck.errors import PotluckError
-from potluck.files import alone, keep_aside, replacing
+from potluck.files import alone, keep_aside, replacing, write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -135,6 +136,38 @@ class CheckedFile(Generic[T]):
             raise DamagedError(f"{self.path} is damaged: {why}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedLog:
+    """A file of lines and its copy, both only appended to. Each line carries a checksum."""
+
+    path: Path
+
+    def read(self) -> list[bytes]:
+        """Return all lines that file or copy still has, and bring both up to date if they differ. Raises OSError."""
+        with alone(self.path.parent):
+            raw, copied = (_bytes(path) or b"" for path in (self.path, copy_of(self.path)))
+            lines = _merged(_good_lines(raw), _good_lines(copied))
+            if raw != copied or raw != b"".join(map(_checked_line, lines)):
+                self._write(lines)
+        return lines
+
+    def append(self, line: bytes) -> None:
+        """Add a line; it may be lost in a power cut. Raises OSError."""
+        with alone(self.path.parent):
+            for path in (self.path, copy_of(self.path)):
+                with open(path, "ab", opener=_private) as file:
+                    file.write(_checked_line(line))
+
+    def write(self, lines: list[bytes]) -> None:
+        """Replace everything. Raises OSError."""
+        with alone(self.path.parent):
+            self._write(lines)
+
+    def _write(self, lines: list[bytes]) -> None:
+        for path in (self.path, copy_of(self.path)):
+            write_atomically(path, b"".join(map(_checked_line, lines)))
+
+
 def copy_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.copy")
 
@@ -181,6 +214,39 @@ def damage_notices(folders: tuple[Path, ...], now: float) -> Iterator[str]:
                 if calendar.timegm(time.strptime(stamp, "%Y%m%dT%H%M%S")) > now - _TOLD_S:
                     ending = "has been repaired" if kind == REPAIRED else "could not be repaired"
                     yield f"{name} was damaged and {ending}; the damaged file is {folder / match[0]}"
+
+
+def _checked_line(line: bytes) -> bytes:
+    return b"%b\t%08x\n" % (line, zlib.crc32(line))
+
+
+def _good_lines(raw: bytes) -> list[bytes]:
+    """Return the lines whose checksum fits, and those that were written without one by an earlier version."""
+    found = []
+    for whole in raw.splitlines(keepends=True):
+        line, tab, _ = whole.rpartition(b"\t")
+        if whole == _checked_line(line):
+            found.append(line)
+        elif not tab and whole.startswith(b"{") and whole.endswith(b"}\n"):
+            found.append(whole[:-1])
+    return found
+
+
+def _merged(lines: list[bytes], others: list[bytes]) -> list[bytes]:
+    """Return all lines of two lists that each lack some of one list, in order. Pure."""
+    places = {line: place for place, line in enumerate(others)}
+    merged, taken = [], 0
+    for line in lines:
+        place = places.get(line, -1)
+        if place >= taken:
+            merged += others[taken:place]
+            taken = place + 1
+        merged.append(line)
+    return merged + others[taken:]
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _packed(data: bytes) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from potluck.checked_files import CheckedFile, DamagedError, damage_notices, read_copy, write_copy
+from potluck.checked_files import CheckedFile, CheckedLog, DamagedError, damage_notices, read_copy, write_copy
 from potluck.errors import UsageError
 
 
@@ -149,3 +149,31 @@ def test_errors_for_people_count_as_damage_too(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x")
     with pytest.raises(DamagedError, match="the invite is damaged"):
         CheckedFile(tmp_path / "f", refuse).read()
+
+
+@pytest.mark.parametrize("which", ["log", "log.copy"])
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_log_gets_lost_lines_back_from_the_other_file(tmp_path: Path, which: str, kind: str) -> None:
+    log = CheckedLog(tmp_path / "log")
+    lines = [b'{"at": %d}' % number for number in range(20)]
+    for line in lines:
+        log.append(line)
+    DAMAGE[kind](tmp_path / which)
+    assert log.read() == lines
+    assert (tmp_path / "log").read_bytes() == (tmp_path / "log.copy").read_bytes()
+
+
+def test_a_log_takes_each_line_from_where_it_is_good(tmp_path: Path) -> None:
+    log = CheckedLog(tmp_path / "log")
+    lines = [b'{"at": %d}' % number for number in range(10, 20)]
+    log.write(lines)
+    for name, broken in (("log", 3), ("log.copy", 7)):
+        raw = (tmp_path / name).read_bytes().splitlines(keepends=True)
+        raw[broken] = raw[broken].replace(b"1", b"7")
+        (tmp_path / name).write_bytes(b"".join(raw) + b'{"at": 20')
+    assert log.read() == lines
+
+
+def test_a_log_from_before_there_were_checksums_is_read(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b'{"at": 1}\n{"at": 2')
+    assert CheckedLog(tmp_path / "log").read() == [b'{"at": 1}']

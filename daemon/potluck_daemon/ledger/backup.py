@@ -13,14 +13,15 @@ import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 from potluck_control.places import Places
 
 from potluck.errors import UsageError
-from potluck.files import write_atomically
 from potluck.membership.identity import Identity
+from potluck_daemon.checked_database import forget_copies
 from potluck_daemon.host.instance import InstanceLock
-from potluck_daemon.ledger.tables import connect
+from potluck_daemon.ledger.tables import LedgerError, connect
 from potluck_daemon.ledger.upkeep import check
 from potluck_daemon.settings.owner import files_as_owner
 
@@ -68,11 +69,17 @@ def _there(places: Places) -> tuple[bytes, bytes]:
     """Return copies of ledger and identity. Raises UsageError, LedgerError, OSError."""
     if not places.ledger_file.exists() or not places.identity_file.exists():
         raise UsageError("there is no ledger here yet", hint="start the daemon once: potluck start")
+    identity = Identity.load_or_create(places.identity_file)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / _LEDGER
-        with closing(connect(places.ledger_file)) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
-        return copy.read_bytes(), places.identity_file.read_bytes()
+        # Read-only: whoever closes it last would move SQLite's log into the file, which then differs from its copy.
+        address = f"file:{quote(str(places.ledger_file))}?mode=ro"
+        try:
+            with closing(sqlite3.connect(address, uri=True)) as source, closing(sqlite3.connect(copy)) as target:
+                source.backup(target)
+        except sqlite3.Error as error:
+            raise LedgerError(f"the ledger cannot be read: {error}", hint="see: potluck ledger check") from error
+        return copy.read_bytes(), identity.to_bytes()
 
 
 def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> None:
@@ -90,9 +97,8 @@ def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> No
         stamp = time.strftime("%Y%m%d-%H%M%S")
         for path in there:
             path.rename(path.with_name(f"{path.name}.before-{stamp}"))
-        for leftover in ("-wal", "-shm"):
-            places.ledger_file.with_name(places.ledger_file.name + leftover).unlink(missing_ok=True)
-        write_atomically(places.identity_file, identity)
+        forget_copies(places.ledger_file)
+        Identity.file(places.identity_file).write(identity)
         copy.chmod(0o600)
         copy.rename(places.ledger_file)
 

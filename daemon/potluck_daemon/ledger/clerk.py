@@ -39,6 +39,7 @@ T = TypeVar("T")
 BATCH_S = 0.2  # between transactions, each of which waits for the disk
 VALUE_S = 5.0  # between two looks at what credit is worth
 UPKEEP_S = 6 * 3600.0
+SETTLE_S = 600.0  # between two copies of the file while somebody earns
 _RETRY_S = 30.0  # after a full disk
 MAX_WAITING = 20_000  # receipts; more stay in the outbox
 
@@ -189,7 +190,11 @@ class Clerk:
         while True:
             with contextlib.suppress(LedgerError):
                 await self.ask(lambda ledger: ledger.add_up_old(time.time()))
-            await asyncio.sleep(UPKEEP_S)
+            until = time.monotonic() + UPKEEP_S
+            while time.monotonic() < until:
+                await asyncio.sleep(SETTLE_S)
+                with contextlib.suppress(LedgerError):
+                    await self.ask(Ledger.settle)
 
     async def _value(self, accounts: Collection[PeerId]) -> None:
         try:

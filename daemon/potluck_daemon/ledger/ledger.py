@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from potluck_control.methods.earnings import LedgerCheck
 from potluck_control.outbox import Booking
 
+from potluck.checked_files import DamagedError
 from potluck.membership.identity import Identity, peer_id_of, public_key_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.receipts import delegate
+from potluck_daemon.checked_database import close_checked, open_checked, settle, settle_if_large
 from potluck_daemon.ledger import upkeep, vouchers
 from potluck_daemon.ledger.bookkeeping import Books, Outcome
 from potluck_daemon.ledger.history import LedgerHistory
-from potluck_daemon.ledger.tables import connect
+from potluck_daemon.ledger.tables import LedgerError, connect
 from potluck_daemon.ledger.trust import worths
 
 DELEGATED_S = 90 * 86400
@@ -26,16 +29,30 @@ class Ledger:
 
     def __init__(self, path: Path, identity: Identity) -> None:
         self._identity = identity
-        self._database = connect(path)
+        self._path = path
+        try:
+            self._database = open_checked(path, connect)
+        except DamagedError as error:
+            raise LedgerError(error.message, hint="restore a backup: potluck ledger restore FILE") from error
+        except OSError as error:
+            raise LedgerError(f"cannot use the ledger {path}: {error.strerror}") from error
+        except sqlite3.Error as error:
+            raise LedgerError(f"the ledger {path} cannot be used: {error}") from error
         self._books = Books(self._database, identity.public_key)
         self.history = LedgerHistory(self._database, identity.public_key)
 
     def close(self) -> None:
-        self._database.close()
+        close_checked(self._database, self._path)
+
+    def settle(self) -> None:
+        """Bring the checked copy up to date."""
+        settle(self._database, self._path)
 
     def book(self, bookings: Sequence[Booking], now: float) -> list[Outcome]:
         """Book receipts to the disk and return the outcome of each."""
-        return self._books.book(bookings, now)
+        outcomes = self._books.book(bookings, now)
+        settle_if_large(self._database, self._path)
+        return outcomes
 
     def name_model(self, swarm: bytes, model: str) -> None:
         self._books.name_model(swarm, model)

@@ -19,14 +19,15 @@ from pathlib import Path
 from potluck_control.methods.contribution import Contribution, ContributionSeries
 from potluck_control.methods.periods import Period
 
-from potluck.checked_files import BROKEN
-from potluck.files import keep_aside
+from potluck.checked_files import DamagedError
+from potluck_daemon.checked_database import close_checked, open_checked, set_aside, settle
 from potluck_daemon.ledger.history import period_starts
 from potluck_daemon.metering.usage import DayUse
 
 log = logging.getLogger(__name__)
 
 SAVE_INTERVAL_S = 60.0
+SETTLE_INTERVAL_S = 3600.0
 STREAK_S = 60.0  # served on a day, for the day to count
 _TABLE = """
     CREATE TABLE IF NOT EXISTS hour (
@@ -89,28 +90,19 @@ class ContributionBook:
         self._database: sqlite3.Connection | None = None
         self._waiting: dict[int, Amounts] = {}
         self._problem = ""
-        self._saved_at = time.monotonic()
+        self._saved_at = self._settled_at = time.monotonic()
 
     def open(self) -> None:
         """Open the file, or begin anew and keep a damaged one aside. Never raises: failures are logged."""
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
-                self._database = _connect(self._path)
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError as error:
-                log.warning("%s is damaged (%s); kept as %s", self._path.name, error, self._put_aside())
-                self._database = _connect(self._path)
+                self._database = open_checked(self._path, _connect)
+            except DamagedError as error:
+                log.warning("%s; beginning anew", error.message)
+                set_aside(self._path)
+                self._database = open_checked(self._path, _connect)
         except (OSError, sqlite3.Error) as error:
             log.warning("cannot keep what was contributed in %s: %s", self._path, error)
-
-    def _put_aside(self) -> str:
-        """Rename the file and delete its log, which SQLite would write into the new file."""
-        name = keep_aside(self._path, BROKEN).name
-        for end in ("-wal", "-shm"):
-            self._path.with_name(self._path.name + end).unlink(missing_ok=True)
-        return name
 
     def add(self, now: float, amounts: Amounts) -> None:
         if amounts == Amounts():
@@ -138,11 +130,14 @@ class ContributionBook:
                 log.warning("cannot write %s: %s", self._path, error)
             return
         self._waiting.clear()
+        if time.monotonic() - self._settled_at >= SETTLE_INTERVAL_S:
+            self._settled_at = time.monotonic()
+            settle(self._database, self._path)
 
     def close(self) -> None:
         self.save()
         if self._database is not None:
-            self._database.close()
+            close_checked(self._database, self._path)
             self._database = None
 
     def series(self, period: Period, count: int, now: float) -> ContributionSeries:

@@ -1,11 +1,11 @@
 """Keeps past transitions, one JSON line each, so that "why did it stop last night?" has an answer.
 
-Each change appends a line. Beyond `MAX_LINES` the older half is dropped at once. A line that a crash cut short is
-skipped.
+Each change appends a line. Beyond `MAX_LINES` the older half is dropped at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import deque
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 from potluck_control.codec import CodecError, dumps, from_json, loads
 from potluck_control.schema import HistoryParams, Transition
 
-from potluck.files import write_atomically
+from potluck.checked_files import CheckedLog
 
 log = logging.getLogger(__name__)
 
@@ -22,14 +22,19 @@ MAX_LINES = 2000
 
 class HistoryFile:
     def __init__(self, path: Path, *, max_lines: int = MAX_LINES) -> None:
-        self._path = path
+        self._log = CheckedLog(path)
         self._max_lines = max_lines
         self._recent: deque[Transition] = deque(maxlen=max_lines)
         self._num_lines = 0
 
     def load(self) -> None:
         """Read what earlier daemons wrote. Never raises for what the file holds."""
-        self._recent.extend(_read(self._path))
+        try:
+            for line in self._log.read():
+                with contextlib.suppress(CodecError):  # of a version that this one can't read
+                    self._recent.append(from_json(Transition, loads(line)))
+        except OSError as error:
+            log.warning("cannot read the history: %s", error)
         self._num_lines = len(self._recent)
 
     def append(self, transition: Transition) -> None:
@@ -39,13 +44,10 @@ class HistoryFile:
             if self._num_lines >= self._max_lines:
                 self._shorten()
             else:
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                with self._path.open("ab") as file:
-                    start = b"\n" if file.tell() and not self._ends_with_newline() else b""
-                    file.write(start + dumps(transition) + b"\n")
+                self._log.append(dumps(transition))
                 self._num_lines += 1
         except OSError as error:
-            log.warning("cannot write %s: %s", self._path, error.strerror)
+            log.warning("cannot write the history: %s", error)
 
     def last(self, limit: int) -> tuple[Transition, ...]:
         """Return the newest `limit` transitions, oldest first."""
@@ -57,14 +59,9 @@ class HistoryFile:
 
     def _shorten(self) -> None:
         kept = tuple(self._recent)[-(self._max_lines // 2) :]
-        write_atomically(self._path, b"".join(dumps(transition) + b"\n" for transition in kept))
+        self._log.write([dumps(transition) for transition in kept])
         self._recent = deque(kept, maxlen=self._max_lines)
         self._num_lines = len(kept)
-
-    def _ends_with_newline(self) -> bool:
-        with self._path.open("rb") as file:
-            file.seek(-1, 2)
-            return file.read(1) == b"\n"
 
 
 def fits(transition: Transition, wanted: HistoryParams) -> bool:
@@ -77,20 +74,3 @@ def fits(transition: Transition, wanted: HistoryParams) -> bool:
         and (not wanted.reasons or transition.reason in wanted.reasons)
         and all(word in text for word in wanted.words.casefold().split())
     )
-
-
-def _read(path: Path) -> list[Transition]:
-    found = []
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        log.warning("cannot read %s: %s", path, error.strerror)
-        return []
-    for line in lines:
-        try:
-            found.append(from_json(Transition, loads(line)))
-        except CodecError:
-            continue  # cut short by a crash
-    return found

@@ -1,0 +1,164 @@
+"""Keeps a checked copy beside an SQLite file, and repairs the file from it.
+
+    FILE           changed by `settle` only
+    FILE-wal       SQLite's log of the changes since then; it has checksums of its own
+    FILE.copy      the file's bytes below a line with their SHA-256
+    FILE.old-copy  the copy before, while `settle` moves the log into the file; a crash then may leave only this one
+
+A file that differs from its copy is therefore damaged, and copy and log together hold everything. Lost is what was
+written since the last `settle` if the log is damaged, and what was written since the one before if the file is damaged
+and a crash interrupted `settle` too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from potluck.checked_files import BROKEN, HEAD_BYTES, DamagedError, copy_of, head, repair
+from potluck.files import keep_aside, replacing
+
+log = logging.getLogger(__name__)
+
+_MANY_BYTES = 4 << 20  # of the log
+
+
+def open_checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
+    """Repair the file at `path` and open it by `connect`, which makes the tables of a new one.
+
+    Raises:
+        DamagedError: the file is damaged and has no good copy; it stays as it is.
+        OSError, and what `connect` raises.
+    """
+    copy, old = copy_of(path), _old_copy_of(path)
+    if not any(place.exists() for place in (path, copy, old)):
+        _create(path, connect)
+    copied = _copied_digest(copy)
+    if copied is not None:
+        if _digest(path) != copied:
+            _restore(path, copy)
+    elif (problem := _problem(path)) is not None:
+        if _copied_digest(old) is None:
+            raise DamagedError(f"{path} is damaged: {problem}")
+        _wal_of(path).unlink(missing_ok=True)  # its pages may belong to a later state than the old copy
+        _restore(path, old)
+    database = connect(path)
+    database.execute("PRAGMA wal_autocheckpoint = 0")
+    if copied is None:
+        settle(database, path)
+    return database
+
+
+def settle(database: sqlite3.Connection, path: Path) -> None:
+    """Move the log, if there is one, into the file and copy it. After a failure, which is logged, nothing is lost."""
+    copy, old = copy_of(path), _old_copy_of(path)
+    try:
+        if copy.exists() and not _log_bytes(path):
+            return
+        if copy.exists():
+            os.replace(copy, old)
+        (is_busy, *_) = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if not is_busy:  # else another process reads; the next call gets further
+            with path.open("rb") as source, replacing(copy) as target:
+                target.write(head(hashlib.file_digest(source, "sha256").hexdigest()))
+                source.seek(0)
+                shutil.copyfileobj(source, target)
+            old.unlink(missing_ok=True)
+    except (OSError, sqlite3.Error) as error:
+        log.warning("no copy of %s can be made: %s", path, error)
+
+
+def settle_if_large(database: sqlite3.Connection, path: Path) -> None:
+    """Settle once the log is as large as the file, so that copying takes no more than the writing did."""
+    if _log_bytes(path) >= max(path.stat().st_size, _MANY_BYTES):
+        settle(database, path)
+
+
+def close_checked(database: sqlite3.Connection, path: Path) -> None:
+    """Settle and close. A mere `close` moves the log into the file, which then looks damaged."""
+    settle(database, path)
+    database.close()
+
+
+def set_aside(path: Path) -> None:
+    """Rename a damaged file for people to see, and delete its log, which SQLite would write into the new file."""
+    keep_aside(path, BROKEN)
+    forget_copies(path)
+
+
+def forget_copies(path: Path) -> None:
+    """Delete what lies beside the file: it is about to be exchanged."""
+    wal = _wal_of(path)
+    for place in (copy_of(path), _old_copy_of(path), wal, wal.with_name(f"{path.name}-shm")):
+        place.unlink(missing_ok=True)
+
+
+def _create(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> None:
+    """Make the file under another name first, because an empty one counts as damaged."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    connect(new).close()
+    new.replace(path)
+
+
+def _restore(path: Path, copy: Path) -> None:
+    with copy.open("rb") as source:
+        source.seek(HEAD_BYTES)
+        repair(path, lambda target: shutil.copyfileobj(source, target))
+
+
+def _problem(path: Path) -> str | None:
+    """Return what is wrong with a file that has no copy to compare with."""
+    if not path.exists():
+        return "it is gone"
+    if not path.stat().st_size:
+        return "it is empty"
+    try:
+        with closing(sqlite3.connect(path)) as database:
+            (answer,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return None if answer == "ok" else str(answer)
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def _copied_digest(copy: Path) -> str | None:
+    """Return the digest of the bytes in a copy; None if there is none, or it is damaged."""
+    try:
+        with copy.open("rb") as file:
+            first = file.read(HEAD_BYTES)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+    return digest if first == head(digest) else None
+
+
+def _log_bytes(path: Path) -> int:
+    try:
+        return _wal_of(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _old_copy_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.old-copy")
+
+
+def _wal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")

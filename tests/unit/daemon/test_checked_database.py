@@ -1,0 +1,136 @@
+"""SQLite files with a checked copy: damage at rest, after a crash, and in the middle of a copy."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from potluck_control.places import Places
+from potluck_daemon.checked_database import close_checked, open_checked, settle
+from potluck_daemon.ledger.backup import back_up
+from potluck_daemon.ledger.ledger import Ledger
+
+from potluck.checked_files import DamagedError
+from potluck.membership.identity import Identity
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("CREATE TABLE IF NOT EXISTS t (x INTEGER)")
+    return database
+
+
+def numbers(path: Path) -> list[int]:
+    database = open_checked(path, connect)
+    found = [x for (x,) in database.execute("SELECT x FROM t ORDER BY x")]
+    close_checked(database, path)
+    return found
+
+
+def filled(path: Path, *, settled: range, logged: range) -> None:
+    """Leave a file as a killed process does: the log lies beside it."""
+    work = path.parent / "work"
+    work.mkdir()
+    with closing(open_checked(work / path.name, connect)) as database:
+        database.executemany("INSERT INTO t VALUES (?)", [(x,) for x in settled])
+        settle(database, work / path.name)
+        database.executemany("INSERT INTO t VALUES (?)", [(x,) for x in logged])
+        for file in work.iterdir():
+            if not file.name.endswith("-shm"):
+                shutil.copy(file, path.parent)
+
+
+def damage(path: Path, kind: str) -> None:
+    size = path.stat().st_size
+    match kind:
+        case "emptied":
+            os.truncate(path, 0)
+        case "truncated":
+            os.truncate(path, size // 2 + 7)
+        case "zeroed":
+            path.write_bytes(bytes(size))
+        case "flipped":
+            data = bytearray(path.read_bytes())
+            data[random.Random(1).randrange(size)] ^= 4
+            path.write_bytes(data)
+        case "deleted":
+            path.unlink()
+
+
+@pytest.mark.parametrize("logged", [range(0), range(500, 510)], ids=["settled", "with-a-log"])
+@pytest.mark.parametrize("end", ["", ".copy"], ids=["file", "copy"])
+@pytest.mark.parametrize("kind", ["emptied", "truncated", "zeroed", "flipped", "deleted"])
+def test_nothing_is_lost_when_file_or_copy_is_damaged(tmp_path: Path, kind: str, end: str, logged: range) -> None:
+    path = tmp_path / "x.sqlite"
+    filled(path, settled=range(500), logged=logged)
+    damage(path.with_name(path.name + end), kind)
+    for _ in range(2):
+        assert numbers(path) == [*range(500), *logged]
+    assert len(list(tmp_path.glob("*.repaired-*"))) == (end == "" and kind != "deleted")
+
+
+def test_a_file_that_a_crash_left_in_the_middle_of_a_copy_counts_if_it_is_sound(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    filled(path, settled=range(500), logged=range(500, 510))
+    path.with_name("x.sqlite.copy").rename(tmp_path / "x.sqlite.old-copy")
+    connect(path).close()  # moves the log into the file
+    assert numbers(path) == [*range(510)]
+
+
+def test_the_copy_before_stands_in_for_a_file_that_was_damaged_in_the_middle_of_a_copy(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    filled(path, settled=range(500), logged=range(500, 510))
+    path.with_name("x.sqlite.copy").rename(tmp_path / "x.sqlite.old-copy")
+    damage(path, "zeroed")
+    assert numbers(path) == [*range(500)]
+
+
+@pytest.mark.parametrize("kind", ["emptied", "truncated", "zeroed"])
+def test_damage_without_any_copy_is_refused_and_stays(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "x.sqlite"
+    filled(path, settled=range(500), logged=range(0))
+    path.with_name("x.sqlite.copy").unlink()
+    damage(path, kind)
+    before = path.read_bytes()
+    with pytest.raises(DamagedError, match=r"x\.sqlite is damaged"):
+        open_checked(path, connect)
+    assert path.read_bytes() == before
+
+
+def test_writing_leaves_the_file_as_its_copy_says(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    with closing(open_checked(path, connect)) as database:
+        before = path.read_bytes()
+        for _ in range(20):
+            database.executemany("INSERT INTO t VALUES (?)", [(x,) for x in range(1000)])
+        assert path.read_bytes() == before
+        settle(database, path)
+        settled = path.read_bytes()
+        assert settled != before
+    assert path.read_bytes() == settled
+
+
+def test_a_backup_beside_a_daemon_that_was_killed_takes_its_log_and_leaves_it(tmp_path: Path) -> None:
+    places = Places(*[tmp_path] * 4)
+    identity = Identity.load_or_create(places.identity_file)
+    work = tmp_path / "work"
+    ledger = Ledger(work / "ledger.sqlite", identity)
+    ledger.name_model(b"swarm", "model")
+    for file in work.iterdir():
+        if not file.name.endswith("-shm"):
+            shutil.copy(file, tmp_path)
+    ledger.close()
+    before = places.ledger_file.read_bytes()
+    back_up(places, tmp_path / "backup.tar")
+    assert places.ledger_file.read_bytes() == before
+    assert b"model" in (tmp_path / "ledger.sqlite-wal").read_bytes()
+    reopened = Ledger(places.ledger_file, identity)
+    assert b"model" in places.ledger_file.read_bytes() + (tmp_path / "ledger.sqlite-wal").read_bytes()
+    reopened.close()
+    assert b"model" in places.ledger_file.read_bytes()
